@@ -12,92 +12,77 @@ from typing import TYPE_CHECKING, Any
 # isort: off
 # fmt: off
 if TYPE_CHECKING:
-    from desktop_agent.agent.conduct.questions import Question
-    from desktop_agent.faces.backing.stopping import InterruptHandle
-    from desktop_agent.faces.backing.streaming import EventStream
-    from desktop_agent.faces.blocking import run
-    from desktop_agent.faces.chat_loop import ChatLoopHandle, LoopDone, LoopStep, ToolCallsRequested
-    from desktop_agent.faces.client import Client
-    from desktop_agent.faces.collecting import (
-        Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
+    from desktop_agent.agent.questions import Question
+    from desktop_agent.api.chat_loop import (
+        AgentResponse, ChatLoopHandle, LoopDone, LoopStep, NeedsToolExecution, StreamingResponse,
+        ToolCallsRequested, TwoPhaseAgent,
     )
-    from desktop_agent.faces.controls import (
+    from desktop_agent.api.client import BlockStream, Client, query, run
+    from desktop_agent.api.controls import (
         ApprovalControl, Controls, GuardControl, MessageQueue, PolicyControl, QuestionControl, RuleControl,
     )
-    from desktop_agent.faces.provider_face import Asked, ChatDone, ChatStream, Provider, ProviderStream
-    from desktop_agent.faces.query import BlockStream, query
-    from desktop_agent.faces.two_phase import AgentResponse, NeedsToolExecution, StreamingResponse, TwoPhaseAgent
+    from desktop_agent.api.conversation import InterruptHandle
+    from desktop_agent.api.provider import Asked, ChatDone, ChatStream, Provider, ProviderStream
+    from desktop_agent.api.responses import (
+        EventStream, Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
+    )
     from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
     from desktop_agent.tools.decorator import FunctionTool, ToolFacts, ToolOptions, tool
-    from desktop_agent.tools.schemas.json_schema import JsonSchema
+    from desktop_agent.tools.json_schema import JsonSchema
     from desktop_agent.tools.tool import AnyTool, ArgumentSchema, ModelSchema, RunningCall, Tool
-    from desktop_agent.vocabulary.blocks import (
-        Block, Citation, Image, Json, JsonObject, Outcome, ResultPart, ServerStep, Summary, Text, Thinking,
-        ToolResult, ToolUse, Unknown,
+    from desktop_agent.types.blocks import (
+        Base64Source, Block, Citation, Image, ImageDetail, ImageSource, Json, JsonObject, MediaType, Outcome,
+        ResultPart, ServerStep, StoredSource, Summary, Text, Thinking, ToolResult, ToolUse, Unknown,
+        UrlSource,
     )
-    from desktop_agent.vocabulary.conduct.conduct_events import (
-        Authority, ContinuationInjected, DoomLoopSuspected, GuardAborted, ModeChangeRequested, ModeChanged,
+    from desktop_agent.types.dialects import Dialect
+    from desktop_agent.types.engine_events import (
+        AnswerAwaited, ApprovalRequested, ApprovalResolved, Authority, CheckpointCreated, CheckpointRestored,
+        ContextCompacted, ContinuationInjected, CostUpdated, DoomLoopSuspected, EngineEvent, Envelope,
+        ErrorOccurred, Event, GuardAborted, LimitReached, ModeChangeRequested, ModeChanged,
         OutsideContentArrived, PolicyApplied, PolicyInstalled, PolicyRemoved, QuestionAnswered, QuestionAsked,
-    )
-    from desktop_agent.vocabulary.conduct.guards import (
-        Guard, GuardAbort, GuardCheck, GuardContinue, GuardMoment, GuardPass, GuardStop, GuardVerdict,
-    )
-    from desktop_agent.vocabulary.conduct.hooks import (
-        HookAllow, HookAsk, HookDeny, HookEdit, HookName, HookVerdict, Hooks, PostToolHook, PostToolUse,
-        PreToolHook, PreToolUse, PromptHook, UserPromptSubmit,
-    )
-    from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
-    from desktop_agent.vocabulary.conduct.limits import Limits
-    from desktop_agent.vocabulary.conduct.modes import (
-        ACCEPT_EDITS_MODE, BUILT_IN_MODES, Breadth, DEFAULT_MODE, Mode, PLAN_MODE,
-    )
-    from desktop_agent.vocabulary.conduct.prompt_policies import PolicyScope, PolicyTrigger, PromptPolicy
-    from desktop_agent.vocabulary.conduct.queue import QueuedMessage, When
-    from desktop_agent.vocabulary.conduct.rules import (
-        ArgumentsPattern, CommandPattern, CommandSubject, CommandsPattern, HostPattern, HostSubject,
-        PathPattern, PathSubject, Pattern, Rule, RuleEffect, RuleScope, Subject,
-    )
-    from desktop_agent.vocabulary.conduct.specialists import Specialist
-    from desktop_agent.vocabulary.engine_events import (
-        AnswerAwaited, ApprovalRequested, ApprovalResolved, CheckpointCreated, CheckpointRestored,
-        ContextCompacted, CostUpdated, EngineEvent, Envelope, ErrorOccurred, Event, LimitReached,
-        RetryScheduled, RunEnd, RunFinished, RunStarted, ToolCallPending, ToolFinished,
-        ToolProgress, ToolResultsReceived, ToolStarted, TurnStarted, UserMessageDelivered, UserMessageQueued,
+        RetryScheduled, RunEnd, RunFinished, RunStarted, ToolCallPending, ToolFinished, ToolProgress,
+        ToolResultsReceived, ToolStarted, TurnStarted, UserMessageDelivered, UserMessageQueued,
         UserMessageReturned,
     )
-    from desktop_agent.vocabulary.errors import (
+    from desktop_agent.types.errors import (
         AgentError, AuthenticationFailed, CachingNotSupported, CapabilityMissing, Conflict, ConnectionFailed,
-        ContextLengthExceeded, ConversationInUse, DatabaseBusy, DatabaseDamaged, DatabaseReplaced, DatabaseTooNew,
-        DiskFull, ExtraMissing,
-        DuplicateToolResult, ImageRefused, ImagesNotSupported, InvalidRequest, KeyringLocked, KeyringMissing,
-        LocksRefused, NotFound, OutputInvalid, OutsideWorkspace, Overloaded, PermissionRefused, ProviderError,
-        QuotaExhausted, RateLimited, RemedyAction, SecretsUnavailable, Sentence, ServerFailed,
-        SpecialistHasNoTools, StaleToolCall, StorageFailed, TimedOut, TooLarge, ToolCallingNotSupported,
-        ToolFailed, ToolInputInvalid, ToolUseFailed, Truncated, TurnMismatch, UnknownToolCall,
-        UnreadableAnswer, WrittenElsewhere, WrongUse,
+        ContextLengthExceeded, ConversationInUse, DatabaseBusy, DatabaseDamaged, DatabaseReplaced,
+        DatabaseTooNew, DiskFull, DuplicateToolResult, ExtraMissing, ImageRefused, ImagesNotSupported,
+        InvalidRequest, KeyringLocked, KeyringMissing, LocksRefused, NotFound, OutputInvalid,
+        OutsideWorkspace, Overloaded, PermissionRefused, ProviderError, QuotaExhausted, RateLimited,
+        RemedyAction, SecretsUnavailable, Sentence, ServerFailed, SpecialistHasNoTools, StaleToolCall,
+        StorageFailed, TimedOut, TooLarge, ToolCallingNotSupported, ToolFailed, ToolInputInvalid,
+        ToolUseFailed, Truncated, TurnMismatch, UnknownToolCall, UnreadableAnswer, WrittenElsewhere, WrongUse,
     )
-    from desktop_agent.vocabulary.images import (
-        Base64Source, ImageDetail, ImageSource, MediaType, StoredSource, UrlSource,
+    from desktop_agent.types.lookalikes import Lookalike
+    from desktop_agent.types.messages import Message, MessageState, Role
+    from desktop_agent.types.options import AgentOptions, Approver, OptionValues, OptionsBuilder
+    from desktop_agent.types.permissions import (
+        ACCEPT_EDITS_MODE, ArgumentsPattern, BUILT_IN_MODES, Breadth, CommandPattern, CommandSubject,
+        CommandsPattern, DEFAULT_MODE, HostPattern, HostSubject, Mode, PLAN_MODE, PathPattern, PathSubject,
+        Pattern, Rule, RuleEffect, RuleScope, Subject,
     )
-    from desktop_agent.vocabulary.messages import Message, MessageState, Role
-    from desktop_agent.vocabulary.options import AgentOptions, Approver, OptionValues, OptionsBuilder
-    from desktop_agent.vocabulary.provider_events import (
+    from desktop_agent.types.policies import (
+        Guard, GuardAbort, GuardCheck, GuardContinue, GuardMoment, GuardPass, GuardStop, GuardVerdict,
+        HookAllow, HookAsk, HookDeny, HookEdit, HookName, HookVerdict, Hooks, Interrupt, Limits, PolicyScope,
+        PolicyTrigger, PostToolHook, PostToolUse, PreToolHook, PreToolUse, PromptHook, PromptPolicy,
+        QueuedMessage, Specialist, StopSession, StopTool, StopTurn, UserPromptSubmit, When,
+    )
+    from desktop_agent.types.provider_events import (
         AnswerNamed, AnswerStarted, ContentDelta, Done, MessageDelta, Origin, ProviderEvent, RequestAdjusted,
-        StopReason, TextClosed, ThinkingBlock, ThinkingDelta, ToolArgsDelta, UsageUpdate,
+        StopReason, TextClosed, ThinkingBlock, ThinkingDelta, ToolArgsDelta, Usage, UsageUpdate,
     )
-    from desktop_agent.vocabulary.requests import (
+    from desktop_agent.types.providers import (
         CachedPrompt, Capabilities, Effort, JsonFormat, ModelInfo, ModelRequest, Price, PromptCaching,
         ProviderConfig, ProviderState, Reasoning, ReasoningAdaptive, ReasoningBetweenTools, ReasoningBudget,
         ReasoningDisabled, ReasoningEffort, ReasoningMode, Timeouts, TokenCount, ToolChoice,
     )
-    from desktop_agent.vocabulary.servers.dialects import Dialect
-    from desktop_agent.vocabulary.text.lookalikes import Lookalike
-    from desktop_agent.vocabulary.tool_calls import (
-        AllowAlways, AllowForConversation, AllowOnce, CommandPart, CommandPreview, Decision, Deny, DenyAndStop,
-        DiffPreview, Effect, FileChanges, NetworkPreview, OfferedTool, PicturePreview, Preview, Risk,
-        TextPreview, ToolClass, ToolSpec, UntrustedSource,
+    from desktop_agent.types.tool_calls import (
+        AllowAlways, AllowForConversation, AllowOnce, CommandPart, CommandPreview, Decision, Deny,
+        DenyAndStop, DiffPreview, Effect, FileChanges, NetworkPreview, OfferedTool, PicturePreview, Preview,
+        Risk, TextPreview, ToolClass, ToolSpec, UntrustedSource,
     )
-    from desktop_agent.vocabulary.usage import Usage
 
 __all__ = [  # noqa: RUF022
     "ACCEPT_EDITS_MODE", "AgentError", "AgentOptions", "AgentResponse", "AllowAlways", "AllowForConversation",
@@ -147,93 +132,83 @@ __all__ = [  # noqa: RUF022
 ]
 
 _MODULES = {
-    "agent.conduct.questions": ("Question",),
-    "faces.backing.stopping": ("InterruptHandle",),
-    "faces.backing.streaming": ("EventStream",),
-    "faces.blocking": ("run",),
-    "faces.chat_loop": ("ChatLoopHandle", "LoopDone", "LoopStep", "ToolCallsRequested",),
-    "faces.client": ("Client",),
-    "faces.collecting": ("Response", "StructuredResponse", "ToolCallAssembler", "collect_response", "collect_text",),
-    "faces.controls": (
+    "agent.questions": ("Question",),
+    "api.chat_loop": (
+        "AgentResponse", "ChatLoopHandle", "LoopDone", "LoopStep", "NeedsToolExecution", "StreamingResponse",
+        "ToolCallsRequested", "TwoPhaseAgent",
+    ),
+    "api.client": ("BlockStream", "Client", "query", "run",),
+    "api.controls": (
         "ApprovalControl", "Controls", "GuardControl", "MessageQueue", "PolicyControl", "QuestionControl",
         "RuleControl",
     ),
-    "faces.provider_face": ("Asked", "ChatDone", "ChatStream", "Provider", "ProviderStream",),
-    "faces.query": ("BlockStream", "query",),
-    "faces.two_phase": ("AgentResponse", "NeedsToolExecution", "StreamingResponse", "TwoPhaseAgent",),
+    "api.conversation": ("InterruptHandle",),
+    "api.provider": ("Asked", "ChatDone", "ChatStream", "Provider", "ProviderStream",),
+    "api.responses": (
+        "EventStream", "Response", "StructuredResponse", "ToolCallAssembler", "collect_response",
+        "collect_text",
+    ),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
     "tools.decorator": ("FunctionTool", "ToolFacts", "ToolOptions", "tool",),
-    "tools.schemas.json_schema": ("JsonSchema",),
+    "tools.json_schema": ("JsonSchema",),
     "tools.tool": ("AnyTool", "ArgumentSchema", "ModelSchema", "RunningCall", "Tool",),
-    "vocabulary.blocks": (
-        "Block", "Citation", "Image", "Json", "JsonObject", "Outcome", "ResultPart", "ServerStep", "Summary",
-        "Text", "Thinking", "ToolResult", "ToolUse", "Unknown",
+    "types.blocks": (
+        "Base64Source", "Block", "Citation", "Image", "ImageDetail", "ImageSource", "Json", "JsonObject",
+        "MediaType", "Outcome", "ResultPart", "ServerStep", "StoredSource", "Summary", "Text", "Thinking",
+        "ToolResult", "ToolUse", "Unknown", "UrlSource",
     ),
-    "vocabulary.conduct.conduct_events": (
-        "Authority", "ContinuationInjected", "DoomLoopSuspected", "GuardAborted", "ModeChangeRequested",
-        "ModeChanged", "OutsideContentArrived", "PolicyApplied", "PolicyInstalled", "PolicyRemoved",
-        "QuestionAnswered", "QuestionAsked",
+    "types.dialects": ("Dialect",),
+    "types.engine_events": (
+        "AnswerAwaited", "ApprovalRequested", "ApprovalResolved", "Authority", "CheckpointCreated",
+        "CheckpointRestored", "ContextCompacted", "ContinuationInjected", "CostUpdated", "DoomLoopSuspected",
+        "EngineEvent", "Envelope", "ErrorOccurred", "Event", "GuardAborted", "LimitReached",
+        "ModeChangeRequested", "ModeChanged", "OutsideContentArrived", "PolicyApplied", "PolicyInstalled",
+        "PolicyRemoved", "QuestionAnswered", "QuestionAsked", "RetryScheduled", "RunEnd", "RunFinished",
+        "RunStarted", "ToolCallPending", "ToolFinished", "ToolProgress", "ToolResultsReceived", "ToolStarted",
+        "TurnStarted", "UserMessageDelivered", "UserMessageQueued", "UserMessageReturned",
     ),
-    "vocabulary.conduct.guards": (
-        "Guard", "GuardAbort", "GuardCheck", "GuardContinue", "GuardMoment", "GuardPass", "GuardStop",
-        "GuardVerdict",
-    ),
-    "vocabulary.conduct.hooks": (
-        "HookAllow", "HookAsk", "HookDeny", "HookEdit", "HookName", "HookVerdict", "Hooks", "PostToolHook",
-        "PostToolUse", "PreToolHook", "PreToolUse", "PromptHook", "UserPromptSubmit",
-    ),
-    "vocabulary.conduct.interrupts": ("Interrupt", "StopSession", "StopTool", "StopTurn",),
-    "vocabulary.conduct.limits": ("Limits",),
-    "vocabulary.conduct.modes": (
-        "ACCEPT_EDITS_MODE", "BUILT_IN_MODES", "Breadth", "DEFAULT_MODE", "Mode", "PLAN_MODE",
-    ),
-    "vocabulary.conduct.prompt_policies": ("PolicyScope", "PolicyTrigger", "PromptPolicy",),
-    "vocabulary.conduct.queue": ("QueuedMessage", "When",),
-    "vocabulary.conduct.rules": (
-        "ArgumentsPattern", "CommandPattern", "CommandSubject", "CommandsPattern", "HostPattern", "HostSubject",
-        "PathPattern", "PathSubject", "Pattern", "Rule", "RuleEffect", "RuleScope", "Subject",
-    ),
-    "vocabulary.conduct.specialists": ("Specialist",),
-    "vocabulary.engine_events": (
-        "AnswerAwaited", "ApprovalRequested", "ApprovalResolved", "CheckpointCreated", "CheckpointRestored",
-        "ContextCompacted", "CostUpdated", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "LimitReached",
-        "RetryScheduled", "RunEnd", "RunFinished", "RunStarted", "ToolCallPending",
-        "ToolFinished", "ToolProgress", "ToolResultsReceived", "ToolStarted", "TurnStarted",
-        "UserMessageDelivered", "UserMessageQueued", "UserMessageReturned",
-    ),
-    "vocabulary.errors": (
+    "types.errors": (
         "AgentError", "AuthenticationFailed", "CachingNotSupported", "CapabilityMissing", "Conflict",
         "ConnectionFailed", "ContextLengthExceeded", "ConversationInUse", "DatabaseBusy", "DatabaseDamaged",
-        "DatabaseReplaced",
-        "DatabaseTooNew", "DiskFull", "ExtraMissing", "DuplicateToolResult", "ImageRefused", "ImagesNotSupported",
-        "InvalidRequest", "KeyringLocked", "KeyringMissing", "LocksRefused", "NotFound", "OutputInvalid",
-        "OutsideWorkspace", "Overloaded", "PermissionRefused", "ProviderError", "QuotaExhausted",
-        "RateLimited", "RemedyAction", "SecretsUnavailable", "Sentence", "ServerFailed",
-        "SpecialistHasNoTools", "StaleToolCall", "StorageFailed", "TimedOut", "TooLarge",
+        "DatabaseReplaced", "DatabaseTooNew", "DiskFull", "DuplicateToolResult", "ExtraMissing",
+        "ImageRefused", "ImagesNotSupported", "InvalidRequest", "KeyringLocked", "KeyringMissing",
+        "LocksRefused", "NotFound", "OutputInvalid", "OutsideWorkspace", "Overloaded", "PermissionRefused",
+        "ProviderError", "QuotaExhausted", "RateLimited", "RemedyAction", "SecretsUnavailable", "Sentence",
+        "ServerFailed", "SpecialistHasNoTools", "StaleToolCall", "StorageFailed", "TimedOut", "TooLarge",
         "ToolCallingNotSupported", "ToolFailed", "ToolInputInvalid", "ToolUseFailed", "Truncated",
         "TurnMismatch", "UnknownToolCall", "UnreadableAnswer", "WrittenElsewhere", "WrongUse",
     ),
-    "vocabulary.images": ("Base64Source", "ImageDetail", "ImageSource", "MediaType", "StoredSource", "UrlSource",),
-    "vocabulary.messages": ("Message", "MessageState", "Role",),
-    "vocabulary.options": ("AgentOptions", "Approver", "OptionValues", "OptionsBuilder",),
-    "vocabulary.provider_events": (
-        "AnswerNamed", "AnswerStarted", "ContentDelta", "Done", "MessageDelta", "Origin", "ProviderEvent",
-        "RequestAdjusted", "StopReason", "TextClosed", "ThinkingBlock", "ThinkingDelta", "ToolArgsDelta", "UsageUpdate",
+    "types.lookalikes": ("Lookalike",),
+    "types.messages": ("Message", "MessageState", "Role",),
+    "types.options": ("AgentOptions", "Approver", "OptionValues", "OptionsBuilder",),
+    "types.permissions": (
+        "ACCEPT_EDITS_MODE", "ArgumentsPattern", "BUILT_IN_MODES", "Breadth", "CommandPattern",
+        "CommandSubject", "CommandsPattern", "DEFAULT_MODE", "HostPattern", "HostSubject", "Mode",
+        "PLAN_MODE", "PathPattern", "PathSubject", "Pattern", "Rule", "RuleEffect", "RuleScope", "Subject",
     ),
-    "vocabulary.requests": (
+    "types.policies": (
+        "Guard", "GuardAbort", "GuardCheck", "GuardContinue", "GuardMoment", "GuardPass", "GuardStop",
+        "GuardVerdict", "HookAllow", "HookAsk", "HookDeny", "HookEdit", "HookName", "HookVerdict", "Hooks",
+        "Interrupt", "Limits", "PolicyScope", "PolicyTrigger", "PostToolHook", "PostToolUse", "PreToolHook",
+        "PreToolUse", "PromptHook", "PromptPolicy", "QueuedMessage", "Specialist", "StopSession", "StopTool",
+        "StopTurn", "UserPromptSubmit", "When",
+    ),
+    "types.provider_events": (
+        "AnswerNamed", "AnswerStarted", "ContentDelta", "Done", "MessageDelta", "Origin", "ProviderEvent",
+        "RequestAdjusted", "StopReason", "TextClosed", "ThinkingBlock", "ThinkingDelta", "ToolArgsDelta",
+        "Usage", "UsageUpdate",
+    ),
+    "types.providers": (
         "CachedPrompt", "Capabilities", "Effort", "JsonFormat", "ModelInfo", "ModelRequest", "Price",
         "PromptCaching", "ProviderConfig", "ProviderState", "Reasoning", "ReasoningAdaptive",
         "ReasoningBetweenTools", "ReasoningBudget", "ReasoningDisabled", "ReasoningEffort", "ReasoningMode",
         "Timeouts", "TokenCount", "ToolChoice",
     ),
-    "vocabulary.servers.dialects": ("Dialect",),
-    "vocabulary.text.lookalikes": ("Lookalike",),
-    "vocabulary.tool_calls": (
-        "AllowAlways", "AllowForConversation", "AllowOnce", "CommandPart", "CommandPreview", "Decision", "Deny",
-        "DenyAndStop", "DiffPreview", "Effect", "FileChanges", "NetworkPreview", "OfferedTool",
+    "types.tool_calls": (
+        "AllowAlways", "AllowForConversation", "AllowOnce", "CommandPart", "CommandPreview", "Decision",
+        "Deny", "DenyAndStop", "DiffPreview", "Effect", "FileChanges", "NetworkPreview", "OfferedTool",
         "PicturePreview", "Preview", "Risk", "TextPreview", "ToolClass", "ToolSpec", "UntrustedSource",
     ),
-    "vocabulary.usage": ("Usage",),
 }
 # fmt: on
 _MODULE_OF = {name: place for place, names in _MODULES.items() for name in names}

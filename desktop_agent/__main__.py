@@ -16,12 +16,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _print_usage(words)
     listen = _exit_on_interrupt()
     if words[0] == "check":
-        from desktop_agent.faces.check import run_check
+        from desktop_agent.api.headless_commands import run_check
 
         listen()
         return run_check(words[1:])
-    from desktop_agent.faces.arguments import parse_ask_arguments
-    from desktop_agent.faces.ask import run_ask
+    from desktop_agent.api.command_line import parse_ask_arguments
+    from desktop_agent.api.headless_commands import run_ask
 
     listen()
     try:
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _print_usage(words: Sequence[str]) -> int:
     """The window is a program of its own, above this one: it is not started from here."""
-    from desktop_agent.faces.arguments import parse_window_arguments
+    from desktop_agent.api.command_line import parse_window_arguments
 
     parse_window_arguments(words)  # --help and --version end here
     sys.stderr.write(

@@ -21,7 +21,7 @@ Check = tuple[str, bool, str]
 ROUNDS = 7
 PATIENCE = 30.0
 KEYWORD = (0x8A, 0x2F, 0xA8)
-"""The colour of Python's keywords in the light theme: ui/transcript/blocks/colouring/palette.py."""
+"""The colour of Python's keywords in the light theme: ui/transcript/style.py."""
 STILL = 3
 """Pictures that must be the same."""
 WRITTEN = r"""

@@ -1,30 +1,60 @@
 """`desktop-agent`: the window, `ask` and `check` without importing Qt; and the processes that it starts of itself."""
 
+import builtins
 import gc
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from desktop_agent.faces.arguments import LaunchOptions
-    from ui.shell.start.early_signals import EarlySignals
-    from ui.shell.start.front import StartupWindow
+    from desktop_agent.api.command_line import LaunchOptions
+    from ui.shell.startup_window import StartupWindow
+
+
+class EarlySignals:
+    """Remembers that one came. Python's own answer would break an import off, or end a slot that goes on behind it."""
+
+    def __init__(self) -> None:
+        self.received = False
+        """Whether the system or the terminal has asked the program to end."""
+        # Windows has no SIGHUP.
+        for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGTERM)):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.received = True
+
+
+def remove_feature_import_hook() -> None:
+    """Take PySide6's own `__import__` away again.
+
+    It serves `from __feature__ import …`, which nothing here uses, and for that it reads the source of every module
+    that is imported after it and keeps all of them (`feature_imported` of shibokensupport/feature.py): a third of the
+    time of our imports, and 8 MB. PySide6 itself keeps in `builtins` what was there before. Where somebody else's
+    came on top of it, a debugger's for example, all stays as it is.
+    """
+    plain = getattr(builtins, "__orig_import__", None)
+    if plain is not None and getattr(builtins.__import__, "__name__", "") == "__feature_import__":
+        builtins.__import__ = plain
+
 
 _CHILDREN = {
-    "colouring": "ui.transcript.blocks.colouring.child",
-    "confined": "desktop_agent.tools.commands.launcher",
-    "diagram": "ui.transcript.blocks.diagram.child",
-    "page": "desktop_agent.tools.web.reading.child",
-    "searching": "desktop_agent.tools.searching.matching",
+    "colouring": "ui.transcript.blocks.code.highlighter_worker",
+    "confined": "desktop_agent.sandbox.launcher",
+    "diagram": "ui.transcript.blocks.diagram_worker",
+    "page": "desktop_agent.tools.web.page_process",
+    "searching": "desktop_agent.tools.files.search_process",
 }
-"""What `ui.transcript.child_start` and `desktop_agent.tools.processes.own_part` start."""
+"""What `ui.transcript.workers` and `desktop_agent.sandbox.environment` start."""
 
 
 BACKGROUND_IMPORTS = (
     "desktop_agent.engine.engine",
-    "desktop_agent.engine.reopening",
+    "desktop_agent.engine.session_opening",
     "markdown_it",
     "mdit_py_plugins.footnote",
 )
@@ -33,11 +63,11 @@ BACKGROUND_IMPORTS = (
 SLICED_IMPORTS = (
     "ui.sidebar.conversation_rows",
     "ui.transcript.markdown.stream",
-    "ui.transcript.look",
+    "ui.transcript.style",
     "ui.transcript.blocks.code.code_block",
     "ui.transcript.blocks.table_block",
     "ui.transcript.rows.row",
-    "ui.transcript.surface.finding.finding",
+    "ui.transcript.find.finder",
     "ui.transcript.view",
     "ui.bridge.library",
     "ui.shell.conversation_page",
@@ -55,10 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from desktop_agent.__main__ import main as headless
 
         return headless(words)
-    from ui.shell.start.early_signals import EarlySignals
 
     signals = EarlySignals()
-    from desktop_agent.faces.arguments import parse_window_arguments
+    from desktop_agent.api.command_line import parse_window_arguments
 
     return _run_window(parse_window_arguments(words), signals)
 
@@ -73,17 +102,14 @@ def _run_window(place: "LaunchOptions", early: "EarlySignals") -> int:
     """Open the window and stay until it is closed; returns the exit code (2: there is no screen)."""
     # What modules hold lives as long as the program: looking through it for garbage, now or later, would find none.
     gc.disable()
-    from ui.shell.start.plain_imports import remove_feature_import_hook
 
     importlib.import_module("PySide6.QtWidgets")
     remove_feature_import_hook()
-    from desktop_agent.storage.paths import data_folder
-    from desktop_agent.vocabulary.errors import AgentError
+    from desktop_agent.storage.files import data_folder
+    from desktop_agent.types.errors import AgentError
     from ui.bridge.single_instance import SingleInstance
-    from ui.look.theme import ThemeSource
-    from ui.shell.start.display import NO_DISPLAY, has_display, open_application
-    from ui.shell.start.first_loop import run_until_painted
-    from ui.shell.start.front import StartupWindow
+    from ui.shell.startup_window import NO_DISPLAY, StartupWindow, has_display, open_application, run_until_painted
+    from ui.style.theme import ThemeSource
 
     if not has_display():
         sys.stderr.write(NO_DISPLAY)
@@ -104,7 +130,7 @@ def _run_window(place: "LaunchOptions", early: "EarlySignals") -> int:
         if early.received:
             return 0
         run_until_painted(startup)
-        from ui.bridge.loop import run_event_loop
+        from ui.bridge.event_loop import run_event_loop
 
         return run_event_loop(app, lambda: _run_behind_window(startup, place, folder, early))
     finally:
@@ -115,7 +141,7 @@ async def _run_behind_window(
     startup: "StartupWindow", place: "LaunchOptions", folder: Path, early: "EarlySignals"
 ) -> int:
     """What is behind the window, from its first paint to the end of the program."""
-    from ui.bridge.end_signals import TerminationSignals
+    from ui.bridge.event_loop import TerminationSignals
 
     signals = TerminationSignals(startup.app)
     signals.end_requested.connect(startup.end_without_asking)
@@ -138,7 +164,7 @@ async def _run_behind_window(
 
 async def _load(startup: "StartupWindow") -> bool:
     """Import what is behind the window, unless it is left before; whether it could be imported."""
-    from ui.shell.start.loading import import_in_slices, import_in_thread
+    from ui.shell.startup_loading import import_in_slices, import_in_thread
 
     try:
         for room in BACKGROUND_IMPORTS:
@@ -148,8 +174,8 @@ async def _load(startup: "StartupWindow") -> bool:
     except Exception:  # noqa: BLE001  whatever a part that is missing or damaged raises
         import traceback
 
-        from desktop_agent.vocabulary.errors import AgentError
-        from ui.shell.start.saying_why import show_startup_error
+        from desktop_agent.types.errors import AgentError
+        from ui.shell.startup_loading import show_startup_error
 
         traceback.print_exc()
         what = "Desktop Agent cannot start: a part of it is missing or damaged."

@@ -1,4 +1,4 @@
-"""Builds everything, once, and ends it in order."""
+"""The application controller: builds everything behind the window, once, and ends it in order."""
 
 import asyncio
 import logging
@@ -8,45 +8,35 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
+from desktop_agent.api.command_line import API_KEY_VARIABLE, LaunchOptions, program_version
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.faces.arguments import API_KEY_VARIABLE, LaunchOptions, program_version
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction, StorageFailed
-from desktop_agent.vocabulary.preferences import Preferences
-from ui.bridge.calls.rules import PermissionRules
+from desktop_agent.types.errors import AgentError, RemedyAction, StorageFailed
+from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop_notifications import DesktopNotifications
-from ui.bridge.disk import DiskMonitor
-from ui.bridge.drafts import ComposerDraft
-from ui.bridge.frame_clock import FrameClock
-from ui.bridge.idle.garbage import IdleGarbageCollector
-from ui.bridge.leftover import UnsavedContent
+from ui.bridge.desktop import DesktopNotifications
+from ui.bridge.drafts import ComposerDraft, UnsavedContent
+from ui.bridge.event_loop import BackgroundTasks, FrameClock, IdleGarbageCollector
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.mcp.asking import McpRequests
-from ui.bridge.mcp.notices import McpNotices
-from ui.bridge.mcp.offers import McpCatalog
-from ui.bridge.mcp.tool_servers import McpServerSettings
-from ui.bridge.pictures import PictureStore
-from ui.bridge.servers import ModelServers
+from ui.bridge.mcp_requests import McpCatalog, McpRequests
+from ui.bridge.mcp_servers import McpNotices, McpServerSettings
+from ui.bridge.model_servers import ModelServers
+from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import Settings
-from ui.bridge.tasks import BackgroundTasks
-from ui.look.icons import app_icon
-from ui.shell.accessible_windows import install_accessibility
-from ui.shell.actions import WindowActions
-from ui.shell.attention import ActivityNotifier
-from ui.shell.calls.approvals import ApprovalPresenter
-from ui.shell.closing import CloseConfirmation
+from ui.bridge.storage import DiskMonitor, PictureStore
+from ui.shell.actions import HelpPresenter, WindowActions
+from ui.shell.approvals import ApprovalPresenter
+from ui.shell.command_palette import PalettePresenter
 from ui.shell.conversation_page import ConversationPage
-from ui.shell.disk_notices import DiskBanner
-from ui.shell.help.help import HelpPresenter
-from ui.shell.kept_look import save_appearance
-from ui.shell.mcp.at_work import McpPresenter
-from ui.shell.palette.contents import PalettePresenter
+from ui.shell.mcp import McpPresenter
+from ui.shell.notifications import ActivityNotifier
 from ui.shell.settings import SettingsPresenter, reading_style
-from ui.shell.start.display import on_display_lost
-from ui.shell.start.front import StartupWindow
-from ui.shell.start.loading import import_in_thread
-from ui.shell.start.saying_why import show_startup_error
+from ui.shell.startup_loading import import_in_thread, show_startup_error
+from ui.shell.startup_window import StartupWindow, on_display_lost
+from ui.shell.storage import CloseConfirmation, DiskBanner
+from ui.shell.window import save_appearance
+from ui.style.accessibility import install_accessibility
+from ui.style.theme import app_icon
 
 _log = logging.getLogger(__name__)
 _EMERGENCY_SAVE_SECONDS = 10.0
@@ -155,7 +145,7 @@ class AppController:
         self._tasks.start(self._open_first_conversation(place))
 
     async def _open_first_conversation(self, place: LaunchOptions) -> None:
-        await import_in_thread("desktop_agent.engine.reopening")
+        await import_in_thread("desktop_agent.engine.session_opening")
         if place.demo:
             self.library.new_demo()
         elif self.library.current is not None:
@@ -174,7 +164,7 @@ class AppController:
             await self._engine.connections.warm_up()
         finally:
             self.servers.refresh_models()
-        await import_in_thread("desktop_agent.tools.toolsets")
+        await import_in_thread("desktop_agent.tools.builtin_tools")
 
     async def wait_until_closed(self) -> None:
         """Return when the program ends, and nothing is lost by that unless the person agreed to it."""

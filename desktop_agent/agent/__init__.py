@@ -1,1 +1,1 @@
-"""The turn: the only loop."""
+"""The agent: runs, their turns, tool calls, budgets, modes, guards, specialists and compaction."""

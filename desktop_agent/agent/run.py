@@ -7,18 +7,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from desktop_agent.agent.budget import Budget
-from desktop_agent.agent.calls.left_over import RecoveredCalls
-from desktop_agent.agent.request import RunSettings
-from desktop_agent.agent.retry import long_wait_remedy
-from desktop_agent.agent.specialists.delegation import SubRun, specialist_tools
-from desktop_agent.agent.surroundings import RunContext
+from desktop_agent.agent.model_request import RunSettings
+from desktop_agent.agent.run_context import Budget, RunContext, long_wait_remedy
+from desktop_agent.agent.specialists import SubRun, specialist_tools
+from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.agent.turn import TurnLoop
-from desktop_agent.tools.foreign_code import safe_traceback
-from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, LimitReached, RunEnd, RunFinished, RunStarted
-from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.processes.foreign_code import safe_traceback
+from desktop_agent.types.engine_events import ErrorOccurred, LimitReached, RunEnd, RunFinished, RunStarted
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Interrupt, StopSession, StopTool
 
 _log = logging.getLogger(__name__)
 

@@ -1,31 +1,122 @@
-"""The turn: ask the model, run what it calls, ask again. The only loop there is."""
+"""The turn: ask the model, run the tools that it calls, ask again. The only loop there is.
+
+`TurnLoop` is the loop; `ModelCall` is one request and its answer, sent again where that is safe and may help.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from typing import Literal
 
-from desktop_agent.agent.answer_size import AnswerTooLong
-from desktop_agent.agent.budget import Budget
-from desktop_agent.agent.calls.left_over import RecoveredCalls
-from desktop_agent.agent.calls.round import BatchEnd, ToolBatch
-from desktop_agent.agent.edge import TurnBoundary
-from desktop_agent.agent.question import ModelCall
-from desktop_agent.agent.request import RunSettings
-from desktop_agent.agent.surroundings import RunContext
+from desktop_agent.agent.model_request import BuiltRequest, PictureSupport, RunSettings, build_request
+from desktop_agent.agent.provider_stream import AnswerSize, AnswerTooLong, validated_events
+from desktop_agent.agent.run_context import Budget, RunContext
+from desktop_agent.agent.tool_calls.tool_batch import BatchEnd, ToolBatch
+from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
+from desktop_agent.agent.turn_boundary import TurnBoundary
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.provider import Provider
-from desktop_agent.vocabulary.blocks import Outcome
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome
+from desktop_agent.types.engine_events import (
     CostUpdated,
+    Event,
     LimitReached,
+    RetryScheduled,
     RunEnd,
     ToolCallPending,
     ToolResultsReceived,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import ContextLengthExceeded
-from desktop_agent.vocabulary.messages import Message, MessageState, new_id, now
-from desktop_agent.vocabulary.provider_events import TRUNCATED_STOP_REASONS, StopReason
+from desktop_agent.types.errors import AgentError, ContextLengthExceeded
+from desktop_agent.types.messages import Message, MessageState, new_id, now
+from desktop_agent.types.provider_events import (
+    TRUNCATED_STOP_REASONS,
+    MessageDelta,
+    RequestAdjusted,
+    StopReason,
+    UsageUpdate,
+)
+
+_MALFORMED_CALL = "The model wrote a call that its own server could not read."
+
+
+class ModelCall:
+    """Built afresh for each attempt; nothing is repeated once anything was said.
+
+    `addenda` are added to the instructions of this turn.
+    """
+
+    def __init__(
+        self, provider: Provider, context: RunContext, settings: RunSettings, addenda: Sequence[str] = ()
+    ) -> None:
+        self._provider = provider
+        self._context = context
+        self._recorder = context.recorder
+        self._settings = settings
+        self._addenda = addenda
+        self._size = AnswerSize(settings.limits.answer_characters)
+
+    @property
+    def characters(self) -> int:
+        """How much the answer holds in memory."""
+        return self._size.characters
+
+    async def run(self, answer: AnswerBuilder) -> None:
+        """Fill the answer. Raises AgentError, and AnswerTooLong; what came before stays in it."""
+        attempt = 1
+        while True:
+            try:
+                if await self._attempt(answer, may_repeat=attempt == 1):
+                    return
+                delay, why = 0.0, _MALFORMED_CALL
+                answer.restart()
+            except AgentError as error:
+                wait = None if answer.has_content else self._context.retry.delay(error, attempt)
+                if wait is None:
+                    raise
+                delay, why = wait, str(error)
+            self._recorder.emit(RetryScheduled(delay, why, attempt))
+            await asyncio.sleep(delay)
+            self._provider = await self._context.open_provider(self._settings.model)
+            attempt += 1
+
+    async def _attempt(self, answer: AnswerBuilder, *, may_repeat: bool) -> bool:
+        """Ask once. False: nothing came but a call that its server could not read, so it is worth asking again."""
+        built = await self._build_request()
+        if built.adjustments:
+            adjusted = RequestAdjusted(built.adjustments)
+            self._size.add(adjusted)
+            self._handle_event(adjusted, answer)
+        events = validated_events(self._provider.stream(built.request), self._size, self._recorder.emit)
+        async with aclosing(events):
+            async for event in events:
+                if may_repeat and _is_malformed_call(event) and not answer.has_content:
+                    answer.feed(event, now())
+                    async for rest in events:
+                        # Not shown: it is the end of nothing. What it used counts all the same.
+                        if isinstance(rest, UsageUpdate):
+                            answer.feed(rest, now())
+                    return False
+                self._handle_event(event, answer)
+        return True
+
+    async def _build_request(self) -> BuiltRequest:
+        context = self._context
+        limits = self._provider.picture_limits(self._settings.model)
+        sees = self._provider.model_info(self._settings.model).capabilities.images is not False
+        pictures = PictureSupport(context.read_picture, context.fitter, limits, sees)
+        history = self._recorder.history()
+        specs = context.tools.specs()
+        return await build_request(history, self._settings, specs, pictures, self._addenda, context.prepared_history)
+
+    def _handle_event(self, event: Event, answer: AnswerBuilder) -> None:
+        answer.feed(event, now())
+        self._recorder.emit(event)
+
+
+def _is_malformed_call(event: Event) -> bool:
+    return isinstance(event, MessageDelta) and event.stop_reason is StopReason.MALFORMED_TOOL_CALL
+
 
 # The model is not finished, it only paused: the runtime goes on by itself.
 _UNFINISHED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}

@@ -1,1 +1,1 @@
-"""A conversation in memory: what is shown, and how pictures get in."""
+"""A conversation in memory: its transcript, the history that a model reads, and how pictures get in."""

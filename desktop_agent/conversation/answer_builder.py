@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from desktop_agent.vocabulary.blocks import Block, JsonObject, ServerStep, Text, Thinking, ToolUse, Unknown
-from desktop_agent.vocabulary.engine_events import Event
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.blocks import Block, JsonObject, ServerStep, Text, Thinking, ToolUse, Unknown
+from desktop_agent.types.engine_events import Event
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
     ContentDelta,
@@ -18,9 +18,9 @@ from desktop_agent.vocabulary.provider_events import (
     TextClosed,
     ThinkingBlock,
     ThinkingDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.usage import Usage
 
 
 @dataclass(slots=True, eq=False)

@@ -4,13 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import takewhile
 
-from desktop_agent.conversation.compacted import summary_of
-from desktop_agent.conversation.folding.calls import CallItems
-from desktop_agent.conversation.folding.endings import explain_ending
-from desktop_agent.conversation.folding.facts import COMPACTED, NoticeText, continued_notice, notice_for, undo_notice
-from desktop_agent.conversation.folding.sub_runs import SubRunItems
-from desktop_agent.conversation.folding.texts import TextItems
-from desktop_agent.conversation.folding.undo_notes import is_undo_note
+from desktop_agent.conversation.history import summary_of
 from desktop_agent.conversation.items import (
     AnswerItem,
     Change,
@@ -19,15 +13,26 @@ from desktop_agent.conversation.items import (
     NoticeItem,
     Removed,
     ServerStepItem,
+    TextItems,
     ThinkingItem,
     ToolCallItem,
     UnknownItem,
     Updated,
     UserItem,
 )
-from desktop_agent.vocabulary.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.conduct.checkpoints import CheckpointedCall
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.conversation.transcript_calls import CallItems, SubRunItems
+from desktop_agent.conversation.transcript_notices import (
+    COMPACTED,
+    NoticeText,
+    continued_notice,
+    explain_ending,
+    is_undo_note,
+    notice_for,
+    undo_notice,
+)
+from desktop_agent.types.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.types.checkpoints import CheckpointedCall
+from desktop_agent.types.engine_events import (
     AnswerAwaited,
     ApprovalRequested,
     ApprovalResolved,
@@ -47,9 +52,9 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import RemedyAction, Sentence, join_remedy
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.errors import RemedyAction, Sentence, join_remedy
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import (
     TRUNCATED_STOP_REASONS,
     AnswerStarted,
     ContentDelta,

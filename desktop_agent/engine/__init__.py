@@ -1,1 +1,1 @@
-"""One open conversation, and what builds the headless half."""
+"""Open conversations (sessions), and the engine that builds the headless half."""

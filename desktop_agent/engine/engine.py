@@ -1,7 +1,7 @@
-"""Builds the headless half: everything below the faces and the window, once."""
+"""Builds the headless half: everything below the library and the window, once; and the dry run of a permission."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,46 +10,77 @@ from weakref import WeakValueDictionary, finalize
 
 from pydantic import SecretStr
 
-from desktop_agent.engine.connections import DEMO, Connections
-from desktop_agent.engine.leaving import IdleSessions
-from desktop_agent.engine.mcp.live_tools import DynamicToolRegistry, filter_tools
-from desktop_agent.engine.mcp.sampling import SamplingHandler
-from desktop_agent.engine.mcp.servers import McpServers
-from desktop_agent.engine.model_tables.own_models import load_model_overrides
-from desktop_agent.engine.new_file import DatabaseReplacement
-from desktop_agent.engine.oversight import PermissionInspector
-from desktop_agent.engine.own_prices import PriceOverrides
-from desktop_agent.engine.rule_book import RuleBook, unreadable_rule_notices
-from desktop_agent.engine.session_parts.write_behind import OVERTAKEN
+from desktop_agent.engine.connections import DEMO, Connections, PriceOverrides
+from desktop_agent.engine.mcp_servers import McpServers, SamplingHandler
+from desktop_agent.engine.mcp_tools import DynamicToolRegistry, filter_tools
+from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
+from desktop_agent.engine.permission_records import AuditTrail, RuleBook, unreadable_rule_notices
+from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions
+from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.storage.conversation_locks import ConversationLock, ConversationLocks, Program
-from desktop_agent.storage.ending import wait_for_all
-from desktop_agent.storage.listings_file import ModelListingsFile
-from desktop_agent.storage.paths import data_folder, make_private_folder
-from desktop_agent.storage.pictures import PictureFiles
+from desktop_agent.storage.files import data_folder, make_private_folder
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.records import ConversationRecord, InterruptedRuns
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.storage.write_behind import OVERTAKEN
+from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.rules import Rule
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
-from desktop_agent.vocabulary.mcp.asking import ConsentHandlers
-from desktop_agent.vocabulary.messages import new_id, now
-from desktop_agent.vocabulary.preferences import Preferences
-from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.types.blocks import JsonObject, ToolUse
+from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
+from desktop_agent.types.mcp import ConsentHandlers
+from desktop_agent.types.messages import new_id, now
+from desktop_agent.types.permissions import Rule
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.preferences import Preferences
+from desktop_agent.types.providers import Endpoint, ProviderConfig
 
 if TYPE_CHECKING:
-    from desktop_agent.engine.following import ConversationFollower
     from desktop_agent.engine.session import Session
-    from desktop_agent.engine.session_parts.setup import SessionSetup
-    from desktop_agent.engine.unsaved import UnsavedConversation
-    from desktop_agent.tools.toolsets import ToolSelection
+    from desktop_agent.engine.session_controls import SessionSetup
+    from desktop_agent.engine.session_opening import ConversationFollower
+    from desktop_agent.permissions.gate import Verdict
+    from desktop_agent.storage.write_behind import UnsavedConversation
+    from desktop_agent.tools.builtin_tools import ToolSelection
+
+
+class PermissionInspector:
+    """Over all conversations. Changes nothing."""
+
+    def __init__(
+        self,
+        store: Store,
+        record: Callable[[str], Awaitable[ConversationRecord]],
+        open_session: "Callable[[str], Awaitable[Session]]",
+        tools_for: Callable[[ConversationRecord], ToolRegistry],
+    ) -> None:
+        self._store = store
+        self._load_record = record
+        self._open_session = open_session
+        self._tools_for = tools_for
+
+    async def tool_names(self, conversation_id: str) -> tuple[str, ...]:
+        """The tools of a conversation. Raises WrongUse for an unknown one, and StorageFailed."""
+        return self._tools_for(await self._load_record(conversation_id)).names
+
+    async def verdict_for(self, conversation_id: str, tool: str, arguments: JsonObject) -> "Verdict":
+        """What rules and mode would make of such a call now, without making it. Hooks are not asked.
+
+        Raises WrongUse for an unknown conversation, and StorageFailed.
+        """
+        session = await self._open_session(conversation_id)
+        tools = self._tools_for(session.record)
+        call = ToolUse(id="", name=tool, input=arguments)
+        return await session.permission_policy.verdict(call, tools.get(tool), tools.names)
+
+    def audit(self) -> AuditTrail:
+        """What was decided about every call so far, to be read page by page."""
+        return AuditTrail(self._store)
+
 
 _REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."
 
@@ -147,12 +178,10 @@ class Engine:
 
     @property
     def working(self) -> bool:
-        """Whether a run is under way in any conversation."""
         return any(session.working for session in self._busy)
 
     @property
     def preferences(self) -> Preferences:
-        """As they are now."""
         return self._preferences
 
     async def change_preferences(self, preferences: Preferences) -> None:
@@ -174,9 +203,9 @@ class Engine:
     ) -> "Session":
         """A conversation that is written at its first prompt."""
         # Late, here and below: no conversation is open yet when the window is drawn for the first time.
-        from desktop_agent.engine.ledger import JournalQueue
         from desktop_agent.engine.session import Session
-        from desktop_agent.engine.writer import SessionWriter
+        from desktop_agent.engine.session_writer import SessionWriter
+        from desktop_agent.storage.journal_queue import JournalQueue
 
         chosen = self._preferences.providers
         given = self._defaults.endpoint
@@ -218,7 +247,7 @@ class Engine:
         return self._opening.setdefault(conversation_id, asyncio.Lock())
 
     async def _reopen(self, conversation_id: str) -> "Session":
-        from desktop_agent.engine.reopening import reopen_session
+        from desktop_agent.engine.session_opening import reopen_session
 
         # For an unknown one no lock is made.
         await self.store.record(conversation_id)
@@ -233,21 +262,17 @@ class Engine:
         return self._register(session, lock)
 
     async def interrupted_conversations(self) -> tuple[InterruptedRuns, ...]:
-        """Conversations with runs of a process that is gone: to open one puts it in order. Raises StorageFailed.
-
-        None while nothing can be written.
-        """
+        """Return conversations with runs of a dead process, none while nothing can be written. Raises StorageFailed."""
         if self.store.read_only is not None:
             return ()
-        found = [
-            each for each in await self.store.find_interrupted_runs() if each.conversation_id not in self._sessions
-        ]
+        interrupted = await self.store.find_interrupted_runs()
+        found = [runs for runs in interrupted if runs.conversation_id not in self._sessions]
         is_free = await asyncio.gather(*(self._locks.lock(each.conversation_id).is_free() for each in found))
         return tuple(each for each, free in zip(found, is_free, strict=True) if free)
 
     async def follow_conversation(self, conversation_id: str, held: StorageFailed) -> "ConversationFollower":
         """Read along in a conversation that `session` refused with this. Raises WrongUse, and StorageFailed."""
-        from desktop_agent.engine.following import follow_conversation
+        from desktop_agent.engine.session_opening import follow_conversation
 
         lock, store = self._locks.lock(conversation_id), self.store.pinned()
         return await follow_conversation(store, conversation_id, self._setup(store), held, lock)
@@ -264,10 +289,7 @@ class Engine:
         return session.record if session is not None else await self.store.record(conversation_id)
 
     def release_session(self, session: "Session") -> None:
-        """Nobody looks at this one any more: once it has come to rest, other processes may have its conversation.
-
-        Whoever asks for it again before that gets it as it is.
-        """
+        """Let other processes have the conversation once the session is idle, unless it is asked for again before."""
         self._idle_sessions.close_when_idle(session)
 
     @property
@@ -305,9 +327,7 @@ class Engine:
             self._sessions.pop(conversation_id, None)
 
     async def write_all(self, *, at_once: bool = False) -> None:
-        """Try to write what waits everywhere; `unsaved` says what was refused. `run_to_end`: see
-        Session.write_at_once.
-        """
+        """Try to write what waits everywhere; `unsaved` says what was refused."""
         await wait_for_all(*(each.write_at_once() if at_once else each.write_all() for each in tuple(self._busy)))
 
     @property
@@ -334,7 +354,7 @@ class Engine:
             session.permission_policy.tools_changed()
 
     def _setup(self, store: Store) -> "SessionSetup":
-        from desktop_agent.engine.session_parts.setup import SessionSetup
+        from desktop_agent.engine.session_controls import SessionSetup
 
         return SessionSetup(
             open_provider=self._open_provider,
@@ -365,7 +385,7 @@ class Engine:
         workspace = Workspace(folder) if folder else None
         # Late: nothing of the tools is needed before the first question.
         from desktop_agent.permissions.shell.git_checkout import is_checkout
-        from desktop_agent.tools.toolsets import builtin_tools
+        from desktop_agent.tools.builtin_tools import builtin_tools
 
         fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts, is_checkout))
         return DynamicToolRegistry(fixed, lambda: filter_tools(which, self.mcp.tools(folder)))

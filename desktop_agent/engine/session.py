@@ -1,31 +1,154 @@
 """One open conversation and its single writer."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Unpack
 
-from desktop_agent.conversation.folding.undo_notes import last_message_but_undo_notes
-from desktop_agent.conversation.repair import unanswered_calls
+from desktop_agent.agent.run_context import token_count
+from desktop_agent.conversation.history import compacted_view, normalised_history, summary_of, unanswered_calls
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.conversation.transcript_notices import last_message_but_undo_notes
 from desktop_agent.engine.checkpoints import Checkpoints, RestoreListeners
-from desktop_agent.engine.session_parts.conduct import RuntimeControls
-from desktop_agent.engine.session_parts.context_size import ContextSize
-from desktop_agent.engine.session_parts.reading import SessionView
-from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.engine.session_parts.recovery import OpenCalls, close_calls
-from desktop_agent.engine.session_parts.run_making import RunFactory, SessionRun
-from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.session_parts.titles import title_of
-from desktop_agent.engine.session_parts.under_way import ActiveRun
-from desktop_agent.engine.session_parts.write_behind import OVERTAKEN, conversation_closed_error
-from desktop_agent.engine.writer import SessionWriter
-from desktop_agent.permissions.foreign_messages import validate_message, validate_messages
-from desktop_agent.storage.records import ConversationChanges
-from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
-from desktop_agent.vocabulary.conduct.queue import When
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, UserMessageQueued
-from desktop_agent.vocabulary.errors import StorageFailed, TurnMismatch, WrongUse
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.engine.recovery import OpenCalls, close_calls
+from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
+from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder, SessionRun
+from desktop_agent.engine.session_writer import ChangeListener, EventListener, SessionWriter
+from desktop_agent.processes.foreign_code import validate_message, validate_messages
+from desktop_agent.providers.catalogue.catalogue import estimate_text_tokens, estimate_tokens
+from desktop_agent.storage.records import ConversationChanges, ConversationRecord
+from desktop_agent.storage.write_behind import OVERTAKEN, UnsavedConversation, conversation_closed_error
+from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, UserMessageQueued
+from desktop_agent.types.errors import AgentError, StorageFailed, TurnMismatch, WrongUse
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.policies import Interrupt, StopSession, StopTool, StopTurn, When
+from desktop_agent.types.provider_events import StopReason, Usage
+from desktop_agent.types.providers import ModelRequest
+from desktop_agent.types.tool_calls import ToolSpec
+
+
+class SessionView:
+    """The reading half of a session."""
+
+    def __init__(self, writer: SessionWriter) -> None:
+        self._writer = writer
+
+    @property
+    def record(self) -> ConversationRecord:
+        """The conversation as it is listed."""
+        return self._writer.record
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing of it was kept yet."""
+        return self._writer.journal_queue.is_new
+
+    @property
+    def transcript(self) -> Transcript:
+        """What is shown."""
+        return self._writer.transcript
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the last answer used; its sum is how full the model's context is."""
+        return self._writer.usage
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """All messages of the branch, oldest first."""
+        return self._writer.history()
+
+    def subscribe(self, on_changes: ChangeListener | None = None, on_event: EventListener | None = None) -> None:
+        """Be told of changes to the transcript, of events, or both. Called in the loop's thread."""
+        self._writer.subscribe(on_changes, on_event)
+
+    def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
+        """Stop telling this one."""
+        self._writer.unsubscribe(listener)
+
+    async def flush(self) -> None:
+        """Return when everything so far is on the disk. Raises StorageFailed, and goes on trying."""
+        await self._writer.flush()
+
+    async def write_all(self) -> None:
+        """Try to write what waits; `unsaved` says what the disk refused."""
+        await self._writer.journal_queue.write_all()
+
+    async def write_at_once(self) -> None:
+        """The same on another loop, when the usual one does not go on any more. Raises StorageFailed."""
+        await self._writer.journal_queue.write_at_once()
+
+    @property
+    def unsaved(self) -> UnsavedConversation | None:
+        """The conversation where the disk refused some of it; None where all is kept, or on its way."""
+        refused = self._writer.journal_queue.unwritten
+        return refused and UnsavedConversation(self.record, self.history, *refused)
+
+
+TITLE_LENGTH = 60
+
+
+def title_of(message: Message) -> str:
+    """The first line of the first prompt, cut at a word."""
+    line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
+    if not line:
+        return "Picture"
+    if len(line) <= TITLE_LENGTH:
+        return line
+    return line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
+
+
+class ContextSize:
+    """Counts with what the last answer used, where its server says that, and estimates the rest."""
+
+    def __init__(self, setup: SessionSetup, writer: SessionWriter) -> None:
+        self._setup = setup
+        self._writer = writer
+        # Tokens by message, and of texts that are still being written: both are asked about again and again.
+        self._message_weights: dict[str, int] = {}
+        self._text_weights: dict[str, float] = {}
+        self._fixed_part: tuple[object, int] | None = None
+
+    def tokens(self, texts: Sequence[str] = ()) -> int:
+        """Return about how many tokens the next request has if these texts are sent with it."""
+        known, rest = self._counted_and_rest()
+        self._text_weights = {text: self._text_weights.get(text) or estimate_text_tokens(text) for text in texts}
+        written = math.ceil(sum(self._text_weights.values()))
+        return (self._fixed_tokens() if known is None else known) + sum(map(self._message_tokens, rest)) + written
+
+    def _counted_and_rest(self) -> tuple[int | None, Sequence[Message]]:
+        """What the server counted up to its last answer, None where it did not, and the messages it has not read."""
+        history = self._writer.history()
+        for at in range(len(history) - 1, -1, -1):
+            message = history[at]
+            if summary_of(message) is not None:
+                break
+            if message.role is Role.ASSISTANT and message.usage is not None and (used := token_count(message.usage)):
+                return used, history[at + 1 :]
+        return None, compacted_view(normalised_history(history))
+
+    def _message_tokens(self, message: Message) -> int:
+        known = self._message_weights.get(message.id)
+        if known is None:
+            known = self._message_weights[message.id] = estimate_tokens(ModelRequest("", (message,))).tokens
+        return known
+
+    def _fixed_tokens(self) -> int:
+        """Instructions and tools."""
+        record = self._writer.record
+        config = self._setup.config_for(record)
+        key = (record.workspace, config.system_prompt)
+        if self._fixed_part is None or self._fixed_part[0] != key:
+            self._fixed_part = key, estimate_tokens(ModelRequest("", (), self._tools(), config=config)).tokens
+        return self._fixed_part[1]
+
+    def _tools(self) -> tuple[ToolSpec, ...]:
+        try:
+            return tuple(self._setup.tools_for(self._writer.record).specs())
+        except AgentError:
+            # Its folder is gone: sending says so.
+            return ()
+
 
 # After these the next message that waits would meet the same: a server that is down.
 _KEEPS_QUEUE = frozenset({RunEnd.FAILED})

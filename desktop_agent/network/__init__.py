@@ -1,1 +1,3 @@
-"""The one way to what lies in the web: addresses looked at before they are asked, and a bound on all that comes."""
+"""The one way to what lies in the web: addresses checked before they are asked, bounds on all that comes, and the
+proxy of commands.
+"""

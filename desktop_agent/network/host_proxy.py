@@ -1,7 +1,6 @@
 """A proxy for a command that may reach some hosts: it connects to those alone, and looks their names up itself.
 
-It speaks HTTP/1.1 as a proxy does (RFC 9110, sections 7.6 and 9.3.6): CONNECT, and requests with a whole http address,
-one on each connection. What a server that may be reached does with what it is sent, nobody here can see.
+It speaks HTTP/1.1 as a proxy does (RFC 9110, sections 7.6 and 9.3.6): CONNECT, and requests with a whole http address.
 """
 
 import asyncio
@@ -13,12 +12,21 @@ from dataclasses import dataclass
 
 import h11
 
-from desktop_agent.network.checked_backend import Resolver, resolve_host
-from desktop_agent.network.failures import FetchFailed, PrivateHost
-from desktop_agent.network.granted_hosts import GrantedHost, HostAndPort, parse_host_and_port
-from desktop_agent.network.relaying import UnexpectedHost, UnexpectedProtocol, relay, rewrite_request, tunnel_bytes
-from desktop_agent.network.tunnels import HEAD_LIMIT, READ_SIZE, TunnelConnection, next_event, open_connection
-from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.network.fetch import Resolver, resolve_host
+from desktop_agent.network.hosts import FetchFailed, GrantedHost, HostAndPort, PrivateHost, parse_host_and_port
+from desktop_agent.network.tunnels import (
+    HEAD_LIMIT,
+    READ_SIZE,
+    TunnelConnection,
+    UnexpectedHost,
+    UnexpectedProtocol,
+    next_event,
+    open_connection,
+    relay,
+    rewrite_request,
+    tunnel_bytes,
+)
+from desktop_agent.types.errors import Sentence
 
 _log = logging.getLogger(__name__)
 

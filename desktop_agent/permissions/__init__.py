@@ -1,1 +1,1 @@
-"""Pure decisions about what may run."""
+"""Pure decisions about what may run: rules, hard denies, approvals and untrusted content."""

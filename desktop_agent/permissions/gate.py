@@ -1,4 +1,4 @@
-"""Whether a call may run: pure decisions over the call, its tool, the rules and the mode."""
+"""The gate: decide whether a call may run, from the call, its tool, the rules and the mode."""
 
 import json
 from collections.abc import Iterable
@@ -7,14 +7,13 @@ from typing import Any, Literal, cast
 
 from desktop_agent.permissions.hard_denies import NO_PROTECTED_PATHS, HardDeny, ProtectedPaths, find_hard_deny
 from desktop_agent.permissions.rule_matching import CallFacts, Match, find_allowing_rule, match_restriction
-from desktop_agent.tools.foreign_code import deep_copy, type_name
-from desktop_agent.tools.json_pieces import is_nested_deeper
+from desktop_agent.processes.foreign_code import deep_copy, type_name
+from desktop_agent.processes.worker_threads import is_nested_deeper
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.modes import Mode
-from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, Rule, RuleEffect
-from desktop_agent.vocabulary.errors import Sentence, ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.blocks import JsonObject, Outcome, ToolUse
+from desktop_agent.types.errors import Sentence, ToolInputInvalid
+from desktop_agent.types.permissions import ArgumentsPattern, Mode, Rule, RuleEffect
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 # What a read-only tool may touch without anybody being asked. Reaching the network tells somebody something.
 _READ_ONLY = frozenset({Effect.READ})

@@ -1,4 +1,4 @@
-"""What nobody can allow, and what a person must see before it is allowed: short lists, each with its reason."""
+"""Hard denies: what nobody can allow, and what a person must see before it is allowed, each with its reason."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,10 +7,10 @@ from posixpath import normpath
 from typing import TypeVar
 
 from desktop_agent.permissions.rule_matching import CallFacts
-from desktop_agent.permissions.shell.commands import Command, ParsedLine
+from desktop_agent.permissions.shell.parser import Command, ParsedLine
 from desktop_agent.permissions.shell.read_only_commands import is_read_only_command
 from desktop_agent.permissions.shell.wrappers import program_name
-from desktop_agent.tools.startup_files import (
+from desktop_agent.sandbox.startup_files import (
     AskLevel,
     StartupFile,
     comparable_parts,
@@ -19,9 +19,9 @@ from desktop_agent.tools.startup_files import (
     strictest_entry,
 )
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import WORKSPACE_ROOT, CommandSubject, PathSubject
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import WORKSPACE_ROOT, CommandSubject, PathSubject
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,19 @@
-"""The one place that assembles what arrives in pieces: text, thinking with its replay state, calls, and the end.
+"""Assemble what arrives in pieces: text, thinking with its replay state, tool calls, and the end.
 
-A dialect identifies fragments and calls these methods; `take` hands over the canonical events so far. Calls are
-assembled in `call_builder`. Everything here depends on the order of fragments alone, never on how bytes were cut.
+A dialect identifies fragments and calls these methods; `take_events` hands over the events so far. Everything depends
+on the order of fragments, never on how bytes were cut.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from desktop_agent.providers.call_builder import MAX_NAME_LENGTH, ToolCallBuilder
-from desktop_agent.providers.open_part import TextBuilder
-from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.json_text import repair_json, repair_text
-from desktop_agent.vocabulary.blocks import Citation, ServerStep, Unknown
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import new_id
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.providers.text_builder import TextBuilder, ThinkTags
+from desktop_agent.providers.tool_call_builder import MAX_NAME_LENGTH, ToolCallBuilder
+from desktop_agent.providers.transport.json_codec import repair_json, repair_text
+from desktop_agent.types.blocks import Citation, ServerStep, Unknown
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import new_id
+from desktop_agent.types.provider_events import (
     TRUNCATED_STOP_REASONS,
     AnswerNamed,
     MessageDelta,
@@ -22,9 +21,9 @@ from desktop_agent.vocabulary.provider_events import (
     RequestAdjusted,
     StopReason,
     ThinkingBlock,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.usage import Usage
 
 _CORRECTABLE_REASONS = frozenset(
     {StopReason.END_TURN, StopReason.TOOL_USE, StopReason.STOP_SEQUENCE, StopReason.UNKNOWN}

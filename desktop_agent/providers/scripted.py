@@ -1,18 +1,14 @@
-"""A model that plays a script: for tests and demonstrations without a server.
-
-It complains about what a script did not foresee: a request too many, a request that is not as expected, turns that
-nobody asked for.
-"""
+"""A provider that plays a script: for tests and demonstrations without a server."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.errors import AgentError, CachingNotSupported
-from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.provider_events import Done, MessageDelta, ProviderEvent, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.errors import AgentError, CachingNotSupported
+from desktop_agent.types.messages import now
+from desktop_agent.types.provider_events import Done, MessageDelta, ProviderEvent, StopReason, UsageUpdate
+from desktop_agent.types.providers import (
     CachedPrompt,
     ImageLimits,
     ModelInfo,

@@ -1,1 +1,1 @@
-"""What lasts: conversations, pictures, preferences, secrets."""
+"""What lasts: conversations and their journal in SQLite, pictures, preferences, secrets."""

@@ -1,19 +1,19 @@
-"""Runs work on the database in the one thread that may use it, and tells what is found out about its file."""
+"""Runs work on the database in the one thread that may use it, and waits for a disk that refused something."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from desktop_agent.storage.checkup import IntegrityChecker
+from desktop_agent.processes.worker_threads import WorkerThread
+from desktop_agent.storage.connection import DatabaseConnection
 from desktop_agent.storage.conversation_locks import Program
-from desktop_agent.storage.database.connection import DatabaseConnection
-from desktop_agent.storage.database.guarded import FilePin, GuardedDatabase
-from desktop_agent.storage.database.opening import DATABASE_NAME, OpenedDatabase, open_database
-from desktop_agent.storage.disk_watch import DiskWatch
-from desktop_agent.storage.worker import WorkerThread
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.storage.guarded_database import FilePin, GuardedDatabase, IntegrityChecker
+from desktop_agent.storage.opening import DATABASE_NAME, OpenedDatabase, open_database
+from desktop_agent.types.errors import (
     DatabaseBusy,
     DatabaseDamaged,
     DatabaseReplaced,
@@ -22,6 +22,78 @@ from desktop_agent.vocabulary.errors import (
     WrittenElsewhere,
     WrongUse,
 )
+
+_log = logging.getLogger(__name__)
+
+# Seconds between two tries; twice as many each time, up to the longest.
+FIRST_RETRY_SECONDS = 2.0
+MAX_RETRY_SECONDS = 30.0
+
+
+class DiskWatch:
+    """`trouble` is what the disk refused last; None while it takes everything.
+
+    `recover` tries whether the disk works again, and raises StorageFailed while it does not. It is called now and then
+    while there is trouble.
+    """
+
+    def __init__(self, recover: Callable[[], Awaitable[None]]) -> None:
+        self._recover = recover
+        self.trouble: StorageFailed | None = None
+        self._listeners: list[Callable[[StorageFailed | None], None]] = []
+        self._task: asyncio.Task[None] | None = None
+        self._pause = FIRST_RETRY_SECONDS
+        self._ended_at = 0.0
+        self._is_closed = False
+
+    def on_change(self, listener: Callable[[StorageFailed | None], None]) -> None:
+        """Be told when trouble begins or becomes another, and with None when it is over."""
+        self._listeners.append(listener)
+
+    def report_trouble(self, trouble: StorageFailed) -> None:
+        """The disk refused something."""
+        if self._is_closed:
+            return
+        self._set(trouble)
+        if self._task is None:
+            loop = asyncio.get_running_loop()
+            # A little room is soon used up again: then it is not tried as often.
+            self._pause = self._pause if loop.time() - self._ended_at < MAX_RETRY_SECONDS else FIRST_RETRY_SECONDS
+            self._task = loop.create_task(self._watch())
+
+    async def close(self) -> None:
+        """Try no more."""
+        self._is_closed = True
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _watch(self) -> None:
+        while self.trouble is not None:
+            await asyncio.sleep(self._pause)
+            self._pause = min(2 * self._pause, MAX_RETRY_SECONDS)
+            try:
+                await self._recover()
+            except StorageFailed as error:
+                self._set(error)
+            except Exception:  # noqa: BLE001 - whoever waits for the disk waits for this task
+                _log.exception("whether the disk takes things again is not known")
+            else:
+                self._ended_at = asyncio.get_running_loop().time()
+                self._task = None
+                self._set(None)
+                return
+
+    def _set(self, trouble: StorageFailed | None) -> None:
+        is_same = str(trouble) == str(self.trouble)
+        self.trouble = trouble
+        if is_same:
+            return
+        _log.info("the disk: %s", "it takes everything again" if trouble is None else type(trouble).__name__)
+        for listener in tuple(self._listeners):
+            listener(trouble)
+
 
 T = TypeVar("T")
 _THREAD_NAME = "conversations"

@@ -19,9 +19,8 @@ from enum import Enum
 from pathlib import Path
 from weakref import WeakSet
 
-from desktop_agent.storage.files import file_error
-from desktop_agent.storage.paths import make_private_folder
-from desktop_agent.vocabulary.errors import LocksRefused
+from desktop_agent.storage.files import file_error, make_private_folder
+from desktop_agent.types.errors import LocksRefused
 
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 _MAX_HOLDER_BYTES = 4096

@@ -9,11 +9,10 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from desktop_agent.storage.files import damaged_copy_path, file_error, write_atomically
-from desktop_agent.storage.paths import make_private_folder
-from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.preferences import Preferences
+from desktop_agent.storage.files import damaged_copy_path, file_error, make_private_folder, write_atomically
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import BUILT_IN_MODES
+from desktop_agent.types.preferences import Preferences
 
 _NAME = "preferences.json"
 _Path = tuple[int | str, ...]

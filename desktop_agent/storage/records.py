@@ -1,21 +1,27 @@
-"""What the store hands out and takes in."""
+"""What the store hands out and takes in, and its JSON, whatever is in it.
 
+The quick way is pydantic's own JSON. It refuses lone surrogates, which do occur in what models and tools write, so
+text with them takes the slow way through the standard library, where they are escapes and survive.
+"""
+
+import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Annotated, TypedDict
+from functools import cache
+from typing import Annotated, Any, TypedDict, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.conduct.modes import Mode
-from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
-from desktop_agent.vocabulary.conduct.queue import QueuedMessage
-from desktop_agent.vocabulary.conduct.rules import Rule
-from desktop_agent.vocabulary.engine_events import Envelope
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
-from desktop_agent.vocabulary.tool_calls import UntrustedSource
+from desktop_agent.types.blocks import Block, Image, JsonObject, Unknown
+from desktop_agent.types.engine_events import Envelope, Event
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
+from desktop_agent.types.policies import PromptPolicy, QueuedMessage
+from desktop_agent.types.providers import ConversationParameters, Reasoning
+from desktop_agent.types.tool_calls import UntrustedSource
 
 TRASH_RETENTION = timedelta(days=30)
 """The first opening after this removes a deleted conversation for good."""
@@ -164,3 +170,234 @@ class JournalEntry:
     conversation_id: str
     title: str
     envelope: Envelope
+
+
+@cache
+def _message_adapter() -> TypeAdapter[Message]:
+    return TypeAdapter(Message)
+
+
+@cache
+def _block_adapter() -> TypeAdapter[Any]:
+    return TypeAdapter(Block)
+
+
+@cache
+def _event_adapter() -> TypeAdapter[Any]:
+    return TypeAdapter(Annotated[Event, Field(discriminator="type")])
+
+
+@cache
+def _draft_adapter() -> TypeAdapter[Draft]:
+    return TypeAdapter(Draft)
+
+
+@cache
+def _reasoning_adapter() -> TypeAdapter[Any]:
+    return TypeAdapter(Reasoning)
+
+
+@cache
+def _parameters_adapter() -> TypeAdapter[ConversationParameters]:
+    return TypeAdapter(ConversationParameters)
+
+
+@cache
+def _state_adapter() -> TypeAdapter[ConversationState]:
+    return TypeAdapter(ConversationState)
+
+
+@cache
+def _rule_adapter() -> TypeAdapter[Rule]:
+    return TypeAdapter(Rule)
+
+
+def _to_json(adapter: TypeAdapter[Any], value: object) -> str:
+    try:
+        return adapter.dump_json(value).decode()
+    except PydanticSerializationError:
+        # Not mode="json": it replaces lone surrogates in the keys of objects.
+        return json.dumps(adapter.dump_python(value), separators=(",", ":"), default=to_jsonable_python)
+
+
+def _from_json(adapter: TypeAdapter[Any], text: str) -> Any:
+    try:
+        return adapter.validate_json(text)
+    except (ValidationError, UnicodeEncodeError):
+        return adapter.validate_python(json.loads(text))
+
+
+def message_to_json(message: Message) -> str:
+    """The JSON of a message."""
+    return _to_json(_message_adapter(), message)
+
+
+def event_to_json(event: Event) -> str:
+    """The JSON of an event."""
+    return _to_json(_event_adapter(), event)
+
+
+def draft_to_json(draft: Draft) -> str:
+    """The JSON of a draft."""
+    return _to_json(_draft_adapter(), draft)
+
+
+def reasoning_to_json(reasoning: Reasoning | None) -> str | None:
+    """The JSON of a choice, or None where there is none."""
+    return None if reasoning is None else _to_json(_reasoning_adapter(), reasoning)
+
+
+def read_reasoning(text: str | None) -> Reasoning | None:
+    """The choice; None where there is none, or none that this version knows."""
+    try:
+        return None if text is None else _from_json(_reasoning_adapter(), text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def parameters_to_json(parameters: ConversationParameters) -> str | None:
+    """The JSON of what the person set, or None where nothing was."""
+    return None if parameters == ConversationParameters() else _to_json(_parameters_adapter(), parameters)
+
+
+def read_parameters(text: str | None) -> ConversationParameters:
+    """What was set; nothing where it cannot be read."""
+    try:
+        return ConversationParameters() if text is None else _from_json(_parameters_adapter(), text)
+    except (ValueError, RecursionError):
+        return ConversationParameters()
+
+
+def state_to_json(state: ConversationState) -> str | None:
+    """The JSON of a state, or None for the one that every conversation begins with."""
+    return None if state == ConversationState() else _to_json(_state_adapter(), state)
+
+
+def read_state(text: str | None) -> ConversationState:
+    """The state; of one that cannot be read, the parts that can."""
+    try:
+        return ConversationState() if text is None else _from_json(_state_adapter(), text)
+    except (ValueError, RecursionError):
+        return _salvaged_state(_json_object(text or ""))
+
+
+def _salvaged_state(data: JsonObject) -> ConversationState:
+    state = ConversationState()
+    for name in ConversationState.model_fields:
+        if name in data:
+            with suppress(ValueError, RecursionError):
+                known = _state_adapter().validate_python({name: data[name]})
+                state = state.model_copy(update={name: getattr(known, name)})
+    return state
+
+
+def rule_to_json(rule: Rule) -> str:
+    """The JSON of a rule."""
+    return _to_json(_rule_adapter(), rule)
+
+
+def read_rule(text: str) -> Rule | None:
+    """The rule, or None when this version does not understand all of it."""
+    try:
+        return _from_json(_rule_adapter(), text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_rule_partially(text: str, id_: str) -> Rule | None:
+    """A rule that denies or asks, without what is not understood of it: it holds for more than it said.
+
+    None for one that allows, and where even that cannot be told: such a rule holds no more.
+    """
+    try:
+        said: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    parts = cast("dict[str, Any]", said)
+    effect = next((each for each in (RuleEffect.DENY, RuleEffect.ASK) if each == parts.get("effect")), None)
+    if effect is None:
+        return None
+    rule = Rule(id=id_, effect=effect, tool="*", scope=RuleScope.ALWAYS)
+    for name in (Rule.model_fields.keys() - {"id", "effect"}) & parts.keys():
+        with suppress(ValueError, RecursionError):
+            rule = _from_json(_rule_adapter(), json.dumps({**json.loads(rule_to_json(rule)), name: parts[name]}))
+    if "also" in parts and parts["also"] != list(rule.also):
+        # Of which other tools it spoke cannot be told.
+        rule = rule.model_copy(update={"tool": "*"})
+    of_nobody = rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None
+    return rule.model_copy(update={"scope": RuleScope.ALWAYS}) if of_nobody else rule
+
+
+def read_event(text: str) -> Event | None:
+    """The event, or None when this version does not know it or the text is damaged."""
+    try:
+        return _from_json(_event_adapter(), text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_draft(text: str) -> Draft:
+    """The draft; of one that cannot be read, at least the text."""
+    try:
+        return _from_json(_draft_adapter(), text)
+    except (ValueError, RecursionError):
+        raw = _json_object(text).get("text")
+        return Draft(text=raw if isinstance(raw, str) else "")
+
+
+def read_message(text: str, *, id_: str, role: str, state: str) -> Message:
+    """The message. What this version does not know becomes `Unknown` blocks; it never fails.
+
+    `id_`, `role` and `state` come from the row and stand in where the JSON is of no use.
+    """
+    try:
+        return _from_json(_message_adapter(), text)
+    except (ValueError, RecursionError):
+        return _salvaged_message(text, id_, role, state)
+
+
+def _salvaged_message(text: str, id_: str, role: str, state: str) -> Message:
+    data = _json_object(text)
+    raw_blocks: Any = data.get("blocks")
+    blocks = (
+        tuple(map(_read_block, cast("list[Any]", raw_blocks))) if isinstance(raw_blocks, list) else (Unknown(raw=text),)
+    )
+    kept = {
+        name: value for name, value in data.items() if name in Message.model_fields and _is_valid_field(name, value)
+    }
+    message = Message(
+        id=id_,
+        role=Role(role) if role in set(Role) else Role.ASSISTANT,
+        state=MessageState(state) if state in set(MessageState) else MessageState.INTERRUPTED,
+    )
+    return message.model_copy(update={**_validated_fields(kept), "id": id_, "blocks": blocks})
+
+
+def _read_block(raw: Any) -> Block:
+    try:
+        return _block_adapter().validate_python(raw)
+    except ValueError:
+        return Unknown(raw=raw)
+
+
+def _is_valid_field(name: str, value: Any) -> bool:
+    try:
+        Message.model_validate({"role": "user", name: value})
+    except ValueError:
+        return False
+    return True
+
+
+def _validated_fields(values: dict[str, Any]) -> dict[str, Any]:
+    known = Message.model_validate({"role": "user", **values})
+    return {name: getattr(known, name) for name in values}
+
+
+def _json_object(text: str) -> JsonObject:
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("JsonObject", data) if isinstance(data, dict) else {}

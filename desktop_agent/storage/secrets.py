@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import SecretStr
 
-from desktop_agent.vocabulary.errors import KeyringLocked, KeyringMissing, SecretsUnavailable
+from desktop_agent.types.errors import KeyringLocked, KeyringMissing, SecretsUnavailable
 
 SERVICE = "Desktop Agent"
 TIMEOUT = 5.0

@@ -8,22 +8,30 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar, Unpack
 
-from desktop_agent.storage.blobs import BlobFiles
-from desktop_agent.storage.checkup import IntegrityChecker
+from desktop_agent.processes.worker_threads import WorkerThread
+from desktop_agent.storage import conversation_rows, journal_rows
+from desktop_agent.storage.connection import (
+    DatabaseConnection,
+    connect,
+    database_error,
+    transaction,
+    write_verified_copy,
+)
+from desktop_agent.storage.content_files import (
+    BlobFiles,
+    CheckpointRows,
+    PictureFiles,
+    PictureStorer,
+    delete_picture_uses,
+    remove_unused_blobs,
+    remove_unused_pictures,
+)
 from desktop_agent.storage.conversation_locks import Program
-from desktop_agent.storage.database import conversations, following, journal, messages
-from desktop_agent.storage.database.backup import write_verified_copy
-from desktop_agent.storage.database.checkpoints import CheckpointRows, remove_unused_blobs
-from desktop_agent.storage.database.connection import DatabaseConnection, connect, database_error, transaction
-from desktop_agent.storage.database.guarded import FilePin
-from desktop_agent.storage.database.opening import DATABASE_NAME
-from desktop_agent.storage.database.picture_index import PictureStorer, delete_picture_uses, remove_unused_pictures
-from desktop_agent.storage.database.rules import RuleRows
-from desktop_agent.storage.database_thread import DatabaseThread
-from desktop_agent.storage.disk_watch import DiskWatch
+from desktop_agent.storage.conversation_rows import RuleRows
+from desktop_agent.storage.database_thread import DatabaseThread, DiskWatch
 from desktop_agent.storage.files import file_error as file_failure_of
-from desktop_agent.storage.json_form import parameters_to_json, reasoning_to_json
-from desktop_agent.storage.pictures import PictureFiles
+from desktop_agent.storage.guarded_database import FilePin, IntegrityChecker
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationRecord,
@@ -32,12 +40,13 @@ from desktop_agent.storage.records import (
     JournalEntry,
     LoadedConversation,
     OpenReport,
+    parameters_to_json,
+    reasoning_to_json,
 )
-from desktop_agent.storage.worker import WorkerThread
-from desktop_agent.vocabulary.engine_events import Envelope
-from desktop_agent.vocabulary.errors import DatabaseReplaced, Sentence, StorageFailed
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
+from desktop_agent.types.engine_events import Envelope
+from desktop_agent.types.errors import DatabaseReplaced, Sentence, StorageFailed
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import ConversationParameters, Reasoning
 
 T = TypeVar("T")
 
@@ -59,7 +68,7 @@ class Store:
         self._pin = pin
         self.checkpoints = CheckpointRows(self._run, self.blobs)
         self.rules = RuleRows(self._run)
-        self.calls = journal.CallRows(self._run)
+        self.calls = journal_rows.CallRows(self._run)
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":
@@ -109,7 +118,7 @@ class Store:
         self, limit: int | None = None, *, in_trash: bool = False
     ) -> tuple[ConversationRecord, ...]:
         """Conversations, the one written to last first; or those in the trash, the one deleted last first."""
-        return await self._run(lambda db: conversations.list_conversations(db, limit, in_trash=in_trash))
+        return await self._run(lambda db: conversation_rows.list_conversations(db, limit, in_trash=in_trash))
 
     async def create_conversation(
         self,
@@ -133,33 +142,33 @@ class Store:
             "reasoning": reasoning_to_json(reasoning),
             "parameters": parameters_to_json(parameters or ConversationParameters()),
         }
-        return await self._run(lambda db: conversations.create_conversation(db, values, id_))
+        return await self._run(lambda db: conversation_rows.create_conversation(db, values, id_))
 
     async def update_conversation(self, id_: str, **changes: Unpack[ConversationChanges]) -> ConversationRecord:
         """Change title, server, model, workspace, head or state; see ConversationChanges."""
 
         def work(db: DatabaseConnection) -> ConversationRecord:
-            number = conversations.conversation_number(db, id_)
+            number = conversation_rows.conversation_number(db, id_)
             with transaction(db):
                 # Pictures of messages that wait become files like those of any other message.
                 kept = _with_stored_pictures(changes, PictureStorer(db, self.pictures, number))
-            return conversations.update_conversation(db, id_, kept)
+            return conversation_rows.update_conversation(db, id_, kept)
 
         return await self._run(work)
 
     async def delete_conversation(self, id_: str) -> None:
         """Put it into the trash; the first opening after 30 days removes it for good."""
-        await self._run(lambda db: conversations.set_deleted(db, id_, deleted=True))
+        await self._run(lambda db: conversation_rows.set_deleted(db, id_, deleted=True))
 
     async def restore_conversation(self, id_: str) -> None:
         """Take it out of the trash."""
-        await self._run(lambda db: conversations.set_deleted(db, id_, deleted=False))
+        await self._run(lambda db: conversation_rows.set_deleted(db, id_, deleted=False))
 
     async def purge_conversation(self, id_: str) -> None:
         """Remove for good one that is in the trash, with its pictures and saved files. Raises WrongUse."""
 
         def work(db: DatabaseConnection) -> None:
-            conversations.purge_conversation(db, id_)
+            conversation_rows.purge_conversation(db, id_)
             self._remove_unused(db)
 
         await self._run(work)
@@ -171,7 +180,7 @@ class Store:
         """
 
         def work(db: DatabaseConnection) -> int:
-            count = conversations.purge_trash(db, timedelta(0))
+            count = conversation_rows.purge_trash(db, timedelta(0))
             self._remove_unused(db)
             return count
 
@@ -179,7 +188,7 @@ class Store:
 
     async def record(self, id_: str) -> ConversationRecord:
         """The conversation as it is listed, also one in the trash. Raises WrongUse for an unknown one."""
-        return await self._run(lambda db: conversations.load_record(db, id_))
+        return await self._run(lambda db: conversation_rows.load_record(db, id_))
 
     def _remove_unused(self, db: DatabaseConnection) -> None:
         remove_unused_pictures(db, self.pictures)
@@ -188,15 +197,15 @@ class Store:
     async def load(self, id_: str) -> LoadedConversation:
         """The conversation with the branch in view and the journal of what never ended."""
 
-        return await self._run(lambda db: following.load_conversation(db, id_))
+        return await self._run(lambda db: journal_rows.load_conversation(db, id_))
 
-    async def begin_following(self, id_: str) -> tuple[LoadedConversation, following.ReadPosition]:
+    async def begin_following(self, id_: str) -> tuple[LoadedConversation, journal_rows.ReadPosition]:
         """The same while another process may write it, and where to go on reading. Raises WrongUse."""
-        return await self._run(lambda db: following.begin_following(db, id_))
+        return await self._run(lambda db: journal_rows.begin_following(db, id_))
 
-    async def news(self, id_: str, since: following.ReadPosition) -> following.NewRows | None:
+    async def news(self, id_: str, since: journal_rows.ReadPosition) -> journal_rows.NewRows | None:
         """What other processes wrote since then; None when they wrote nothing. Raises WrongUse."""
-        return await self._run(lambda db: following.load_news_since(db, id_, since))
+        return await self._run(lambda db: journal_rows.load_news_since(db, id_, since))
 
     async def commit(
         self, conversation_id: str, *new: Message, envelopes: Sequence[Envelope] = ()
@@ -209,12 +218,12 @@ class Store:
         rows = tuple(envelopes)
 
         def work(db: DatabaseConnection) -> tuple[Message, ...]:
-            number = conversations.conversation_number(db, conversation_id)
+            number = conversation_rows.conversation_number(db, conversation_id)
             with transaction(db):
                 keeper = PictureStorer(db, self.pictures, number)
-                journal.append_rows(db, number, [keeper.store_envelope(row) for row in rows])
+                journal_rows.append_rows(db, number, [keeper.store_envelope(row) for row in rows])
                 kept = tuple(keeper.store_message(message) for message in new)
-                messages.commit_messages(db, number, kept)
+                conversation_rows.commit_messages(db, number, kept)
             return kept
 
         return await self._run(work)
@@ -224,10 +233,10 @@ class Store:
         rows = tuple(envelopes)
 
         def work(db: DatabaseConnection) -> None:
-            number = conversations.conversation_number(db, conversation_id)
+            number = conversation_rows.conversation_number(db, conversation_id)
             with transaction(db):
                 keeper = PictureStorer(db, self.pictures, number)
-                journal.append_rows(db, number, [keeper.store_envelope(row) for row in rows])
+                journal_rows.append_rows(db, number, [keeper.store_envelope(row) for row in rows])
 
         await self._run(work)
 
@@ -238,19 +247,19 @@ class Store:
 
         And the place to go on from, None at the end. Results of calls are left out.
         """
-        return await self._run(lambda db: journal.load_call_entries(db, before, limit))
+        return await self._run(lambda db: journal_rows.load_call_entries(db, before, limit))
 
     async def find_interrupted_runs(self) -> tuple[InterruptedRuns, ...]:
         """Conversations with runs that never ended, whether somebody works on them or not."""
-        return await self._run(journal.find_interrupted)
+        return await self._run(journal_rows.find_interrupted)
 
     async def finish_run(self, conversation_id: str, run_id: str) -> None:
         """Delete a run's streamed pieces, which its committed messages hold whole; the other events stay."""
 
         def work(db: DatabaseConnection) -> None:
-            number = conversations.conversation_number(db, conversation_id)
+            number = conversation_rows.conversation_number(db, conversation_id)
             with transaction(db):
-                journal.delete_deltas(db, number, run_id)
+                journal_rows.delete_deltas(db, number, run_id)
 
         await self._run(work)
 
@@ -264,19 +273,19 @@ class Store:
         def work(db: DatabaseConnection) -> None:
             number = _draft_number(db, conversation_id)
             with transaction(db):
-                if was_new or number == conversations.NO_CONVERSATION_NUMBER:
-                    delete_picture_uses(db, conversations.NO_CONVERSATION_NUMBER)
+                if was_new or number == conversation_rows.NO_CONVERSATION_NUMBER:
+                    delete_picture_uses(db, conversation_rows.NO_CONVERSATION_NUMBER)
                 keeper = PictureStorer(db, self.pictures, number)
                 images = tuple(keeper.store_image(image) for image in draft.images)
                 if was_new:
-                    conversations.save_draft(db, conversations.NO_CONVERSATION_NUMBER, Draft())
-                conversations.save_draft(db, number, replace(draft, images=images))
+                    conversation_rows.save_draft(db, conversation_rows.NO_CONVERSATION_NUMBER, Draft())
+                conversation_rows.save_draft(db, number, replace(draft, images=images))
 
         await self._run(work)
 
     async def load_draft(self, conversation_id: str | None) -> Draft:
         """What was being written, or an empty draft."""
-        return await self._run(lambda db: conversations.load_draft(db, _draft_number(db, conversation_id)))
+        return await self._run(lambda db: conversation_rows.load_draft(db, _draft_number(db, conversation_id)))
 
     async def snapshot(self, target: Path) -> None:
         """Write a checked copy of the database to `target`, which must not exist. Pictures are files: not included.
@@ -306,8 +315,8 @@ def _write_copy(path: Path, target: Path) -> None:
 
 def _draft_number(connection: DatabaseConnection, conversation_id: str | None) -> int:
     if conversation_id is None:
-        return conversations.NO_CONVERSATION_NUMBER
-    return conversations.conversation_number(connection, conversation_id)
+        return conversation_rows.NO_CONVERSATION_NUMBER
+    return conversation_rows.conversation_number(connection, conversation_id)
 
 
 def _with_stored_pictures(changes: ConversationChanges, keeper: PictureStorer) -> ConversationChanges:

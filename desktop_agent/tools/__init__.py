@@ -1,1 +1,1 @@
-"""Tools that a model may call."""
+"""What a model may call: the tools, the workspace that they work in, and how a function becomes a tool."""

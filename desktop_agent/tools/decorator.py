@@ -1,26 +1,295 @@
-"""`@tool`: a tool from a function."""
+"""`@tool`: make a tool of a function, with its schema from the signature and docstring, from shorthand, or given."""
 
 import asyncio
 import contextlib
+import copy
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, ParamSpec, TypedDict, Unpack, cast, overload
+from functools import partial
+from itertools import pairwise
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    ParamSpec,
+    TypedDict,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
-from pydantic import BaseModel
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PydanticSchemaGenerationError,
+    PydanticUserError,
+    TypeAdapter,
+    create_model,
+)
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from desktop_agent.tools.answers import result_parts
-from desktop_agent.tools.in_thread import CancelToken, Stopped, run_by_size, run_in_own_thread
-from desktop_agent.tools.schemas import JsonSchema, schema_from_shorthand, schema_from_signature
-from desktop_agent.tools.schemas.docstrings import parse_docstring
-from desktop_agent.tools.schemas.shorthand import is_json_schema
-from desktop_agent.tools.schemas.signature import argument_parameters, call_parameter
+from desktop_agent.processes.foreign_code import result_parts
+from desktop_agent.processes.worker_threads import CancelToken, Stopped, run_by_size, run_in_own_thread
+from desktop_agent.tools.json_schema import JsonSchema
 from desktop_agent.tools.tool import AnyTool, ArgumentSchema, ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import ResultPart
-from desktop_agent.vocabulary.conduct.rules import Subject
-from desktop_agent.vocabulary.errors import Sentence, WrongUse
-from desktop_agent.vocabulary.tool_calls import Effect, Preview, ToolClass
+from desktop_agent.types.blocks import JsonObject, ResultPart
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.permissions import Subject
+from desktop_agent.types.tool_calls import Effect, Preview, ToolClass
+
+
+class UntitledSchema(GenerateJsonSchema):
+    """Without the titles that only repeat the names of fields, and quiet about defaults that JSON cannot say."""
+
+    # Declared as pydantic declares it, which reads it from the instance.
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - named by pydantic
+        """Never."""
+        return False
+
+
+_SECTION = re.compile(
+    r"(args|arguments|parameters|params|returns?|raises|yields?|examples?|notes?|warnings?|attributes|see also|todo):$",
+    re.IGNORECASE,
+)
+_ARGUMENTS = {"args:", "arguments:", "parameters:", "params:"}
+_PARAMETER = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
+
+
+def unwrap_partial(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, which a partial one hides, with its hints and its text."""
+    while isinstance(function, partial):
+        function = cast("partial[Any]", function).func
+    return function
+
+
+def parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The description, which is all before the first section, and a text for each parameter under `Args:`."""
+    lines = (inspect.getdoc(unwrap_partial(function)) or "").splitlines()
+    starts = [index for index, line in enumerate(lines) if _SECTION.fullmatch(line.rstrip())]
+    description = "\n".join(lines[: starts[0]] if starts else lines).strip()
+    parameters: dict[str, str] = {}
+    for start, end in pairwise([*starts, len(lines)]):
+        if lines[start].strip().lower() in _ARGUMENTS:
+            parameters |= _parameters(lines[start + 1 : end])
+    return description, parameters
+
+
+def _parameters(lines: list[str]) -> dict[str, str]:
+    """By the indentation of the first one: what is further in goes on with the text before."""
+    found: dict[str, str] = {}
+    depth, name = -1, ""
+    for line in lines:
+        text = line.strip()
+        indent = len(line) - len(line.lstrip())
+        depth = indent if depth < 0 and text else depth
+        begun = _PARAMETER.fullmatch(text) if indent == depth else None
+        if begun:
+            name = begun[1]
+            found[name] = begun[2]
+        elif name and text:
+            found[name] = f"{found[name]} {text}".strip()
+    return found
+
+
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class SignatureSchema:
+    """Arguments by name, made into what the type hints of a function say."""
+
+    def __init__(self, model: type[BaseModel], names: dict[str, str]) -> None:
+        self._model = ModelSchema(model)
+        self._names = names
+        self._json_schema = model.model_json_schema(schema_generator=UntitledSchema)
+        self._json_schema.pop("title", None)
+
+    @property
+    def json_schema(self) -> JsonObject:
+        """As pydantic derives it."""
+        return copy.deepcopy(self._json_schema)
+
+    def checked(self, arguments: JsonObject) -> dict[str, Any]:
+        """What to call the function with; defaults are filled in. Raises ToolInputInvalid."""
+        made = self._model.checked(arguments)
+        return {name: getattr(made, field) for field, name in self._names.items()}
+
+
+def schema_from_signature(function: Callable[..., Any]) -> SignatureSchema:
+    """A schema from a function that is called by names.
+
+    A parameter of type RunningCall is not an argument. What is said about an argument comes from `Annotated[int,
+    "text"]`, from `Field(description=…)`, or from the docstring's `Args:`. Raises WrongUse for a parameter without a
+    type, or with one that JSON cannot say.
+    """
+    hints, (_, texts) = type_hints_of(function), parse_docstring(function)
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for parameter in argument_parameters(function):
+        name = parameter.name
+        if parameter.kind not in _BY_NAME:
+            raise _parameter_error(
+                "The parameter “{name}” of the tool “{tool}” cannot be given by name.", function, name
+            )
+        if name not in hints:
+            raise _parameter_error("The parameter “{name}” of the tool “{tool}” has no type.", function, name)
+        # Own names for the fields: those of parameters may be names that a model has for itself.
+        field = f"argument_{len(fields)}"
+        names[field] = name
+        fields[field] = (hints[name], _field(parameter, hints[name], texts.get(name)))
+    try:
+        model = create_model(
+            _function_name(function),
+            __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False),
+            **fields,
+        )
+        return SignatureSchema(model, names)
+    except (PydanticSchemaGenerationError, PydanticUserError) as error:
+        why = str(error).partition("\n")[0]
+        values = {"tool": _function_name(function), "why": why}
+        raise WrongUse(
+            Sentence("The parameters of the tool “{tool}” cannot be said as JSON: {why}", values),
+            "Give them types that JSON has, or a pydantic model, or give the tool a schema.",
+        ) from error
+
+
+def type_hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a function's parameters, names resolved. Raises WrongUse for a name that is not there."""
+    try:
+        return get_type_hints(unwrap_partial(function), include_extras=True)
+    except (NameError, TypeError, AttributeError) as error:
+        why = str(error) if isinstance(error, NameError) else "it is no function"
+        values = {"tool": _function_name(function), "why": why}
+        raise WrongUse(
+            Sentence("The type hints of the tool “{tool}” cannot be read: {why}.", values),
+            "Use functions, and types that are defined where the function's module can see them.",
+        ) from error
+
+
+def argument_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Those that are arguments: all but the one that takes the running call."""
+    hints = type_hints_of(function)
+    return [each for each in inspect.signature(function).parameters.values() if hints.get(each.name) is not RunningCall]
+
+
+def call_parameter(function: Callable[..., Any]) -> str | None:
+    """The name of the one that takes the running call. Raises WrongUse for a second one."""
+    hints = type_hints_of(function)
+    found = [name for name in inspect.signature(function).parameters if hints.get(name) is RunningCall]
+    if len(found) > 1:
+        raise _parameter_error("The tool “{tool}” takes the running call twice.", function, found[1])
+    return found[0] if found else None
+
+
+def _field(parameter: inspect.Parameter, hint: Any, text: str | None) -> Any:
+    extras: dict[str, Any] = {"alias": parameter.name}
+    said = _annotated_description(hint) or (text if not _has_description(hint) else None)
+    if said:
+        extras["description"] = said
+    if parameter.default is inspect.Parameter.empty:
+        return Field(**extras)
+    return Field(default=parameter.default, **extras)
+
+
+def _annotated_description(hint: Any) -> str | None:
+    """The text of Annotated[int, "text"]."""
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((each for each in extras if isinstance(each, str)), None)
+
+
+def _has_description(hint: Any) -> bool:
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return any(isinstance(each, FieldInfo) and each.description for each in extras)
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    return str(getattr(unwrap_partial(function), "__name__", type(function).__name__))
+
+
+def _parameter_error(template: str, function: Callable[..., Any], name: str) -> WrongUse:
+    return WrongUse(
+        Sentence(template, {"tool": _function_name(function), "name": name}), "Write it with a name and a type."
+    )
+
+
+TYPE_NAMES = ("string", "number", "integer", "boolean", "array", "object", "any")
+_KEYWORDS = re.compile(r"\$.+|x-.+|additionalProperties|.*[pP]roperties|allOf|anyOf|oneOf|not|if|then|else|required")
+_ANNOTATIONS = {
+    "type",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "definitions",
+    "propertyNames",
+    "dependentRequired",
+}
+
+
+def schema_from_shorthand(fields: Mapping[str, object]) -> JsonSchema:
+    """A schema from names and types; no other names are accepted.
+
+    A type is a word of JSON Schema, a type of Python, or a JSON Schema of its own. A question mark behind a word, or
+    behind a name, makes the argument one that may be left out. Raises WrongUse for a word that is no type.
+    """
+    properties: JsonObject = {}
+    required: list[str] = []
+    definitions: JsonObject = {}
+    for key, kind in fields.items():
+        name, is_optional = key.removesuffix("?"), key.endswith("?")
+        if isinstance(kind, str) and kind.endswith("?"):
+            kind, is_optional = kind.removesuffix("?"), True  # noqa: PLW2901 - the same type, without its mark
+        if not name or name in properties:
+            raise WrongUse(Sentence("“{name}” is no name for one argument.", {"name": key}))
+        properties[name] = _field_schema(name, kind, definitions)
+        if not is_optional:
+            required.append(name)
+    schema: JsonObject = {"type": "object", "properties": properties, "additionalProperties": False}
+    schema |= {"required": required} if required else {}
+    return JsonSchema(schema | ({"$defs": definitions} if definitions else {}))
+
+
+def is_json_schema(given: Mapping[str, object]) -> bool:
+    """Whether this is a JSON Schema of type object, and not shorthand for an argument that is named “type”."""
+    return given.get("type") == "object" and all(name in _ANNOTATIONS or _KEYWORDS.fullmatch(name) for name in given)
+
+
+def _field_schema(name: str, kind: object, definitions: JsonObject) -> JsonObject:
+    if isinstance(kind, str):
+        if kind not in TYPE_NAMES:
+            values = {"name": name, "word": kind, "words": ", ".join(TYPE_NAMES)}
+            raise WrongUse(
+                Sentence("The type of the argument “{name}” is “{word}”, which is no type.", values),
+                Sentence("Use one of these: {words}.", values),
+            )
+        return {} if kind == "any" else {"type": kind}
+    if isinstance(kind, Mapping):
+        return dict(cast("Mapping[str, Any]", kind))
+    return _python_type_schema(name, kind, definitions)
+
+
+def _python_type_schema(name: str, kind: Any, definitions: JsonObject) -> JsonObject:
+    wrong = WrongUse(Sentence("The type of the argument “{name}” cannot be said as JSON.", {"name": name}))
+    # pydantic would take a function for the type of its arguments.
+    if inspect.isroutine(kind):
+        raise wrong
+    try:
+        schema = TypeAdapter[Any](kind).json_schema(schema_generator=UntitledSchema)
+    except (PydanticSchemaGenerationError, PydanticUserError):
+        raise wrong from None
+    for each, definition in cast("JsonObject", schema.pop("$defs", {})).items():
+        if definitions.setdefault(each, definition) != definition:
+            raise WrongUse(Sentence("Two types of the arguments are both named “{name}”.", {"name": each}))
+    return schema
+
 
 P = ParamSpec("P")
 Function = Callable[..., Any]

@@ -1,10 +1,12 @@
-"""A tool: what the model is told, what it may touch, and the function that does the work."""
+"""A tool: what the model is told, what it may touch and the function that does the work; and the registry of one
+conversation.
+"""
 
 import asyncio
 import copy
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -12,12 +14,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from desktop_agent.tools.in_thread import is_large
-from desktop_agent.tools.json_pieces import iter_json
-from desktop_agent.vocabulary.blocks import Json, JsonObject, Outcome, ResultPart, Text, ToolResult
-from desktop_agent.vocabulary.conduct.rules import Subject
-from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.processes.worker_threads import is_large, iter_json
+from desktop_agent.types.blocks import Json, JsonObject, Outcome, ResultPart, Text, ToolResult
+from desktop_agent.types.errors import Sentence, ToolFailed, ToolInputInvalid, WrongUse
+from desktop_agent.types.permissions import Subject
+from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.tool_calls import (
     Effect,
     FileChanges,
     Preview,
@@ -26,7 +28,6 @@ from desktop_agent.vocabulary.tool_calls import (
     UntrustedSource,
     call_digest,
 )
-from desktop_agent.vocabulary.usage import Usage
 
 Input = TypeVar("Input")
 _Validated_co = TypeVar("_Validated_co", covariant=True)
@@ -195,3 +196,73 @@ def _part_value(part: ResultPart) -> Any:
 
 
 AnyTool = Tool[Any]
+
+
+class ToolRegistry:
+    """Tools in the order they were given. Two of one name are WrongUse."""
+
+    def __init__(self, tools: Iterable[AnyTool] = ()) -> None:
+        self._tools: dict[str, AnyTool] = {}
+        for tool in tools:
+            _require_unused_name(tool, self._tools)
+            self._tools[tool.name] = tool
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names."""
+        return tuple(self._tools)
+
+    def with_tools(self, *tools: AnyTool) -> "ToolRegistry":
+        """These and more. Two of one name are WrongUse."""
+        return ToolRegistry((*self._tools.values(), *tools)) if tools else self
+
+    def get(self, name: str) -> AnyTool | None:
+        """The tool of exactly this name, upper and lower case distinguished, or None."""
+        return self._tools.get(name)
+
+    def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
+        """What the model is told: about all, or about these. Raises WrongUse for a name that is none."""
+        return tuple(self._require(name).spec for name in (self.names if names is None else names))
+
+    def class_of(self, name: str) -> ToolClass:
+        """A tool's class; one that is not here counts as mutating."""
+        tool = self.get(name)
+        return tool.tool_class if tool else ToolClass.MUTATING
+
+    def _require(self, name: str) -> AnyTool:
+        tool = self.get(name)
+        if tool is None:
+            raise WrongUse(Sentence("There is no tool named “{name}”.", {"name": name}))
+        return tool
+
+
+class ToolSubset(ToolRegistry):
+    """Of the tools of another registry those of certain names, as they are at the moment of asking; and some more."""
+
+    def __init__(self, whole: ToolRegistry, names: Iterable[str], more: Iterable[AnyTool] = ()) -> None:
+        super().__init__(more)
+        self._whole = whole
+        self._subset_names = tuple(names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names."""
+        return (*(name for name in self._subset_names if self._whole.get(name) is not None), *self._tools)
+
+    def with_tools(self, *tools: AnyTool) -> ToolRegistry:
+        """These and more. Two of one name are WrongUse."""
+        for tool in tools:
+            _require_unused_name(tool, self._subset_names)
+        return ToolSubset(self._whole, self._subset_names, (*self._tools.values(), *tools)) if tools else self
+
+    def get(self, name: str) -> AnyTool | None:
+        """The tool of exactly this name, or None."""
+        return self._whole.get(name) if name in self._subset_names else self._tools.get(name)
+
+
+def _require_unused_name(tool: AnyTool, names: Container[str]) -> None:
+    if tool.name in names:
+        raise WrongUse(Sentence("There are two tools named “{name}”.", {"name": tool.name}))

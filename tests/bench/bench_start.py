@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import Endpoint
 
 DISPLAY = True
 GOALS = {"first_paint.ratio": 1.1, "typing.ratio": 1.5, "memory_mb.ours": 90.0}

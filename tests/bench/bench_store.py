@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.engine_events import Envelope
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import Envelope
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 
 SIZES = (10_000, 1_000_000)
 PER_CONVERSATION = 100

@@ -12,8 +12,8 @@ PARTS = {
     "qt widgets": "import PySide6.QtWidgets",
     "httpx": "import httpx",
     "pydantic": "import pydantic",
-    "vocabulary": "import desktop_agent.vocabulary.engine_events",
-    "ask": "import desktop_agent.faces.arguments",
+    "vocabulary": "import desktop_agent.types.engine_events",
+    "ask": "import desktop_agent.api.command_line",
 }
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from desktop_agent.tools.tool import AnyTool, RunningCall
-from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, ElicitationRequest, ServerRequestHandlers
-from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET
-from tests.desktop_agent.engine.mcp.stand import Stand, at, stand
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.mcp import CLIENT_SECRET, ElicitationAnswer, ElicitationRequest, ServerRequestHandlers
+from tests.desktop_agent.engine.stand import Stand, at, stand
 from tests.frame.patience import PATIENCE
 
 DOCUMENT = "https://conformance-test.local/client-metadata.json"

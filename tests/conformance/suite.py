@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.client import act
-from tests.desktop_agent.tools.mcp.reference_servers import node_package
+from tests.desktop_agent.mcp.reference_servers import node_package
 from tests.frame.patience import PATIENCE
 
 VERSION = "0.1.16"

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 from desktop_agent.conversation.items import AnswerItem, Item, ThinkingItem, ToolCallItem, UserItem
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.builtin_tools import builtin_tools
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import RunEnd
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import Decision
+from desktop_agent.types.blocks import ToolResult, ToolUse
+from desktop_agent.types.engine_events import RunEnd
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import Decision
 from tests.desktop_agent.agent.desk import Desk, tool
 from tests.desktop_agent.engine.stage import LIMIT, Stage, shaky_store
 

@@ -11,12 +11,14 @@ import pytest
 from PIL import Image as Pictures
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from desktop_agent.faces.provider_face import Provider
+from desktop_agent.api.provider import Provider
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.storage.json_form import message_to_json, read_message
-from desktop_agent.vocabulary.blocks import (
+from desktop_agent.storage.records import message_to_json, read_message
+from desktop_agent.types.blocks import (
+    Base64Source,
     Citation,
     Image,
+    ImageDetail,
     Json,
     Outcome,
     ServerStep,
@@ -25,24 +27,23 @@ from desktop_agent.vocabulary.blocks import (
     ToolResult,
     ToolUse,
     Unknown,
+    UrlSource,
+    detect_media_type,
 )
-from desktop_agent.vocabulary.conduct.hooks import Hooks
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.errors import ImageRefused, WrongUse
-from desktop_agent.vocabulary.images import Base64Source, ImageDetail, UrlSource, detect_media_type
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.options import AgentOptions
-from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.errors import ImageRefused, WrongUse
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.options import AgentOptions
+from desktop_agent.types.policies import Hooks, Limits
+from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
+from desktop_agent.types.providers import (
     ProviderConfig,
     ReasoningBudget,
     ReasoningDisabled,
     ReasoningEffort,
     Timeouts,
 )
-from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.agent.desk import Desk
-from tests.desktop_agent.faces.acting import Gate, acting, adder
+from tests.desktop_agent.api.acting import Gate, acting, adder
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 
 

@@ -7,29 +7,25 @@ from typing import get_args
 
 import pytest
 
-from desktop_agent.agent import hearing
-from desktop_agent.agent.conduct.guards import Guards
-from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
-from desktop_agent.faces.client import Client
-from desktop_agent.faces.provider_face import Provider
+from desktop_agent.agent import provider_stream
+from desktop_agent.agent.continuation import Guards
+from desktop_agent.agent.modes import PromptPolicies
+from desktop_agent.api.client import Client
+from desktop_agent.api.provider import Provider
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary import engine_events as engine
-from desktop_agent.vocabulary import provider_events as provided
-from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardAbort, GuardContinue, GuardMoment
-from desktop_agent.vocabulary.conduct.interrupts import StopSession
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import RunEnd
-from desktop_agent.vocabulary.errors import RateLimited, Truncated
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types import engine_events as engine
+from desktop_agent.types import provider_events as provided
+from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
+from desktop_agent.types.engine_events import RunEnd
+from desktop_agent.types.errors import RateLimited, Truncated
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Guard, GuardAbort, GuardContinue, GuardMoment, Limits, Specialist, StopSession
+from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
+from desktop_agent.types.providers import Capabilities, ModelInfo
 from tests.contract.scenes import DONE, LOOK, on_disk, one, only
 from tests.desktop_agent.agent.desk import Desk, call
+from tests.desktop_agent.api.acting import Gate, blocks_of, listed
 from tests.desktop_agent.engine.stage import Stage
-from tests.desktop_agent.faces.acting import Gate, blocks_of, listed
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 
 HELPER = Specialist(name="helper", description="Helps.", system_prompt="You help.", tools=("look",))
@@ -253,8 +249,8 @@ async def test_user_message_returned__when_it_is_handed_back(tmp_path: Path) -> 
 
 
 async def test_answer_awaited__counts_on_until_the_first_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hearing, "FIRST_NOTICE_AFTER", 0.01)
-    monkeypatch.setattr(hearing, "NOTICE_INTERVAL", 0.01)
+    monkeypatch.setattr(provider_stream, "FIRST_NOTICE_AFTER", 0.01)
+    monkeypatch.setattr(provider_stream, "NOTICE_INTERVAL", 0.01)
     release = asyncio.Event()
     desk = Desk(Turn(Wait(release), ContentDelta("Hi")))
     running = desk.start()

@@ -6,16 +6,16 @@ import pytest
 
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.tool import RunningCall, Tool
-from desktop_agent.vocabulary import engine_events as engine
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
-from desktop_agent.vocabulary.conduct.hooks import Hooks, PreToolUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny, ToolClass
+from desktop_agent.types import engine_events as engine
+from desktop_agent.types.blocks import Outcome, Text, ToolUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Hooks, PreToolUse
+from desktop_agent.types.provider_events import ContentDelta, MessageDelta
+from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
 from tests.contract.scenes import ACT, DONE, LOOK, answer_all, decided, in_folder, on_disk, one, only, until, write
 from tests.desktop_agent.agent.desk import Desk, Words, call, tool
+from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import Stage, results_of
-from tests.desktop_agent.faces.acting import Gate
 
 
 async def test_tool_call_pending__comes_when_the_turn_has_ended_and_knows_the_class() -> None:

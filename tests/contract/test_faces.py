@@ -26,25 +26,30 @@ from desktop_agent import (
     query,
 )
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.tools.calculate import calculate
-from desktop_agent.vocabulary.blocks import Json, Outcome, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.engine_events import RunEnd, ToolFinished, ToolStarted
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.tools.builtin_tools import calculate
+from desktop_agent.types.blocks import Json, Outcome, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.types.engine_events import RunEnd, ToolFinished, ToolStarted
+from desktop_agent.types.errors import (
     CachingNotSupported,
     ImagesNotSupported,
     SpecialistHasNoTools,
     ToolCallingNotSupported,
     WrongUse,
 )
-from desktop_agent.vocabulary.messages import Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason, ThinkingDelta, ToolArgsDelta, UsageUpdate
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.messages import Role
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.provider_events import (
+    ContentDelta,
+    StopReason,
+    ThinkingDelta,
+    ToolArgsDelta,
+    Usage,
+    UsageUpdate,
+)
+from desktop_agent.types.providers import Capabilities, Dialect, ModelInfo
 from tests.contract.scenes import one, only
-from tests.desktop_agent.faces.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
-from tests.desktop_agent.faces.serving import DIALECTS, KEY, demo
+from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
+from tests.desktop_agent.api.serving import DIALECTS, KEY, demo
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 
 

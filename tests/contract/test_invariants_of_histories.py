@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.conduct.guards import Guards
-from desktop_agent.conversation.compacted import compacted_view
-from desktop_agent.conversation.repair import normalised_history
-from desktop_agent.faces.provider_face import Provider
+from desktop_agent.agent.continuation import Guards
+from desktop_agent.api.provider import Provider
+from desktop_agent.conversation.history import compacted_view, normalised_history
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.vocabulary.blocks import Summary, Text, Thinking, ToolResult
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment
-from desktop_agent.vocabulary.conduct.hooks import Hooks
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Summary, Text, Thinking, ToolResult
+from desktop_agent.types.engine_events import (
     CheckpointCreated,
     CheckpointRestored,
     ErrorOccurred,
@@ -23,9 +19,10 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, Hooks, Limits
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
+from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.contract.scenes import (
     ACT,
     DONE,
@@ -40,7 +37,7 @@ from tests.contract.scenes import (
 )
 from tests.contract.vendors import MODELS, answers_like, history_of, recorded
 from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.desktop_agent.agent.specialists.team import Team, ask, specialist
+from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.engine.stage import check_invariants
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 

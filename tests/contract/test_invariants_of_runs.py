@@ -8,17 +8,17 @@ import pytest
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.permissions.gate import Allowed
-from desktop_agent.permissions.standing import PermissionPolicy
+from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, ToolResult
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome, ToolResult
+from desktop_agent.types.engine_events import (
     ToolStarted,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.contract.dying import Machine
 from tests.contract.scenes import (
     ACT,
@@ -32,8 +32,8 @@ from tests.contract.scenes import (
     until,
 )
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import check_invariants
-from tests.desktop_agent.faces.acting import Gate
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 2, 3, 5, 8, 13, 21, 34, 55])

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.faces.client import Client
+from desktop_agent.api.client import Client
 from desktop_agent.permissions.approvals import AnswerStatus
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.conduct_events import (
+from desktop_agent.types.blocks import JsonObject, Outcome, ToolUse
+from desktop_agent.types.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ContinuationInjected,
+    Envelope,
     ModeChanged,
     ModeChangeRequested,
     PolicyApplied,
@@ -18,17 +22,6 @@ from desktop_agent.vocabulary.conduct.conduct_events import (
     PolicyRemoved,
     QuestionAnswered,
     QuestionAsked,
-)
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment
-from desktop_agent.vocabulary.conduct.interrupts import StopTurn
-from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, PLAN_MODE, Mode
-from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import (
-    ApprovalRequested,
-    ApprovalResolved,
-    ContinuationInjected,
-    Envelope,
     RunEnd,
     RunFinished,
     ToolFinished,
@@ -36,15 +29,17 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import TurnMismatch, WrongUse
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.types.errors import TurnMismatch, WrongUse
+from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, PLAN_MODE, Mode, Rule, RuleEffect, RuleScope
+from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, PromptPolicy, StopTurn
+from desktop_agent.types.tool_calls import (
     AllowAlways,
     AllowForConversation,
     AllowOnce,
     Decision,
     Deny,
 )
-from tests.desktop_agent.faces.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
+from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
 
 ASK = Rule(effect=RuleEffect.ASK, tool="add", scope=RuleScope.ALWAYS)
 POLICY = PromptPolicy(id="brief", text="Be brief.")

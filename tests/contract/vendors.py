@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.faces.client import Client
-from desktop_agent.vocabulary.blocks import Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.api.client import Client
+from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"

@@ -23,36 +23,34 @@ from typing import Any
 from PIL import Image as Picture
 
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.engine.mcp.seen_tools import ToolDigestStore
+from desktop_agent.engine.mcp_tools import ToolDigestStore
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.providers.demo.server import DemoServer, demo_endpoint
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
-from desktop_agent.storage.database import conversations
+from desktop_agent.storage import conversation_rows
 from desktop_agent.storage.records import ConversationRecord, Draft, DraftResource
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.blocks import Image, ServerStep, ToolUse
-from desktop_agent.vocabulary.conduct.modes import Mode
-from desktop_agent.vocabulary.conduct.prompt_policies import PolicyTrigger
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.types.blocks import Image, ServerStep, ToolUse
+from desktop_agent.types.engine_events import ApprovalRequested, Envelope
+from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import (
     CommandPattern,
     CommandsPattern,
     HostPattern,
+    Mode,
     PathPattern,
     Rule,
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, Envelope
-from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Preferences
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, UsageUpdate
-from desktop_agent.vocabulary.requests import ConversationParameters, Price, ReasoningEffort
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.types.policies import PolicyTrigger, Specialist
+from desktop_agent.types.preferences import Preferences
+from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, Usage, UsageUpdate
+from desktop_agent.types.providers import ConversationParameters, Dialect, Endpoint, Price, ReasoningEffort
+from desktop_agent.types.tool_calls import (
     AllowAlways,
     AllowForConversation,
     AllowOnce,
@@ -61,10 +59,9 @@ from desktop_agent.vocabulary.tool_calls import (
     ToolClass,
     UntrustedSource,
 )
-from desktop_agent.vocabulary.usage import Usage
 from tests.data_folder.reading import DATABASE, EXPECTED, GARDEN, KEPT, described
-from ui.look.theme import ReadingStyle
-from ui.shell.kept_look import WindowStateFile, save_appearance
+from ui.shell.window import WindowStateFile, save_appearance
+from ui.style.theme import ReadingStyle
 
 DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 FAR = datetime(2200, 1, 1, tzinfo=UTC)
@@ -276,10 +273,10 @@ async def conduct(engine: Storyteller) -> None:
     session = engine.begin("In the trash")
     await engine.tell(session, "Away with it.", Turn(ContentDelta("Gone.")))
     await session.close()
-    now = conversations._now_microseconds
-    conversations._now_microseconds = lambda: int(FAR.timestamp() * 1_000_000)
+    now = conversation_rows._now_microseconds
+    conversation_rows._now_microseconds = lambda: int(FAR.timestamp() * 1_000_000)
     await engine.delete_conversation(session.record.id)
-    conversations._now_microseconds = now
+    conversation_rows._now_microseconds = now
 
 
 async def left_in_the_middle(engine: Storyteller) -> list[Session]:

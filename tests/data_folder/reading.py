@@ -22,16 +22,25 @@ from desktop_agent.conversation.items import (
     UserItem,
 )
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.mcp.seen_tools import ToolDigestStore
+from desktop_agent.engine.mcp_tools import ToolDigestStore
+from desktop_agent.engine.model_listings import ModelListingsFile
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.gate import strictness
-from desktop_agent.storage.listings_file import ModelListingsFile
 from desktop_agent.storage.records import ConversationRecord, Draft
-from desktop_agent.vocabulary.blocks import Block, Image, ServerStep, Summary, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.images import StoredSource
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.blocks import (
+    Block,
+    Image,
+    ServerStep,
+    StoredSource,
+    Summary,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+)
+from desktop_agent.types.messages import Message
 from tests.frame.patience import PATIENCE
-from ui.shell.kept_look import WindowStateFile, load_appearance, load_enter_sends
+from ui.shell.window import WindowStateFile, load_appearance, load_enter_sends
 
 HERE = Path(__file__).parent
 KEPT = HERE / "kept"

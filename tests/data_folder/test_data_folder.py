@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.types.errors import AgentError
 from tests.data_folder.reading import (
     DATABASE,
     EXPECTED,
@@ -23,9 +23,9 @@ from tests.data_folder.reading import (
     plain,
     settings,
 )
-from ui.look.theme import ThemeSource
 from ui.sidebar.conversation_list import ConversationList
-from ui.sidebar.conversation_model import ConversationModel
+from ui.sidebar.conversation_rows import ConversationModel
+from ui.style.theme import ThemeSource
 
 expected: dict[str, Any] = json.loads(EXPECTED.read_text(encoding="utf-8"))
 

@@ -26,7 +26,7 @@ from desktop_agent import (
     Preview,
     Reasoning,
 )
-from desktop_agent.vocabulary import errors
+from desktop_agent.types import errors
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("PySide6", "httpx", "PIL", "sqlite3", "keyring", "tree_sitter", "psutil", "simpleeval")
@@ -47,7 +47,7 @@ def test_importing_the_package_loads_nothing() -> None:
 
 def test_the_faces_load_neither_a_window_nor_what_a_question_needs() -> None:
     loaded = loaded_after("from desktop_agent import AgentOptions, Client, Hooks, Message, query, tool")
-    assert "desktop_agent.faces.client" in loaded
+    assert "desktop_agent.api.client" in loaded
     assert not loaded & set(HEAVY)
     assert not {name for name in loaded if name.startswith(("desktop_agent.engine", "desktop_agent.storage"))}
 
@@ -61,7 +61,7 @@ def test_every_name_is_there_and_is_itself() -> None:
 
 
 def test_checkers_and_the_program_find_the_same_names_in_the_same_places() -> None:
-    tree = ast.parse((ROOT / "desktop_agent/__init__.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "desktop_agent.py").read_text(encoding="utf-8"))
     named = {
         (node.module, alias.name)
         for node in ast.walk(tree)

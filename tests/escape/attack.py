@@ -8,12 +8,11 @@ from typing import Any
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE
-from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, Pattern, Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, ToolStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import AllowAlways, Decision, Deny
+from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
+from desktop_agent.types.engine_events import ApprovalRequested, ToolStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, ArgumentsPattern, Pattern, Rule, RuleEffect, RuleScope
+from desktop_agent.types.tool_calls import AllowAlways, Decision, Deny
 from tests.desktop_agent.engine.stage import LIMIT, results_of
 from tests.desktop_agent.engine.test_taking_back import Office
 

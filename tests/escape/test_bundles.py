@@ -8,17 +8,17 @@ import pytest
 from pydantic import ValidationError
 
 from desktop_agent.permissions.approvals import Approval
-from desktop_agent.permissions.shell.bundles import BUNDLES
-from desktop_agent.storage.json_form import read_rule, read_rule_partially, rule_to_json
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.permissions.rule_proposals import BUNDLES
+from desktop_agent.storage.records import read_rule, read_rule_partially, rule_to_json
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.permissions import (
     CommandsPattern,
     PathPattern,
     Rule,
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.vocabulary.tool_calls import AllowAlways, Decision, Deny, UntrustedSource
+from desktop_agent.types.tool_calls import AllowAlways, Decision, Deny, UntrustedSource
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
 
 READ_ONLY, RECORDING, RUFF = BUNDLES

@@ -8,12 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.commands.confinement import available_sandbox
+from desktop_agent.sandbox.backends import available_sandbox
 from desktop_agent.tools.commands.run_command import run_command
-from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Outcome
-from desktop_agent.vocabulary.tool_calls import AllowOnce, CommandPreview
+from desktop_agent.types.blocks import Outcome
+from desktop_agent.types.tool_calls import AllowOnce, CommandPreview
 from tests.escape.attack import Trial, run
 from tests.frame.children import Children
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from desktop_agent.tools.commands.landlock import is_landlock_supported
+from desktop_agent.sandbox.backends import is_landlock_supported
 from tests.escape.confinement_probes.table import ALL, WORDS, run, table
 
 pytestmark = [

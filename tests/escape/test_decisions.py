@@ -8,19 +8,17 @@ import pytest
 
 from desktop_agent.permissions.approvals import AnswerStatus, Approval
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.tools.commands.run_command import run_command
-from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.hooks import HookAllow, HookEdit, Hooks, HookVerdict, PreToolUse
-from desktop_agent.vocabulary.conduct.modes import PLAN_MODE
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, RuleEffect, RuleScope
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import ToolStarted
-from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
-from desktop_agent.vocabulary.messages import Message, now
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.engine_events import ToolStarted
+from desktop_agent.types.errors import ToolInputInvalid, WrongUse
+from desktop_agent.types.messages import Message, now
+from desktop_agent.types.permissions import PLAN_MODE, CommandPattern, RuleEffect, RuleScope
+from desktop_agent.types.policies import HookAllow, HookEdit, Hooks, HookVerdict, PreToolUse, Specialist
+from desktop_agent.types.tool_calls import (
     AllowAlways,
     AllowForConversation,
     AllowOnce,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, PathPattern, RuleEffect
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.permissions import CommandPattern, PathPattern, RuleEffect
+from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce
 from tests.desktop_agent.engine.stage import results_of
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.approvals import Approval
-from desktop_agent.permissions.rule_words import describe_rule
+from desktop_agent.permissions.rule_proposals import describe_rule
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandsPattern, RuleEffect
-from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce, Decision, Deny
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.permissions import CommandPattern, CommandsPattern, RuleEffect
+from desktop_agent.types.tool_calls import AllowAlways, AllowOnce, Decision, Deny
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
 
 LS = CommandPattern(words=("ls",))

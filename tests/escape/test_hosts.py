@@ -17,8 +17,8 @@ import pytest
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
+from tests.desktop_agent.mcp.certificates import certificate, served
 from tests.desktop_agent.tools.commands.ways import way
-from tests.desktop_agent.tools.mcp.web.certificates import certificate, served
 from tests.escape.sites import node_registry, open_site, page, python_index, repository
 
 PYTHON = str(Path(sys.executable).resolve())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.vocabulary.blocks import Outcome
+from desktop_agent.types.blocks import Outcome
 from tests.escape.attack import ATTACK, BAIT, Trial, is_for_more_than_this, run
 
 GIT, LS, CAT, GREP, ECHO = "git status", "ls", "cat a", "grep x a", "echo x"

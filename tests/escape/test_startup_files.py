@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.confinement import available_sandbox
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.conduct.modes import PLAN_MODE
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, PathPattern
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, UntrustedSource
+from desktop_agent.sandbox.backends import available_sandbox
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.permissions import PLAN_MODE, CommandPattern, PathPattern
+from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, UntrustedSource
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
 
 PAGE = UntrustedSource("web", "evil.example")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.approvals import Approval
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, RuleEffect, RuleScope
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Decision
+from desktop_agent.types.permissions import CommandPattern, RuleEffect, RuleScope
+from desktop_agent.types.tool_calls import AllowOnce, Decision
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run
 
 IN_LOOP = "for b in 'a[$(touch pwn)]'; do {}; done"

@@ -11,16 +11,16 @@ import pytest
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved, Event, ToolStarted
-from desktop_agent.vocabulary.mcp.servers import McpServer
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import McpPreferences
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny, ToolClass
-from tests.desktop_agent.engine.mcp.stand import own
-from tests.desktop_agent.engine.mcp.test_servers import engine_with
-from tests.desktop_agent.tools.mcp.stage import until
+from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
+from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolved, Event, ToolStarted
+from desktop_agent.types.mcp import McpServer
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.preferences import McpPreferences
+from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
+from tests.desktop_agent.engine.stand import own
+from tests.desktop_agent.engine.test_servers import engine_with
+from tests.desktop_agent.mcp.stage import until
 from tests.frame.patience import PATIENCE
 
 TURN = "own__turn"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.network.fetching import Connector, FetchTimeouts
-from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.network.fetch import Connector, FetchTimeouts
+from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.web.fetch_page import fetch_page
-from desktop_agent.tools.web.fetching import FetchLimits
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.rules import HostPattern, Rule
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Decision
+from desktop_agent.tools.web.pages import FetchLimits
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.permissions import HostPattern, Rule
+from desktop_agent.types.tool_calls import AllowOnce, Decision
 from tests.desktop_agent.tools.web.servers import PUBLIC, Detour, Names, RawServer, answer, endless, sending
 from tests.escape.attack import ATTACK, Trial, allows, fetch
 

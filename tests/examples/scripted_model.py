@@ -2,8 +2,7 @@
 
 import re
 
-from desktop_agent.providers.demo.question import ReceivedRequest
-from desktop_agent.providers.demo.script import Break, Call, Say, Script, Step, Think
+from desktop_agent.providers.demo.script import Break, Call, ReceivedRequest, Say, Script, Step, Think
 
 _SUM = re.compile(r"(\d+) ([+-]) (\d+)")
 _STORY = "Once upon a time. " * 2000

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.demo.server import DemoServer, demo_endpoint
-from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.options import AgentOptions
-from tests.desktop_agent.faces.acting import LIMIT
-from tests.desktop_agent.faces.serving import DIALECTS
+from desktop_agent.types.options import AgentOptions
+from desktop_agent.types.providers import Dialect
+from tests.desktop_agent.api.acting import LIMIT
+from tests.desktop_agent.api.serving import DIALECTS
 from tests.examples.scripted_model import ScriptedModel
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.py"))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.types.blocks import ToolUse
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,15 @@ from urllib.parse import urlsplit
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import AnyTool
-from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.builtin_tools import builtin_tools
+from desktop_agent.tools.tool import AnyTool, ToolRegistry
 from desktop_agent.tools.web.fetch_page import fetch_page
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Text, ToolUse
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.rules import RuleScope
-from desktop_agent.vocabulary.engine_events import ToolFinished
-from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
+from desktop_agent.types.blocks import Text, ToolUse
+from desktop_agent.types.engine_events import ToolFinished
+from desktop_agent.types.permissions import RuleScope
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
 from tests.escape.attack import Trial
 

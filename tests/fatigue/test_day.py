@@ -8,16 +8,15 @@ from pathlib import Path
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.builtin_tools import builtin_tools
+from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.web.fetch_page import fetch_page
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Outcome
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.rules import CommandsPattern, PathPattern, Rule, RuleScope
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import ToolFinished
-from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
+from desktop_agent.types.blocks import Outcome
+from desktop_agent.types.engine_events import ToolFinished
+from desktop_agent.types.permissions import CommandsPattern, PathPattern, Rule, RuleScope
+from desktop_agent.types.policies import Limits, Specialist
+from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
 from tests.escape.attack import Trial, is_for_more_than_this
 from tests.fatigue.day import Step, day

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.types.errors import AgentError
 
 
 def raised_on_another_loop(work: Callable[[], Coroutine[Any, Any, None]]) -> AgentError | None:

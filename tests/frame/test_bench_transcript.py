@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from desktop_agent.vocabulary.blocks import Image
+from desktop_agent.types.blocks import Image
 from tests.bench.transcript import parts
 from tests.bench.transcript.cases import ending, ran
 from tests.bench.transcript.hostile_texts import broken

@@ -10,8 +10,7 @@ from tests.frame.budgets import PACKAGES, ROOT, faults, sources
 
 SEEDED = {
     "a long module": ("ui/long.py", "x = 1\n" * 501, "501 lines"),
-    "a long window": ("ui/shell/window.py", "x = 1\n" * 251, "251 lines, at most 250"),
-    "a long turn": ("desktop_agent/agent/turn.py", "x = 1\n" * 251, "251 lines, at most 250"),
+    "a silent method": ("ui/a.py", "class C:\n    def f(self):\n        return g()\n", "C.f has no docstring"),
     "a long function": ("ui/a.py", "def f():\n" + "    x = 1\n" * 50, "f has 51 lines"),
     "a long coroutine": ("ui/a.py", "async def f():\n" + "    x = 1\n" * 50, "f has 51 lines"),
     "a long class": ("ui/a.py", "class C:\n" + "    x = 1\n" * 300, "C has 301 lines"),
@@ -19,7 +18,7 @@ SEEDED = {
     "a junk drawer with a surname": ("ui/text_helpers.py", "", "text_helpers is no name"),
     "a junk folder": ("desktop_agent/common/x.py", "", "common is no name"),
     "a nested loop": ("ui/a.py", "dialog.exec()\n", "dialog.exec()"),
-    "another loop beside the first": ("ui/shell/start/first_loop.py", "dialog.exec()\n", "dialog.exec()"),
+    "another loop beside the first": ("ui/shell/startup_window.py", "dialog.exec()\n", "dialog.exec()"),
     "events by hand": ("ui/a.py", "QApplication.processEvents()\n", "processEvents()"),
     "a sleep": ("desktop_agent/a.py", "import time\ntime.sleep(1)\n", "time.sleep()"),
     "a bare sleep": ("desktop_agent/a.py", "from time import sleep\nsleep(1)\n", "sleep()"),
@@ -29,7 +28,7 @@ SEEDED = {
 FINE = {
     "a full module": ("ui/long.py", "x = 1\n" * 500),
     "a full function": ("ui/a.py", "def f():\n" + "    x = 1\n" * 49),
-    "the loop before all others": ("ui/shell/start/first_loop.py", "loop.exec()\n"),
+    "the loop before all others": ("ui/shell/startup_window.py", "loop.exec()\n"),
     "an asyncio sleep": ("ui/a.py", "async def f():\n    await asyncio.sleep(1)\n"),
     "words in a text": ("ui/a.py", "'print(), time.sleep() and .exec()'\n"),
 }
@@ -70,7 +69,7 @@ def test_what_is_right_passes(name: str, tmp_path: Path) -> None:
 def test_a_full_folder_is_found(tmp_path: Path) -> None:
     for number in range(25):
         seed(tmp_path, f"ui/pane/m{number}.py", "")
-    seed(tmp_path, "ui/pane/__init__.py", "")
+    seed(tmp_path, "ui/pane.py", "")
     assert faults(tmp_path) == []
     seed(tmp_path, "ui/pane/one_more.py", "")
     assert faults(tmp_path) == ["ui/pane: 26 modules, at most 25"]

@@ -16,29 +16,32 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["import
 
 # (contract, file that gets the line, the line)
 SEEDED = [
-    ("ui-floors", "ui/look/seeded.py", "import ui.shell"),
+    ("ui-floors", "ui/style/seeded.py", "import ui.shell"),
     ("ui-floors", "ui/transcript/seeded.py", "import ui.shell"),
     ("ui-floors", "ui/sidebar/seeded.py", "import ui.composer"),
-    ("ui-floors", "ui/bridge/seeded.py", "import ui.look"),
+    ("ui-floors", "ui/bridge/seeded.py", "import ui.style"),
     ("ui-floors", "ui/stray.py", ""),
-    ("runtime-floors", "desktop_agent/vocabulary/seeded.py", "import desktop_agent.conversation"),
+    ("runtime-floors", "desktop_agent/types/seeded.py", "import desktop_agent.conversation"),
     ("runtime-floors", "desktop_agent/agent/seeded.py", "import desktop_agent.engine"),
     ("runtime-floors", "desktop_agent/tools/seeded.py", "import desktop_agent.storage"),
     ("runtime-floors", "desktop_agent/providers/seeded.py", "import desktop_agent.conversation"),
     ("runtime-floors", "desktop_agent/tools/seeded.py", "import desktop_agent.permissions"),
     ("runtime-floors", "desktop_agent/network/seeded.py", "import desktop_agent.tools"),
-    ("runtime-floors", "desktop_agent/vocabulary/seeded.py", "import desktop_agent.network"),
+    ("runtime-floors", "desktop_agent/types/seeded.py", "import desktop_agent.network"),
+    ("runtime-floors", "desktop_agent/mcp/seeded.py", "import desktop_agent.tools"),
+    ("runtime-floors", "desktop_agent/sandbox/seeded.py", "import desktop_agent.network"),
+    ("runtime-floors", "desktop_agent/processes/seeded.py", "import desktop_agent.sandbox"),
     ("runtime-floors", "desktop_agent/stray.py", ""),
-    ("qt-line", "desktop_agent/engine/seeded.py", "import ui.look"),
+    ("qt-line", "desktop_agent/engine/seeded.py", "import ui.style"),
     ("qt-line", "desktop_agent/tools/seeded.py", "from PySide6.QtCore import QObject"),
-    ("qt-line", "desktop_agent/faces/seeded.py", "import qasync"),
+    ("qt-line", "desktop_agent/api/seeded.py", "import qasync"),
     ("engine-door", "ui/shell/seeded.py", "import desktop_agent.engine"),
     ("engine-door", "ui/approval/seeded.py", "import desktop_agent.permissions"),
     ("engine-door", "ui/transcript/seeded.py", "import desktop_agent.network"),
-    ("look-alone", "ui/look/seeded.py", "import desktop_agent.network"),
-    ("look-alone", "ui/look/seeded.py", "import desktop_agent.conversation.transcript"),
-    ("nouns-only", "desktop_agent/vocabulary/seeded.py", "import socket"),
-    ("nouns-only", "desktop_agent/vocabulary/seeded.py", "import asyncio"),
+    ("style-alone", "ui/style/seeded.py", "import desktop_agent.network"),
+    ("style-alone", "ui/style/seeded.py", "import desktop_agent.conversation.transcript"),
+    ("nouns-only", "desktop_agent/types/seeded.py", "import socket"),
+    ("nouns-only", "desktop_agent/types/seeded.py", "import asyncio"),
     ("one-keyring", "desktop_agent/storage/seeded.py", "import keyring"),
     ("one-keyring", "ui/bridge/seeded.py", "import keyring.errors"),
     ("one-transport", "desktop_agent/providers/seeded.py", "import httpx"),
@@ -107,6 +110,6 @@ def test_every_contract_has_a_seeded_fault() -> None:
 def test_every_screen_stands_behind_the_engine_door() -> None:
     door = next(contract for contract in CONTRACTS if contract["id"] == "engine-door")
     children = {child.stem for child in (ROOT / "ui").iterdir() if child.is_dir() or child.suffix == ".py"}
-    rooms = children - {"__init__", "__main__", "__pycache__", "app", "bridge", "launcher", "look"}
+    rooms = children - {"__init__", "__main__", "__pycache__", "app", "bridge", "launcher", "style"}
     assert {f"ui.{room}" for room in rooms} == set(door["source_modules"])
     assert len(rooms) >= 7

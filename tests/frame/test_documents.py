@@ -49,7 +49,7 @@ def test_named_modules_files_and_links_exist(document: str) -> None:
 def test_the_reader_of_names_reads() -> None:
     assert len(named_modules((ROOT / "docs/glossary.md").read_text(encoding="utf-8"))) >= 20
     assert len(named_modules((ROOT / "docs/architecture.md").read_text(encoding="utf-8"))) >= 20
-    assert not exists_as_module("desktop_agent.vocabulary.nothing")
+    assert not exists_as_module("desktop_agent.types.nothing")
 
 
 def test_every_room_is_on_the_architecture_page_and_in_the_picture() -> None:

@@ -74,7 +74,7 @@ def all_imports() -> set[str]:
 
 
 def test_the_reader_of_imports_reads() -> None:
-    assert {"httpx", "keyring", "PIL.Image", "ui.app", "desktop_agent.tools.toolsets"} <= late_imports()
+    assert {"httpx", "keyring", "PIL.Image", "ui.app", "desktop_agent.tools.builtin_tools"} <= late_imports()
     assert len(all_imports()) > 200
 
 
@@ -102,8 +102,8 @@ def test_what_is_imported_late_exists_and_is_not_left_out(recipe: dict[str, Any]
         "keyring.backends.Windows",
         "pygments.lexers.python",
         "pygments.lexers.rust",
-        "ui.transcript.blocks.colouring.child",
-        "ui.transcript.blocks.diagram.child",
+        "ui.transcript.blocks.code.highlighter_worker",
+        "ui.transcript.blocks.diagram_worker",
     ],
 )
 def test_what_is_found_by_name_goes_along(recipe: dict[str, Any], name: str) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.vocabulary import errors
-from desktop_agent.vocabulary.errors import AgentError, ProviderError, Sentence, join_remedy
+from desktop_agent.types import errors
+from desktop_agent.types.errors import AgentError, ProviderError, Sentence, join_remedy
 
 ROOT = Path(__file__).parents[2]
 ENDS = re.compile(r"""([.!?…]["”'»)]*|[:}]["”'»)]*)$""")
@@ -17,13 +17,13 @@ ENDS = re.compile(r"""([.!?…]["”'»)]*|[:}]["”'»)]*)$""")
 
 # Parts of sentences: names of modes and tools, what a rule allows, why something did not start.
 PARTS = {
-    "desktop_agent/permissions/rule_words.py",
+    "desktop_agent/permissions/rule_proposals.py",
     "desktop_agent/storage/conversation_locks.py",
-    "desktop_agent/tools/mcp/faults.py",
-    "desktop_agent/tools/mcp/upkeep.py",
-    "desktop_agent/conversation/picture_fitting.py",
-    "desktop_agent/conversation/folding/facts.py",
-    "ui/bridge/conduct/rule_words.py",
+    "desktop_agent/mcp/diagnostics.py",
+    "desktop_agent/mcp/lifecycle.py",
+    "desktop_agent/conversation/picture_preparation.py",
+    "desktop_agent/conversation/transcript_notices.py",
+    "ui/bridge/rule_text.py",
 }
 REMEDY_BY_HAND = re.compile(r"\{\w*\.?_?(?:what|sentence|error)\w*\} \{[\w.]*remedy\}")
 
@@ -82,4 +82,4 @@ def test_a_sentence_that_ends_gets_no_second_full_stop() -> None:
 
 def test_nobody_joins_the_two_by_hand() -> None:
     by_hand = [where for where, text in sources() if REMEDY_BY_HAND.search(text)]
-    assert by_hand == ["desktop_agent/vocabulary/errors.py"]
+    assert by_hand == ["desktop_agent/types/errors.py"]

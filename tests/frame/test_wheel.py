@@ -113,8 +113,8 @@ def test_what_lacks_its_extra_says_how_to_install_it(site: Path) -> None:
     code = """
 import asyncio
 from desktop_agent import ExtraMissing
-from desktop_agent.tools.mcp.library import load_library
-from desktop_agent.tools.web.reading.reader import default_reader
+from desktop_agent.mcp.lifecycle import load_library
+from desktop_agent.tools.web.pages import default_reader
 for work in (load_library(), own_reader().read("<p>Hello", "http://example.org/")):
     try:
         asyncio.run(work)

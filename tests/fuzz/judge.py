@@ -14,16 +14,15 @@ from typing import Any, cast
 from pydantic import SecretStr
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.dialects import answering
-from desktop_agent.providers.provider import Provider
+from desktop_agent.providers.dialects import response_stream
+from desktop_agent.providers.provider import Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
 from desktop_agent.providers.transport.sse import MAX_EVENT_SIZE, SseDecoder
-from desktop_agent.storage.json_form import event_to_json, message_to_json, read_event, read_message
-from desktop_agent.vocabulary.blocks import Text, ToolUse
-from desktop_agent.vocabulary.errors import ProviderError
-from desktop_agent.vocabulary.messages import Message, MessageState, now
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.storage.records import event_to_json, message_to_json, read_event, read_message
+from desktop_agent.types.blocks import Text, ToolUse
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.provider_events import (
     AnswerStarted,
     ContentDelta,
     Done,
@@ -31,9 +30,9 @@ from desktop_agent.vocabulary.provider_events import (
     ThinkingBlock,
     ThinkingDelta,
     ToolArgsDelta,
+    Usage,
 )
-from desktop_agent.vocabulary.requests import ModelRequest
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.providers import ModelRequest
 from tests.desktop_agent.providers.vendor_streams import ROOTS
 
 SMALL_LIMIT = 64 * 1024
@@ -128,7 +127,7 @@ class Judge:
             raise Fault(f"cut otherwise, {len(first)} events became {len(second)}")
 
     async def _outcome(self, chunks: Sequence[bytes], limit: int) -> Outcome:
-        answering.SseDecoder = partial(SseDecoder, limit)  # type: ignore[assignment,misc]
+        response_stream.SseDecoder = partial(SseDecoder, limit)  # type: ignore[assignment,misc]
         self._http.chunks = chunks
         outcome = Outcome()
         most = 100 + _MOST_EVENTS_PER_BYTE * sum(map(len, chunks))

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from desktop_agent.providers.dialects import answering
+from desktop_agent.providers.dialects import response_stream
 from desktop_agent.providers.transport.sse import MAX_EVENT_SIZE, SseDecoder
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.errors import Truncated
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.errors import Truncated
+from desktop_agent.types.provider_events import (
     AnswerStarted,
     ContentDelta,
     Done,
@@ -37,7 +37,7 @@ END = (MessageDelta(StopReason.END_TURN, "stop"), Done())
 @pytest.fixture(autouse=True)
 def _real_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge replaces it by one with another limit; put it back."""
-    monkeypatch.setattr(answering, "SseDecoder", SseDecoder)
+    monkeypatch.setattr(response_stream, "SseDecoder", SseDecoder)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -27,10 +27,10 @@ from tests.frame import displays
 from tests.gallery import screens
 from tests.gallery.fitting import unreachable
 from tests.gallery.screens import SCREENS, Screen
-from ui.bridge.loop import run_event_loop
-from ui.look.scheme import theme_for
-from ui.look.style import apply_theme
-from ui.look.theme import ThemeSource
+from ui.bridge.event_loop import run_event_loop
+from ui.style.theme import theme_for
+from ui.style.style_sheet import apply_theme
+from ui.style.theme import ThemeSource
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "gallery"

@@ -8,17 +8,17 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.tools.commands.confinement import landlock_sandbox
+from desktop_agent.sandbox.backends import landlock_sandbox
 from desktop_agent.tools.commands.run_command import run_command
-from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import McpPreferences
-from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.mcp import McpServer, StdioConnection
+from desktop_agent.types.messages import Message
+from desktop_agent.types.preferences import McpPreferences
+from desktop_agent.types.tool_calls import Effect, UntrustedSource
 from tests.gallery import answers
 from tests.gallery.conduct_screens import REVIEWER
 from tests.gallery.desk import Desk, until

@@ -4,11 +4,11 @@ import asyncio
 from dataclasses import replace
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.vocabulary.blocks import Outcome, Summary, ToolUse
-from desktop_agent.vocabulary.conduct.hooks import HookDeny, Hooks, UserPromptSubmit
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.blocks import Outcome, Summary, ToolUse
+from desktop_agent.types.policies import HookDeny, Hooks, UserPromptSubmit
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.engine_events import (
     CheckpointRestored,
     GuardAborted,
     LimitReached,
@@ -16,8 +16,8 @@ from desktop_agent.vocabulary.engine_events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta
 from tests.gallery import answers
 from tests.gallery.conversation_screens import called, said, unfold
 from tests.gallery.desk import Desk, until

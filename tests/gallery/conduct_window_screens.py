@@ -4,11 +4,11 @@ import asyncio
 from dataclasses import replace
 
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
+from desktop_agent.types.permissions import (
     CommandPattern,
     HostPattern,
     PathPattern,
@@ -16,10 +16,10 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import ModePreferences, SpecialistPreferences
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.messages import Message
+from desktop_agent.types.preferences import ModePreferences, SpecialistPreferences
+from desktop_agent.types.provider_events import ContentDelta
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
 from tests.gallery.server_question_screens import set_up, work

@@ -3,12 +3,12 @@
 import asyncio
 
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.vocabulary.blocks import Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.errors import ConnectionFailed
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, UsageUpdate
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.blocks import Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.types.errors import ConnectionFailed
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, UsageUpdate
+from desktop_agent.types.provider_events import Usage
 from tests.gallery import answers
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene

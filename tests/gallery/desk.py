@@ -10,32 +10,32 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from desktop_agent.conversation.picture_intake import import_picture_async
+from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.file_lock import FileLock
-from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.messages import Message, now
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
+from desktop_agent.types.blocks import Image
+from desktop_agent.types.providers import Endpoint
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.messages import Message, now
+from desktop_agent.types.providers import Capabilities, ModelInfo, Price
 from tests.gallery.paintings import painting
-from ui.bridge.calls.rules import PermissionRules
-from ui.bridge.disk import DiskMonitor
-from ui.bridge.frame_clock import FrameClock
+from ui.bridge.permissions import PermissionRules
+from ui.bridge.storage import DiskMonitor
+from ui.bridge.event_loop import FrameClock
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.mcp.tool_servers import McpServerSettings
-from ui.bridge.pictures import PictureStore
-from ui.bridge.servers import ModelServers
+from ui.bridge.mcp_servers import McpServerSettings
+from ui.bridge.storage import PictureStore
+from ui.bridge.model_servers import ModelServers
 from ui.bridge.settings import Settings
-from ui.bridge.tasks import BackgroundTasks
-from ui.look.theme import ThemeSource
+from ui.bridge.event_loop import BackgroundTasks
+from ui.style.theme import ThemeSource
 from ui.shell.actions import WindowActions
-from ui.shell.calls.approvals import ApprovalPresenter
+from ui.shell.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
-from ui.shell.help.help import HelpPresenter
-from ui.shell.palette.contents import PalettePresenter
+from ui.shell.actions import HelpPresenter
+from ui.shell.command_palette import PalettePresenter
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 

@@ -5,9 +5,9 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLineEdit, QToo
 
 from resources import resource_path
 from tests.gallery.screens import screen
-from ui.look.controls import button, label, line
-from ui.look.icons import themed_icon
-from ui.look.theme import ThemeSource
+from ui.style.controls import button, label, line
+from ui.style.theme import themed_icon
+from ui.style.theme import ThemeSource
 
 
 @screen("look-controls", 760, 560)

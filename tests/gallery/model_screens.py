@@ -7,11 +7,11 @@ from pydantic import SecretStr
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QListWidget, QTableView
 
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.providers import (
     Capabilities,
     ConversationParameters,
     ModelInfo,
@@ -19,12 +19,12 @@ from desktop_agent.vocabulary.requests import (
     Price,
     ReasoningEffort,
 )
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.provider_events import Usage
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import LARGE, MODELS, STUDIO, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
-from ui.bridge.servers import ModelGroup
+from ui.bridge.model_servers import ModelGroup
 from ui.preferences.conversation_settings import ConversationSettingsDialog
 
 OPENROUTER = next(each for each in CLOUD_PROVIDERS if each.id == "openrouter")

@@ -3,18 +3,18 @@
 import asyncio
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Text, ToolUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.blocks import Text, ToolUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.tool_calls import Effect, ToolClass
 from tests.gallery import answers, written
 from tests.gallery.conduct_screens import facts
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
 from tests.gallery.tools import RunTestsInput
-from ui.transcript.surface.selection import TextPosition
+from ui.transcript.viewport.selection import TextPosition
 
 
 async def talk(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from tests.gallery.desk import Desk, desk, until
-from ui.look.theme import ThemeSource
+from ui.style.theme import ThemeSource
 
 Build = Callable[[ThemeSource], QWidget | AbstractAsyncContextManager[QWidget]]
 Act = Callable[[Desk], Awaitable[None]]

@@ -6,33 +6,33 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QLineEdit
 
-from desktop_agent.vocabulary.blocks import Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.mcp.asking import (
+from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.mcp import (
     SamplingModel,
     ElicitationRequest,
     SamplingAnswer,
     SamplingRequest,
     SamplingTool,
 )
-from desktop_agent.vocabulary.mcp.contents import (
+from desktop_agent.types.mcp import (
     McpPrompt,
     McpResource,
     McpResourceTemplate,
     McpPromptArgument,
     McpServerCatalog,
 )
-from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import McpPreferences
-from desktop_agent.vocabulary.requests import Price
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.mcp import McpServer, StdioConnection
+from desktop_agent.types.preferences import McpPreferences
+from desktop_agent.types.providers import Price
+from desktop_agent.types.provider_events import Usage
 from tests.gallery.desk import Desk
 from tests.gallery.paintings import painting
 from tests.gallery.screens import scene
-from ui.bridge.mcp.asking import McpRequests
-from ui.bridge.mcp.notices import McpNotices
-from ui.bridge.mcp.offers import McpCatalog, ServerCatalog
-from ui.composer.offers.attached import PendingResource, ServerPicture
-from ui.shell.mcp.at_work import McpPresenter
+from ui.bridge.mcp_requests import McpRequests
+from ui.bridge.mcp_servers import McpNotices
+from ui.bridge.mcp_requests import McpCatalog, ServerCatalog
+from ui.composer.attachment_items import PendingResource, ServerPicture
+from ui.shell.mcp import McpPresenter
 
 BOOKING = {
     "type": "object",

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from desktop_agent.vocabulary.blocks import Citation, ServerStep, Text
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.types.blocks import Citation, ServerStep, Text
+from desktop_agent.types.messages import Message, Role
 from tests.gallery.desk import Desk
 from tests.gallery.screens import scene
-from ui.transcript.surface.selection import LAST_OFFSET, TextPosition
+from ui.transcript.viewport.selection import LAST_OFFSET, TextPosition
 
 ANSWER = (
     "The bridge was opened in **1998** and is still the longest of its kind in the country. Tolls are taken "

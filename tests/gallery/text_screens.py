@@ -2,8 +2,8 @@
 
 import asyncio
 
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.messages import Message
 from tests.gallery import written
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import Desk, until

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QLineEdit
 
-from desktop_agent.vocabulary.mcp.log import McpLogLine
-from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
-from desktop_agent.vocabulary.messages import now
+from desktop_agent.types.mcp import McpLogLine
+from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
+from desktop_agent.types.messages import now
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
-from ui.preferences.tool_servers.tool_servers_form import McpServersForm
+from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
 
 SERVER = str(Path(__file__).with_name("tickets_server.py"))
 FILES = StdioConnection(

@@ -6,10 +6,10 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
-from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.builtin_tools import builtin_tools
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.tool_calls import Effect, PicturePreview, ToolClass
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.tool_calls import Effect, PicturePreview, ToolClass
 from tests.gallery.answers import OLD_FILE
 from tests.gallery.paintings import painting
 

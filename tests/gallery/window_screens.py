@@ -7,32 +7,32 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QListWidget
 
 from desktop_agent.engine.connections import FoundServer
-from desktop_agent.engine.unsaved import UnsavedConversation
+from desktop_agent.storage.write_behind import UnsavedConversation
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.permissions import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
+from desktop_agent.types.errors import (
     AuthenticationFailed,
     ConnectionFailed,
     DiskFull,
     RemedyAction,
     Sentence,
 )
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.gallery import answers
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
 from ui.bridge.drafts import ComposerDraft
-from ui.bridge.leftover import UnsavedContent
-from ui.bridge.servers import ModelGroup
-from ui.look.theme import ThemeSource
-from ui.shell.closing import CloseConfirmation
+from ui.bridge.drafts import UnsavedContent
+from ui.bridge.model_servers import ModelGroup
+from ui.style.theme import ThemeSource
+from ui.shell.storage import CloseConfirmation
 from ui.preferences.trash_dialog import TrashDialog
 
 

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from desktop_agent.agent.calls.results import EDITED_NOTE
+from desktop_agent.agent.tool_calls.tool_results import EDITED_NOTE
+from desktop_agent.conversation.history import normalised_history
 from desktop_agent.conversation.items import AnswerItem, Item, ThinkingItem, ToolCallItem, UserItem
-from desktop_agent.conversation.repair import normalised_history
-from desktop_agent.vocabulary.blocks import Outcome, Summary, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import Envelope, RunFinished, TurnStarted
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ModelRequest
+from desktop_agent.types.blocks import Outcome, Summary, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.types.engine_events import Envelope, RunFinished, TurnStarted
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import ModelRequest
 
 
 class Broken(AssertionError):

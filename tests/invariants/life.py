@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from desktop_agent.storage.database.opening import DATABASE_NAME, open_database
+from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.database_thread import DatabaseThread
+from desktop_agent.storage.opening import DATABASE_NAME, open_database
 from desktop_agent.storage.store import Store
-from desktop_agent.storage.worker import WorkerThread
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.requests import Capabilities, ImageLimits, ModelInfo, ModelRequest, ProviderState
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, ModelRequest, ProviderState
+from desktop_agent.types.tool_calls import Effect, ToolClass
 from tests.invariants.scripts import BREAK, HANG, READ, STUBBORN, WRITE, Said
 from tests.invariants.virtual_loop import VirtualLoop
 

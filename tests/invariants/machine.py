@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from desktop_agent.engine.session import Session
-from desktop_agent.vocabulary.conduct.interrupts import StopTool, StopTurn
-from desktop_agent.vocabulary.conduct.rules import RuleEffect
-from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
+from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.permissions import RuleEffect
+from desktop_agent.types.policies import StopTool, StopTurn
+from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
 from tests.frame.examples import leave_out_constants_of_modules
 from tests.invariants.moments import ASKED, MOMENTS
 from tests.invariants.sameness import sameness

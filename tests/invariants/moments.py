@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 
 from desktop_agent.agent.turn import MAX_PAUSES
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.engine_events import (
     Envelope,
     RunFinished,
     RunStarted,
@@ -13,7 +13,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, ThinkingDelta, ToolUse
+from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, ThinkingDelta, ToolUse
 from tests.invariants.checks import require
 from tests.invariants.opening import BELOW, GUARD_ITERATIONS, LIMITS
 

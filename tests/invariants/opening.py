@@ -2,20 +2,28 @@
 
 from typing import TYPE_CHECKING
 
-from desktop_agent.engine.ledger import JournalQueue
-from desktop_agent.engine.reopening import reopen_session
-from desktop_agent.engine.rule_book import RuleBook
+from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.writer import SessionWriter
+from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_opening import reopen_session
+from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import ConversationRecord
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment, GuardPass
-from desktop_agent.vocabulary.conduct.hooks import Hooks, PostToolUse, PreToolUse, UserPromptSubmit
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.messages import now
+from desktop_agent.types.policies import (
+    Guard,
+    GuardContinue,
+    GuardMoment,
+    GuardPass,
+    Hooks,
+    Limits,
+    PostToolUse,
+    PreToolUse,
+    Specialist,
+    UserPromptSubmit,
+)
+from desktop_agent.types.providers import ProviderConfig
 from tests.invariants.life import RandomModel
 from tests.invariants.scripts import HELPER, READ, WRITE
 

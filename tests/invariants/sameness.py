@@ -15,8 +15,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 from unittest import mock
 
-from desktop_agent.tools import in_thread
-from desktop_agent.vocabulary import messages
+from desktop_agent.processes import worker_threads
+from desktop_agent.types import messages
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ def sameness(clock: Callable[[], float]) -> Iterator[None]:
         stack.callback(gc.enable)
         # What an abandoned generator does at its end, it would do at another step each time.
         gc.disable()
-        stack.enter_context(mock.patch.object(in_thread, "run_in_own_thread", _in_no_thread))
+        stack.enter_context(mock.patch.object(worker_threads, "run_in_own_thread", _in_no_thread))
         stack.enter_context(mock.patch.object(messages, "uuid", Numbered))
         for module in [each for name, each in sys.modules.items() if name.startswith("desktop_agent.")]:
             if getattr(module, "monotonic", None) is time.monotonic:
@@ -49,7 +49,7 @@ def sameness(clock: Callable[[], float]) -> Iterator[None]:
         yield
 
 
-async def _in_no_thread(work: Callable[[in_thread.CancelToken], T], *, grace: float = 0) -> T:
+async def _in_no_thread(work: Callable[[worker_threads.CancelToken], T], *, grace: float = 0) -> T:
     """A thread ends when it likes; this ends one step later."""
     await asyncio.sleep(0)
-    return work(in_thread.CancelToken())
+    return work(worker_threads.CancelToken())

@@ -4,18 +4,18 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.errors import AgentError, ConnectionFailed, QuotaExhausted, Truncated
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.errors import AgentError, ConnectionFailed, QuotaExhausted, Truncated
+from desktop_agent.types.provider_events import (
     ContentDelta,
     Done,
     MessageDelta,
     StopReason,
     ThinkingBlock,
     ThinkingDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.usage import Usage
 
 READ, WRITE, HANG, STUBBORN, BREAK, HELPER = "look", "act", "hang", "stubborn", "break_", "helper"
 # The more often it stands here, the more often it is called.

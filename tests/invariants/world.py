@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.agent.compaction.compactor import INSTRUCTIONS
+from desktop_agent.agent.compaction import INSTRUCTIONS
 from desktop_agent.conversation.items import UserItem
 from desktop_agent.engine.session import Session
-from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.tools.tool import RunningCall
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalResolved,
     Envelope,
     ModeChanged,
@@ -28,15 +27,16 @@ from desktop_agent.vocabulary.engine_events import (
     TurnStarted,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.errors import ToolInputInvalid, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect
+from desktop_agent.types.provider_events import (
     ContentDelta,
     Done,
     ThinkingBlock,
 )
-from desktop_agent.vocabulary.requests import ModelRequest
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Decision, Deny, DenyAndStop
+from desktop_agent.types.providers import ModelRequest
+from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Decision, Deny, DenyAndStop
 from tests.invariants import moments
 from tests.invariants.checks import (
     Broken,

@@ -15,16 +15,15 @@ from typing import Any, Literal
 
 import pytest
 
-from desktop_agent.faces.client import Client
-from desktop_agent.faces.provider_face import Provider
+from desktop_agent.api.client import Client
+from desktop_agent.api.provider import Provider
 from desktop_agent.tools.decorator import tool
-from desktop_agent.vocabulary.blocks import Outcome, Text
-from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.engine_events import Event, RunEnd, RunFinished, ToolFinished
-from desktop_agent.vocabulary.errors import ContextLengthExceeded
-from desktop_agent.vocabulary.messages import MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.types.blocks import Outcome, Text
+from desktop_agent.types.engine_events import Event, RunEnd, RunFinished, ToolFinished
+from desktop_agent.types.errors import ContextLengthExceeded
+from desktop_agent.types.messages import MessageState, Role
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import Dialect, ProviderConfig
 from tests.frame.patience import PATIENCE
 from tests.llama_cpp import build
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from desktop_agent.permissions.shell.commands import ParsedLine, parse_line
+from desktop_agent.permissions.shell.parser import ParsedLine, parse_line
 from tests.shell_differential.box import SHELLS, Box
 from tests.shell_differential.compare import differences, usual_environment
 from tests.shell_differential.grammar import lines

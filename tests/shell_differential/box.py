@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from desktop_agent.tools.commands.environment import command_environment
+from desktop_agent.sandbox.environment import command_environment
 from tests.shell_differential.xtrace import MARK, Traced, read_bash, read_dash
 
 HERE = Path(__file__).parent

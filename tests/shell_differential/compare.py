@@ -4,8 +4,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from desktop_agent.permissions.shell.commands import ParsedLine, safe_variable_names
-from desktop_agent.permissions.shell.nodes import is_private_variable
+from desktop_agent.permissions.shell.parser import ParsedLine, safe_variable_names
+from desktop_agent.permissions.shell.syntax import is_private_variable
 from desktop_agent.permissions.shell.wrappers import program_name
 from tests.shell_differential.box import WORKING_FOLDER, Ran, Started
 from tests.shell_differential.xtrace import Traced

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions.shell import commands, nodes, own_commands
-from desktop_agent.permissions.shell.commands import parse_line
+from desktop_agent.permissions.shell import parser, syntax
+from desktop_agent.permissions.shell.parser import parse_line
 from tests.shell_differential.__main__ import Comparison, Report
 from tests.shell_differential.box import HERE, SHELLS, Box, why_none
 from tests.shell_differential.grammar import lines
@@ -40,9 +40,9 @@ def comparison(can_run: None, request: pytest.FixtureRequest) -> Iterator[Compar
 
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> Iterator[None]:
-    commands._parse.cache_clear()
+    parser._parse.cache_clear()
     yield
-    commands._parse.cache_clear()
+    parser._parse.cache_clear()
 
 
 def test_nothing_differs_from_what_a_shell_does(comparison: Comparison) -> None:
@@ -68,24 +68,24 @@ def test_ordinary_lines_are_understood_and_do_not_differ(comparison: Comparison)
 
 
 def _forgets_substitutions(patch: pytest.MonkeyPatch) -> None:
-    read = commands._LineReader.read
+    read = parser._LineReader.read
 
     def forgetful(self: Any, node: Any, level: int = 0) -> None:
         if node.type not in {"command_substitution", "process_substitution"}:
             read(self, node, level)
 
-    patch.setattr(commands._LineReader, "read", forgetful)
+    patch.setattr(parser._LineReader, "read", forgetful)
 
 
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "forgets substitutions": _forgets_substitutions,
-    "takes all for sound": lambda patch: patch.setattr(commands, "is_unambiguous", lambda *_: True),
-    "forgets what is started": lambda patch: patch.setattr(commands, "unwrap", lambda _: None),
-    "reads own commands as words": lambda patch: patch.setattr(commands, "is_plain_builtin", lambda *_, **__: True),
-    "forgets redirections": lambda patch: patch.setattr(commands._LineReader, "_redirect", lambda *_: None),
-    "forgets variables": lambda patch: patch.setattr(commands, "sets_variable", lambda _: False),
-    "forgets moves": lambda patch: patch.setattr(own_commands, "_MOVING", frozenset()),
-    "forgets live variables": lambda patch: patch.setattr(nodes, "_SPECIAL_VARIABLES", frozenset()),
+    "takes all for sound": lambda patch: patch.setattr(parser, "is_unambiguous", lambda *_: True),
+    "forgets what is started": lambda patch: patch.setattr(parser, "unwrap", lambda _: None),
+    "reads own commands as words": lambda patch: patch.setattr(parser, "is_plain_builtin", lambda *_, **__: True),
+    "forgets redirections": lambda patch: patch.setattr(parser._LineReader, "_redirect", lambda *_: None),
+    "forgets variables": lambda patch: patch.setattr(parser, "sets_variable", lambda _: False),
+    "forgets moves": lambda patch: patch.setattr(syntax, "_MOVING", frozenset()),
+    "forgets live variables": lambda patch: patch.setattr(syntax, "_SPECIAL_VARIABLES", frozenset()),
 }
 
 

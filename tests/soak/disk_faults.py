@@ -30,10 +30,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import DatabaseDamaged
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.errors import DatabaseDamaged
+from desktop_agent.types.messages import Message
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,9 +15,9 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPlainTextEdit, QWidget
 
-from ui.look.parts.question_box import QuestionBox
+from ui.shell import startup_window
 from ui.shell.banners import BannerFrame
-from ui.shell.start import display
+from ui.style.widgets import QuestionBox
 
 PRESSED_ALLOW = "(pressed: Allow once)"
 _EVERY_MS = 100
@@ -97,14 +97,14 @@ def main() -> int:
     parser.add_argument("--prompt", default="", help="what is sent")
     parser.add_argument("--draft", default="", help="what is written then, and not sent")
     asked, words = parser.parse_known_args()
-    open_application = display.open_application
+    open_application = startup_window.open_application
 
     def opened() -> QApplication:
         app = open_application()
         Person(app, asked)
         return app
 
-    display.open_application = opened
+    startup_window.open_application = opened
     from ui.__main__ import main as window
 
     return window(words)

@@ -25,13 +25,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.storage.database.connection import connect
+from desktop_agent.storage.connection import connect
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.blocks import ToolResult
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.blocks import ToolResult
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.providers import Endpoint
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 from tests.soak.driven_window import PRESSED_ALLOW
 

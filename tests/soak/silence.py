@@ -11,8 +11,8 @@ import sys
 import time
 from dataclasses import dataclass
 
-from desktop_agent.vocabulary.errors import TimedOut
-from desktop_agent.vocabulary.requests import Timeouts
+from desktop_agent.types.errors import TimedOut
+from desktop_agent.types.providers import Timeouts
 from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
 from tests.desktop_agent.providers.vendor_streams import DIALECTS
 

@@ -17,7 +17,7 @@ import importlib.abc, importlib.machinery, json, linecache, os, sys
 
 class After(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != "ui.shell.start.first_loop":
+        if name != "ui.shell.startup_window":
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         run = spec.loader.exec_module
@@ -55,16 +55,16 @@ print(sys.argv[2] in sys.modules)
 sys.exit(code)
 """
 SEEN = {
-    *("desktop_agent.faces.arguments", "desktop_agent.storage.files", "desktop_agent.storage.paths"),
+    *("desktop_agent.api.command_line", "desktop_agent.storage.files", "desktop_agent.storage.files"),
     "desktop_agent.storage.file_lock",
     *(
-        "desktop_agent.vocabulary.errors",
-        "desktop_agent.vocabulary.servers",
-        "desktop_agent.vocabulary.servers.dialects",
+        "desktop_agent.types.errors",
+        "desktop_agent.types",
+        "desktop_agent.types.dialects",
     ),
 }
 """What the window needs of the runtime to be drawn: words of errors, and where it lies."""
-UNSEEN = ("ui.approval", "ui.bridge", "ui.preferences", "ui.transcript", "ui.welcome", "ui.app", "ui.look.rows")
+UNSEEN = ("ui.approval", "ui.bridge", "ui.preferences", "ui.transcript", "ui.welcome", "ui.app", "ui.style.list_rows")
 FOREIGN = (
     "asyncio",
     "httpx",
@@ -89,14 +89,14 @@ print([name for name in sys.modules if any(name == each or name.startswith(each 
 LATE = (
     "desktop_agent.agent.turn",
     "desktop_agent.engine.session",
-    "desktop_agent.engine.writer",
+    "desktop_agent.engine.session_writer",
     "desktop_agent.permissions.gate",
     "desktop_agent.permissions.shell",
     "desktop_agent.providers.demo",
     "desktop_agent.providers.dialects",
-    "desktop_agent.tools.processes",
-    "desktop_agent.tools.toolsets",
-    "desktop_agent.vocabulary.options",
+    "desktop_agent.processes",
+    "desktop_agent.tools.builtin_tools",
+    "desktop_agent.types.options",
     *("bs4", "httpcore", "httpx", "jsonschema", "keyring", "mcp", "mcp_types", "PIL", "psutil", "pygments"),
     *("selectolax", "tree_sitter", "ziamath"),
 )
@@ -110,7 +110,7 @@ def brought(room):
 
 behind, slices = json.loads(sys.argv[1])
 found = {"behind": {room: brought(room) for room in behind}}
-import ui.shell.start.front, ui.bridge.single_instance, ui.bridge.loop, ui.bridge.end_signals
+import ui.shell.startup_window, ui.bridge.single_instance, ui.bridge.event_loop, ui.bridge.event_loop
 found["slices"] = {room: brought(room) for room in slices}
 print(json.dumps(found))
 """
@@ -143,7 +143,7 @@ def test_the_window_can_be_written_in_before_anything_behind_it_is_imported(star
 
 
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
-@pytest.mark.parametrize("room", ["PySide6.QtWidgets", "ui.shell.start.first_loop", "asyncio", "pydantic", "ui.app"])
+@pytest.mark.parametrize("room", ["PySide6.QtWidgets", "ui.shell.startup_window", "asyncio", "pydantic", "ui.app"])
 def test_a_signal_at_any_moment_of_the_start_ends_it_in_order(tmp_path, room, number):
     command = [sys.executable, "-c", SIGNALLED, str(tmp_path), room, number]
     run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)

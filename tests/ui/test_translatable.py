@@ -22,11 +22,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from desktop_agent.conversation.spending import ConversationUsage
+from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Citation, Image, Outcome, ServerStep, Text, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import (
+    MEDIA_TYPES_WITHOUT_GIF,
+    Citation,
+    Image,
+    Outcome,
+    ServerStep,
+    Text,
+    ToolResult,
+    ToolUse,
+    Unknown,
+    UrlSource,
+)
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ErrorOccurred,
     LimitReached,
@@ -36,26 +46,25 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
-from desktop_agent.vocabulary.images import MEDIA_TYPES_WITHOUT_GIF, UrlSource
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.provider_events import (
     ContentDelta,
     TextClosed,
     ThinkingBlock,
     ThinkingDelta,
     ToolArgsDelta,
+    Usage,
 )
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, ToolClass
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabilities, ModelInfo, Price
+from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
 from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
 from tests.ui.transcript.feeding import Feed, NoPictures
-from ui.bridge.opening import AddressOpener
-from ui.look.rows import RowRole
-from ui.look.sentences import translate_sentence
-from ui.look.theme import ThemeSource
+from ui.bridge.desktop import AddressOpener
+from ui.style.list_rows import RowRole
+from ui.style.text import translate_sentence
+from ui.style.theme import ThemeSource
 
 # Names and key names, which no translation of ours changes.
 NAMES = sorted(
@@ -324,12 +333,10 @@ def test_the_menus_of_the_transcript(view):
 
 
 def test_the_composer_and_its_pickers(qtbot, marked):
-    from ui.bridge.servers import ModelGroup
+    from ui.bridge.model_servers import ModelGroup
     from ui.composer.composer import Composer
-    from ui.composer.model_picker import ModelPicker
-    from ui.composer.model_rows import model_details, model_tooltip
-    from ui.composer.reasoning_switch import ReasoningPicker
-    from ui.composer.workspace_picker import WorkspacePicker
+    from ui.composer.parameter_buttons import ReasoningPicker
+    from ui.composer.pickers import ModelPicker, WorkspacePicker, model_details, model_tooltip
 
     themes = ThemeSource()
     composer = Composer(themes, lambda *_: None)
@@ -379,8 +386,7 @@ def test_the_sidebar(qtbot, marked):
 
 
 def test_the_palette(qtbot, marked):
-    from ui.shell.palette.palette import CommandPalette
-    from ui.shell.palette.rows import CommandGroup, CommandRow, matching_rows
+    from ui.shell.command_palette import CommandGroup, CommandPalette, CommandRow, matching_rows
 
     window = QWidget()
     qtbot.addWidget(window)
@@ -394,8 +400,7 @@ def test_the_palette(qtbot, marked):
 
 
 def test_the_help(qtbot, marked):
-    from ui.shell.help.about_page import AboutPage
-    from ui.shell.help.shortcuts_page import ShortcutsPage
+    from ui.shell.help_dialog import AboutPage, ShortcutsPage
 
     window = QWidget()
     qtbot.addWidget(window)
@@ -438,7 +443,7 @@ def test_the_approval_dialog(qtbot, marked):
 
 def test_the_welcome_screen(qtbot, marked):
     from tests.ui.welcome.test_welcome import Found
-    from ui.welcome.welcome import WelcomePage
+    from ui.welcome.welcome_page import WelcomePage
 
     page = WelcomePage(ThemeSource())
     qtbot.addWidget(page)
@@ -452,7 +457,7 @@ def test_the_welcome_screen(qtbot, marked):
 
 
 def test_the_settings(qtbot, marked):
-    from desktop_agent.engine.own_prices import ModelPriceEntry
+    from desktop_agent.engine.connections import ModelPriceEntry
     from ui.preferences.settings_dialog import SettingsDialog
 
     servers = ProviderPreferences(endpoints=(LOCAL_SERVERS[0], CLOUD_PROVIDERS[0]))
@@ -477,7 +482,7 @@ def test_the_settings(qtbot, marked):
 
 
 def test_the_usage_meter(qtbot, marked):
-    from ui.shell.usage_meter import UsageMeter
+    from ui.shell.context_usage import UsageMeter
 
     meter = UsageMeter()
     qtbot.addWidget(meter)

@@ -22,26 +22,25 @@ from pydantic import BaseModel
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.storage.database.checkpoints import CheckpointRows
+from desktop_agent.storage.content_files import CheckpointRows
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolRegistry
+from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
     Envelope,
     ToolFinished,
     ToolStarted,
 )
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, ProviderEvent
-from desktop_agent.vocabulary.requests import ModelRequest
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Effect, ToolClass
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.provider_events import ContentDelta, ProviderEvent
+from desktop_agent.types.providers import ModelRequest
+from desktop_agent.types.tool_calls import AllowOnce, Effect, ToolClass
 from tests.frame.patience import PATIENCE
 
 FINDER = Specialist(name="finder", description="Finds.", system_prompt="You find.", tools=("look", "write", "mark"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.opening import DATABASE_NAME
 from tests.whole_app.model_server import MODEL, Asked, ModelServer, Plain, Story, error, pieces_of
 from tests.whole_app.window import Screen, opened, wait_until
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.opening import DATABASE_NAME
 from tests.whole_app.model_server import MODEL, ModelServer, Story, Stream, numbered
 from tests.whole_app.window import opened, wait_until
 

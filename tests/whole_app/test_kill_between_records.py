@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.opening import DATABASE_NAME
 from tests.whole_app.dying import NEVER, TOOLS, Found, Life
 
 KILLED = -9

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.secrets import SERVICE
-from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig, Timeouts
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import ModelRequest, ProviderConfig, Timeouts
 from tests.frame.displays import keyring
 from tests.frame.patience import PATIENCE
 from tests.whole_app.model_server import (

@@ -1,1 +1,1 @@
-"""Showing what a tool call would do, and taking the decision."""
+"""The approval dialog: what a tool call would do, and the person's decision."""

@@ -1,4 +1,4 @@
-"""The approval dialog: every waiting call, what it would do, and a decision for each."""
+"""The approval dialog: every waiting tool call, a preview of its effect, and a decision for each."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.tool_calls import (
     AllowAlways,
     AllowForConversation,
     AllowOnce,
@@ -17,19 +17,15 @@ from desktop_agent.vocabulary.tool_calls import (
     Preview,
 )
 from ui.approval.arguments_view import ArgumentsView
-from ui.approval.call_header import CallHeader
-from ui.approval.call_list import CallList
-from ui.approval.decision_bar import DecisionBar
-from ui.approval.parts.dialog_room import DialogSizer
-from ui.approval.parts.key_guard import INPUT_DELAY_MS, GuardedDialog, is_typing_in
-from ui.approval.parts.middle import ShrinkingScrollArea
+from ui.approval.call_summary import CallHeader, CallList, ReasonNote
+from ui.approval.decision_bar import DecisionBar, RuleChoice
+from ui.approval.dialog_layout import DialogSizer, ShrinkingScrollArea
+from ui.approval.guarded_dialog import INPUT_DELAY_MS, GuardedDialog, is_typing_in
 from ui.approval.pending_approval import PendingApproval
-from ui.approval.previews.preview_view import PreviewView
-from ui.approval.reason_note import ReasonNote
-from ui.approval.rule_choice import RuleChoice
-from ui.look.parts.mode_picker import MODE_SHORTCUT, ModePicker
-from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
-from ui.look.visible_text import show_hidden
+from ui.approval.preview_view import PreviewView
+from ui.style.pickers import MODE_SHORTCUT, ModePicker
+from ui.style.text import show_hidden
+from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 
 PREVIEW_DELAY_MS = 250
 

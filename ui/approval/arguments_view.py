@@ -1,4 +1,4 @@
-"""The arguments of a call: shown whole, and edited as JSON that is checked while it is typed."""
+"""The arguments of a tool call, shown whole, and edited as JSON that is validated while it is typed."""
 
 from collections.abc import Callable
 
@@ -6,16 +6,15 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.tool_calls import is_same_json
-from ui.approval.parts.fitted_text import AutoHeightText
-from ui.approval.parts.middle import Shrinkable
-from ui.approval.parts.wrapped_text import WrappingLabel
-from ui.approval.visible_text import fold_lines, truncate_text
-from ui.look.controls import set_style_property
-from ui.look.fonts import mono_font
-from ui.look.parts.json_text import arguments_as_json, arguments_from_json
-from ui.look.theme import SPACE_XS, ThemeSource
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.tool_calls import is_same_json
+from ui.approval.code_view import AutoHeightText
+from ui.approval.dialog_layout import Shrinkable
+from ui.approval.labels import WrappingLabel
+from ui.approval.untrusted_text import fold_lines, truncate_text
+from ui.style.controls import set_style_property
+from ui.style.text_display import arguments_as_json, arguments_from_json
+from ui.style.theme import SPACE_XS, ThemeSource, mono_font
 
 # Longer texts are checked a moment after the last key; until then they count as not checked.
 MAX_IMMEDIATE_LENGTH = 100_000

@@ -1,11 +1,11 @@
-"""What a person is asked to decide."""
+"""A tool call that waits for the person's approval."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.tool_calls import (
     CommandPreview,
     DiffPreview,
     Effect,

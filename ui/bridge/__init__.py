@@ -1,1 +1,1 @@
-"""Between the engine and the screens: the loop, the frame clock, and facts as signals."""
+"""Between the engine and the screens: the event loop, the frame clock, and facts as Qt signals."""

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
+from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.conversation.items import Change, Updated, UserItem
-from desktop_agent.conversation.spending import ConversationUsage
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.connections import DEMO
 from desktop_agent.storage.records import ConversationChanges
-from desktop_agent.vocabulary.conduct.queue import When
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
     Envelope,
@@ -20,16 +19,15 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
-from desktop_agent.vocabulary.tool_calls import UntrustedSource
-from desktop_agent.vocabulary.usage import Usage
-from ui.bridge.calls.approvals import Approvals
-from ui.bridge.calls.checkpoints import CheckpointUndo
-from ui.bridge.conduct.conduct import SessionControls
-from ui.bridge.frame_clock import FrameClock
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.policies import When
+from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
+from desktop_agent.types.providers import ConversationParameters, Reasoning
+from desktop_agent.types.tool_calls import UntrustedSource
+from ui.bridge.event_loop import FrameClock
+from ui.bridge.permissions import Approvals
+from ui.bridge.session_controls import CheckpointUndo, SessionControls
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session

@@ -1,4 +1,4 @@
-"""The conversations for the screens: the list, opening, making, naming, deleting."""
+"""All conversations for the screens: list, open, create, rename, delete, restore."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,28 +8,28 @@ from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.records import TRASH_RETENTION, ConversationChanges, ConversationRecord
-from desktop_agent.vocabulary.conduct.conduct_events import QuestionAnswered, QuestionAsked
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
     Envelope,
     ErrorOccurred,
+    QuestionAnswered,
+    QuestionAsked,
     RunEnd,
     RunFinished,
     RunStarted,
     TurnStarted,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.types.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere, WrongUse
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import DraftStore
-from ui.bridge.frame_clock import FrameClock
-from ui.bridge.pictures import PictureStore
-from ui.bridge.tasks import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, FrameClock
+from ui.bridge.storage import PictureStore
 
 if TYPE_CHECKING:
-    from desktop_agent.engine.following import ConversationFollower
     from desktop_agent.engine.session import Session
+    from desktop_agent.engine.session_opening import ConversationFollower
 
 Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
 """What a conversation does; `idle` where the person stopped it."""
@@ -78,17 +78,14 @@ class ConversationLibrary(QObject):
 
     @property
     def current(self) -> OpenConversation | None:
-        """The conversation that is shown."""
         return self._open
 
     @property
     def trash_days(self) -> int:
-        """How long a deleted conversation is kept."""
         return TRASH_RETENTION.days
 
     @property
     def working(self) -> bool:
-        """Whether the model works in any conversation, also one that is not shown."""
         return self._engine.working
 
     def refresh(self) -> None:
@@ -150,10 +147,9 @@ class ConversationLibrary(QObject):
         self._tasks.start(self._change(conversation_id, {"title": title, "title_is_automatic": False}))
 
     def change(self, conversation_id: str, **changes: Unpack[ConversationChanges]) -> None:
-        """Another title, endpoint, model, workspace, way to reason or parameters, of one that need not be shown.
+        """Change how a conversation is called and asked, at once where it is shown.
 
-        Of the one that is shown it holds at once: what is sent next goes by it. One that another process works in is
-        not changed, and it is said who that is.
+        One that another process works in is not changed, and it is said who that is.
         """
         if self._open is not None and self._open.id == conversation_id and self._open.held_by is None:
             self._open.change(**changes)
@@ -293,7 +289,6 @@ class ConversationLibrary(QObject):
                 self.approval_left_open.emit(each.conversation_id, True)
 
     async def _follow(self, follower: "ConversationFollower") -> None:
-        """Show what the other process writes; when it is gone, go on here."""
         await follower.run_until_free()
         if self._follower is follower:
             await self._reopen(follower.session)

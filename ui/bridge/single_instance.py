@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
-from desktop_agent.vocabulary.errors import Sentence, StorageFailed
+from desktop_agent.types.errors import Sentence, StorageFailed
 
 # A window that runs answers within milliseconds; a dead one's socket refuses at once.
 CONNECT_TIMEOUT_MS = 500

@@ -1,4 +1,4 @@
-"""What is attached to the message being written: pictures on their way in, and pasted texts too long for an editor."""
+"""Attach pictures, resources and long pasted texts; files are read, checked and scaled in threads."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -7,22 +7,31 @@ from typing import ParamSpec, TypeVar
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.vocabulary.errors import AgentError, ImageRefused
-from ui.composer.attachment_chip import THUMBNAIL_SIZE, AttachmentChip
-from ui.composer.offers.attached import AttachmentFetch, FetchResult, PendingResource, PromptSource, ServerPicture
-from ui.composer.offers.chip_row import Attachment, AttachmentEntry, AttachmentRow, PastedText
-from ui.composer.pictures import (
+from desktop_agent.types.errors import AgentError, ImageRefused
+from ui.composer.attachment_chips import (
+    THUMBNAIL_SIZE,
+    Attachment,
+    AttachmentChip,
+    AttachmentEntry,
+    AttachmentRow,
+    PastedText,
+)
+from ui.composer.attachment_items import (
+    AttachmentFetch,
+    FetchResult,
     PendingPicture,
+    PendingResource,
     PictureIntake,
+    PromptSource,
+    ServerPicture,
     UnreadablePicture,
     encode_png,
     read_picture_file,
     thumbnail,
 )
-from ui.look.controls import announce
-from ui.look.sentences import format_bytes, translate_sentence
-from ui.look.theme import ThemeSource
-from ui.look.visible_text import show_hidden
+from ui.style.controls import announce
+from ui.style.text import format_bytes, show_hidden, translate_sentence
+from ui.style.theme import ThemeSource
 
 P = ParamSpec("P")
 T = TypeVar("T")

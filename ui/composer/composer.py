@@ -1,4 +1,4 @@
-"""The composer: the message being written, what is attached, and Send or Stop in one place."""
+"""The composer: the message being written, its attachments, and Send or Stop."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,23 +8,20 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
+from ui.composer.attachment_chips import Attachment
+from ui.composer.attachment_items import SUFFIXES, PictureIntake, PromptSource, picture_notices
 from ui.composer.attachments import Attachments
-from ui.composer.controls.control_rows import ControlBar
+from ui.composer.control_bar import ControlBar, SendStopButton
 from ui.composer.message_editor import MessageEditor, is_too_long
-from ui.composer.offers.attached import PromptSource
-from ui.composer.offers.chip_row import Attachment
-from ui.composer.picture_remarks import picture_notices
-from ui.composer.pictures import SUFFIXES, PictureIntake
-from ui.composer.send_or_stop import SendStopButton
-from ui.look.controls import IconButton, announce, label, set_style_property
-from ui.look.sentences import native_shortcut, translate_sentence
-from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
+from ui.style.controls import IconButton, announce, label, set_style_property
+from ui.style.text import native_shortcut, translate_sentence
+from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QFileDialog
 
-    from desktop_agent.vocabulary.errors import Sentence
-    from desktop_agent.vocabulary.requests import ImageLimits
+    from desktop_agent.types.errors import Sentence
+    from desktop_agent.types.providers import ImageLimits
 
 DRAFT_DELAY_MS = 400
 
@@ -146,7 +143,7 @@ class Composer(QWidget):
 
     def show_problem(self, sentence: "Sentence", remedy: "Sentence | None" = None) -> None:
         """Say what did not work, under what was said before, until the person goes on writing or sends."""
-        from desktop_agent.vocabulary.errors import join_remedy
+        from desktop_agent.types.errors import join_remedy
 
         words = translate_sentence(sentence if remedy is None else join_remedy(sentence, remedy))
         before = self._problems.text().split("\n") if self._problems.text() else []

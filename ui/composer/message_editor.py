@@ -1,4 +1,4 @@
-"""The editor of a message: grows with its text, takes pictures and long texts aside, never swallows a paste."""
+"""The editor of a message: it grows with its text, and turns pictures and very long texts into attachments."""
 
 from math import ceil
 from pathlib import Path
@@ -7,9 +7,8 @@ from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from ui.composer.pictures import looks_like_picture, picture_from_mime
-from ui.look.fonts import body_font
-from ui.look.theme import SPACE_S, ThemeSource
+from ui.composer.attachment_items import looks_like_picture, picture_from_mime
+from ui.style.theme import SPACE_S, ThemeSource, body_font
 
 MAX_LINES = 10
 # Beyond either, laying the text out takes longer than a person waits for a key: it becomes an attachment.

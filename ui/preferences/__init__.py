@@ -1,1 +1,1 @@
-"""Settings."""
+"""The settings dialog and its pages."""

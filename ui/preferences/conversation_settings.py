@@ -1,4 +1,4 @@
-"""The settings of one conversation: what is sent to the model beside what is said."""
+"""The dialog for the parameters of one conversation: system prompt, temperature, top-p, maximum tokens."""
 
 from typing import Any
 
@@ -6,12 +6,11 @@ from pydantic import ValidationError
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.requests import ConversationParameters
-from ui.look.controls import button, label
-from ui.look.parts.flow_rows import FlowRows
-from ui.look.parts.scrolled_column import ScrollColumn
-from ui.look.theme import SPACE_L, SPACE_M, SPACE_S
-from ui.preferences.checked_fields import ValidatedForm
+from desktop_agent.types.providers import ConversationParameters
+from ui.preferences.forms import ValidatedForm
+from ui.style.controls import button, label
+from ui.style.layouts import FlowRows, ScrollColumn
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S
 
 _DIALOG_WIDTH = 520
 _PROMPT_LINES = 6

@@ -1,18 +1,269 @@
-"""Providers and keys: every server in use, whether its key is held and where, and what can be done about it."""
+"""The page of model providers: a card and an editor for each endpoint, and its API key."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent, Qt
+from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import Sentence
-from ui.look.controls import button, label
-from ui.look.state_line import Status
-from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.preferences.endpoint_card import EndpointCard
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.providers import Endpoint
+from ui.style.controls import ElidedLabel, announce, button, label
+from ui.style.server_fields import (
+    ApiKeyField,
+    DialectBox,
+    MirrorsField,
+    ModelsField,
+    SessionKeyLink,
+    Status,
+    StatusLine,
+    complete_web_address,
+    dialect_names,
+)
+from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
+
+
+class EndpointEditor(QWidget):
+    """Says before saving when the key will not go along: it is only for the addresses that it was given for."""
+
+    saved = Signal(object)
+    """The Endpoint as it shall be."""
+    cancelled = Signal()
+
+    def __init__(self, themes: ThemeSource, endpoint: Endpoint, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._endpoint = endpoint
+        self._holds_key = False
+        self._title = QLineEdit(endpoint.title)
+        self._address = QLineEdit(endpoint.base_url)
+        self._dialect = DialectBox()
+        self._models = ModelsField()
+        self._mirrors = MirrorsField()
+        self._warning = label(kind="warning", wrap=True)
+        self._state = StatusLine(themes)
+        self._dialect.show_dialect(endpoint.dialect)
+        self._models.show_models(endpoint.models)
+        self._mirrors.show_addresses(endpoint.mirrors)
+        self._set_accessible_names()
+        self._build_layout()
+        self._address.textChanged.connect(self._update_warning)
+        self._mirrors.editor.textChanged.connect(self._update_warning)
+        for field in (self._title, self._address, self._models):
+            field.returnPressed.connect(self._save)
+        self._update_warning()
+
+    def set_holds_key(self, *, held: bool) -> None:
+        """Whether there is a key that could be lost."""
+        self._holds_key = held
+        self._update_warning()
+
+    def start_editing(self) -> None:
+        """The person wants to edit."""
+        self._title.setFocus()
+        self._title.selectAll()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape leaves everything as it was, and only that."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.cancelled.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _edited_endpoint(self) -> Endpoint | str:
+        """The endpoint as typed, or the text that is no address."""
+        address = complete_web_address(self._address.text())
+        mirrors, wrong = self._mirrors.addresses()
+        if address is None or wrong:
+            return wrong or self._address.text().strip()
+        # Each only where it was really changed: a slash at the end is no other address.
+        base_url = self._endpoint.base_url if address == self._endpoint.base_url.rstrip("/") else address
+        update = {
+            "title": self._title.text().strip() or self._endpoint.title,
+            "base_url": base_url,
+            "dialect": self._dialect.dialect,
+            "models": self._models.models,
+            "mirrors": tuple(each for each in mirrors if each != address),
+        }
+        return self._endpoint.model_copy(update=update)
+
+    def _update_warning(self) -> None:
+        changed = self._edited_endpoint()
+        old = self._endpoint
+        loses = self._holds_key and isinstance(changed, Endpoint) and not changed.origins <= old.origins
+        words = self.tr(
+            "The key was given for {0} and goes to no other address. Saving removes it; then enter the key again."
+        ).format(", ".join(dict.fromkeys(urlsplit(each).netloc for each in (old.base_url, *old.mirrors))))
+        self._warning.setText(words)
+        if loses and self._warning.isHidden():
+            announce(self, words)
+        self._warning.setVisible(loses)
+
+    def _save(self) -> None:
+        changed = self._edited_endpoint()
+        if isinstance(changed, str):
+            words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")
+            self._state.show_state(Status.ERROR, words.format(changed))
+        elif changed == self._endpoint:
+            self.cancelled.emit()
+        else:
+            self.saved.emit(changed)
+
+    def _set_accessible_names(self) -> None:
+        title = self._endpoint.title
+        self._title.setAccessibleName(self.tr("Title of {0}").format(title))
+        self._address.setAccessibleName(self.tr("Address of {0}").format(title))
+        self._dialect.setAccessibleName(self.tr("What {0} speaks").format(title))
+        self._models.setAccessibleName(self.tr("Models of {0}, if it lists none").format(title))
+        self._mirrors.editor.setAccessibleName(self.tr("Further addresses of {0}").format(title))
+
+    def _build_layout(self) -> None:
+        form = QFormLayout()
+        form.setSpacing(SPACE_S)
+        form.addRow(label(self.tr("Title")), self._title)
+        form.addRow(label(self.tr("Address")), self._address)
+        form.addRow(label(self.tr("Speaks")), self._dialect)
+        form.addRow(label(self.tr("Models")), self._models)
+        title = self._endpoint.title
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_S)
+        row.addStretch(1)
+        row.addWidget(button(self.tr("Cancel"), self.cancelled.emit, name=self.tr("Cancel editing {0}").format(title)))
+        row.addWidget(button(self.tr("Save"), self._save, "primary", self.tr("Save {0}").format(title)))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(form)
+        for each in (self._mirrors, self._warning, self._state):
+            layout.addWidget(each)
+        layout.addLayout(row)
+
+
+class EndpointCard(QFrame):
+    """One server."""
+
+    key_entered = Signal(object)
+    """A SecretStr."""
+    session_key_entered = Signal(object)
+    """The same, to be kept in memory only: the keyring does not take it."""
+    remove_key_pressed = Signal()
+    test_pressed = Signal()
+    remove_pressed = Signal()
+    edited = Signal(object)
+    """The Endpoint as it shall be."""
+
+    def __init__(self, themes: ThemeSource, endpoint: Endpoint, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        title = endpoint.title
+        self._endpoint = endpoint
+        self._themes = themes
+        self._editor: EndpointEditor | None = None
+        self._holds_key = False
+        self._state = StatusLine(themes)
+        self._key = label(kind="muted")
+        self._field = ApiKeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
+        self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
+        self._remove_key = button(
+            self.tr("Remove key"), self.remove_key_pressed.emit, name=self.tr("Remove key of {0}").format(title)
+        )
+        self._edit = button(self.tr("Edit"), self._open_editor, name=self.tr("Edit {0}").format(title))
+        self._test = button(self.tr("Test"), self.test_pressed.emit, name=self.tr("Test {0}").format(title))
+        remove = button(
+            self.tr("Remove server"), self.remove_pressed.emit, "danger", self.tr("Remove server {0}").format(title)
+        )
+        self._field.key_entered.connect(self.key_entered)
+        self._field.hide()
+        self._for_session = SessionKeyLink(self._submit_session_key)
+        self.setProperty("kind", "card")
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_S)
+        for each in (self._test, self._edit, self._change, self._remove_key):
+            row.addWidget(each)
+        row.addStretch(1)
+        row.addWidget(remove)
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        self._layout.setSpacing(SPACE_S)
+        self._layout.addLayout(self._header_layout())
+        self._layout.addWidget(label(self._details(), "muted", wrap=True))
+        self._layout.addWidget(self._state)
+        self._layout.addWidget(self._for_session)
+        self._layout.addWidget(self._field)
+        self._layout.addLayout(row)
+
+    def show_key(self, *, held: bool) -> None:
+        """Whether a key is held."""
+        self._holds_key = held
+        if self._editor is not None:
+            self._editor.set_holds_key(held=held)
+        self._key.setText(self.tr("Key held") if held else self.tr("No key"))
+        self._change.setText(self.tr("Change key") if held else self.tr("Add key"))
+        self._remove_key.setVisible(held)
+
+    def show_state(self, state: Status, sentence: Sentence | str) -> None:
+        """How a test or a change of key goes."""
+        self._state.show_state(state, sentence)
+        self._test.setEnabled(state is not Status.BUSY)
+        self._field.setEnabled(state is not Status.BUSY)
+        self._for_session.setVisible(state is Status.NO_KEYRING)
+        if state is Status.OK:
+            self._field.clear()
+            self._field.hide()
+
+    def ask_for_key(self) -> None:
+        """The key is gone with the address it was for: enter it again."""
+        words = self.tr("The key was for another address and is removed. Enter the key for this one.")
+        self._state.show_state(Status.NO_KEYRING, words)
+        self._field.show()
+        self._field.setFocus()
+
+    def _submit_session_key(self) -> None:
+        key = self._field.text().strip()
+        if key:
+            self.session_key_entered.emit(SecretStr(key))
+
+    def _header_layout(self) -> QHBoxLayout:
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_S)
+        head.addWidget(label(self._endpoint.title, "strong"))
+        address = ElidedLabel(self._endpoint.base_url)
+        address.setProperty("kind", "muted")
+        head.addWidget(address, 1)
+        head.addWidget(self._key)
+        return head
+
+    def _details(self) -> str:
+        words = dialect_names()[self._endpoint.dialect]
+        mirrors = len(self._endpoint.mirrors)
+        if mirrors == 1:
+            return words + " · " + self.tr("1 further address")
+        return words + (" · " + self.tr("{0} further addresses").format(mirrors) if mirrors else "")
+
+    def _open_editor(self) -> None:
+        if self._editor is None:
+            self._editor = EndpointEditor(self._themes, self._endpoint)
+            self._editor.saved.connect(self.edited)
+            self._editor.cancelled.connect(self._close_editor)
+            self._layout.addWidget(self._editor)
+            self._editor.set_holds_key(held=self._holds_key)
+        self._edit.setEnabled(False)
+        self._editor.start_editing()
+
+    def _close_editor(self) -> None:
+        if self._editor is not None:
+            self._layout.removeWidget(self._editor)
+            self._editor.hide()
+            self._editor.deleteLater()
+            self._editor = None
+        self._edit.setEnabled(True)
+        self._edit.setFocus()
+
+    def _open_field(self) -> None:
+        self._field.setVisible(self._field.isHidden())
+        if not self._field.isHidden():
+            self._field.setFocus()
 
 
 class ProvidersForm(QWidget):

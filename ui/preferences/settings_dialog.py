@@ -1,15 +1,17 @@
-"""The settings: one page for each section of the declaration, one more for providers and keys."""
+"""The settings dialog: a page for each section of the preferences, and the tab order through a page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QDialog,
     QHBoxLayout,
+    QLayout,
     QListWidget,
     QScrollArea,
     QStackedWidget,
@@ -17,24 +19,72 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.preferences import Preferences
-from ui.look.controls import ComboBox, button, label
-from ui.look.rows import RowDelegate
-from ui.look.state_line import Status, StatusLine
-from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
-from ui.preferences.field_controls import translate_preference
-from ui.preferences.modes.modes_form import ModesForm
-from ui.preferences.price_rows import PricedModel
-from ui.preferences.prices_form import PricesForm
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.preferences import Preferences
+from ui.preferences.forms import SectionForm, translate_preference
+from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
+from ui.preferences.modes_form import ModesForm
+from ui.preferences.permissions import AuditLogForm, RulesForm
+from ui.preferences.prices_form import PricedModel, PricesForm
 from ui.preferences.providers_form import ProvidersForm
-from ui.preferences.rules.decisions_form import AuditLogForm
-from ui.preferences.rules.rules_form import RulesForm
-from ui.preferences.section_form import SectionForm
-from ui.preferences.specialists.specialists_form import SpecialistsForm
+from ui.preferences.specialists_form import SpecialistsForm
 from ui.preferences.storage_form import StorageForm
-from ui.preferences.tab_order import TabOrder
-from ui.preferences.tool_servers.tool_servers_form import McpServersForm
+from ui.style.controls import ComboBox, button, label
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import RowDelegate
+from ui.style.server_fields import Status, StatusLine
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
+
+
+class TabOrder(QObject):
+    """Keeps the keys' way through a page in the order of its layouts, right after `before`."""
+
+    def __init__(self, before: QWidget, page: QWidget) -> None:
+        super().__init__(page)
+        self._before = before
+        self._page = page
+        self._chain: list[QWidget] = []
+        page.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Something came, went or moved."""
+        if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
+            self._update()
+        return False
+
+    def _update(self) -> None:
+        chain = [self._before, *_tab_stops(self._page)]
+        if chain == self._chain:
+            return
+        self._chain = chain
+        for first, second in pairwise(chain):
+            QWidget.setTabOrder(first, second)
+
+
+def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
+    """It and all in it that Tab stops at."""
+    if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
+        yield widget
+    layout = widget.layout()
+    inside = widget.widget() if isinstance(widget, QScrollArea) else None
+    if inside is not None:
+        yield from _tab_stops(inside)
+    elif isinstance(widget, FlowRows):
+        for each in widget.items:
+            yield from _tab_stops(each)
+    elif layout is not None:
+        yield from _tab_stops_in_layout(layout)
+
+
+def _tab_stops_in_layout(layout: QLayout) -> Iterator[QWidget]:
+    for place in range(layout.count()):
+        item = layout.itemAt(place)
+        widget, inner = (item.widget(), item.layout()) if item is not None else (None, None)
+        if widget is not None:
+            yield from _tab_stops(widget)
+        elif inner is not None:
+            yield from _tab_stops_in_layout(inner)
+
 
 LIST_WIDTH = 190
 NARROW_WIDTH = 700

@@ -1,16 +1,16 @@
-"""Where the conversations lie, and a button that checks them."""
+"""The page of storage: where conversations are saved, and a button that checks them."""
 
 from datetime import datetime
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import now
-from ui.look.controls import button, label
-from ui.look.parts.dates import exact_date
-from ui.look.state_line import Status, StatusLine
-from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import now
+from ui.style.controls import button, label
+from ui.style.server_fields import Status, StatusLine
+from ui.style.text_display import exact_date
+from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
 class StorageForm(QWidget):

@@ -1,4 +1,4 @@
-"""The trash: conversations that were deleted, until they go by themselves, are restored, or are deleted for good."""
+"""The trash: deleted conversations, to restore or to purge."""
 
 import math
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.errors import Sentence
-from ui.look.controls import button, label
-from ui.look.parts.confirm_bar import ConfirmBar
-from ui.look.parts.dates import relative_date
-from ui.look.parts.flow_rows import FlowRows
-from ui.look.rows import RowDelegate, RowRole
-from ui.look.state_line import Status, StatusLine
-from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
+from desktop_agent.types.errors import Sentence
+from ui.style.controls import button, label
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import RowDelegate, RowRole
+from ui.style.server_fields import Status, StatusLine
+from ui.style.text_display import relative_date
+from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
+from ui.style.widgets import ConfirmBar
 
 _SIZE = (560, 520)
 _MIN_LIST_HEIGHT = 60

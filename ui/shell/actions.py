@@ -1,26 +1,67 @@
-"""Everything the window can be told, in one list: the palette and the list of shortcuts come from here.
-
-Behind each stand other words under which people look for it.
-"""
+"""All actions of the window with their shortcuts and synonyms, in one list; and the help that some of them open."""
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
 
-from desktop_agent.vocabulary.preferences import Preferences
-from ui.bridge.disk import DiskMonitor
+from desktop_agent.types.preferences import Preferences
 from ui.bridge.settings import Settings
-from ui.composer.parameters_button import PARAMETERS_KEYS
-from ui.composer.questions.question_card import QUESTION_KEYS
-from ui.composer.reasoning_switch import REASONING_KEYS
-from ui.look.parts.mode_picker import MODE_SHORTCUT as MODE_KEYS
-from ui.shell.commands import mark_numbered, set_shown_shortcut, set_synonyms
-from ui.shell.help.help import HelpPresenter
-from ui.shell.palette.contents import PalettePresenter
+from ui.bridge.storage import DiskMonitor, PictureStore
+from ui.composer.parameter_buttons import PARAMETERS_KEYS, REASONING_KEYS
+from ui.composer.question_card import QUESTION_KEYS
+from ui.shell.command_palette import PalettePresenter, mark_numbered, set_shown_shortcut, set_synonyms
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
+from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
+from ui.style.theme import ThemeSource
+
+if TYPE_CHECKING:
+    from ui.shell.help_dialog import HelpDialog
+
+
+class HelpPresenter(QObject):
+    """Of one window, whose actions it lists."""
+
+    def __init__(self, themes: ThemeSource, pictures: PictureStore, data_folder: Path, window: QWidget) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._pictures = pictures
+        self._data_folder = data_folder
+        self._window = window
+        self._dialog: HelpDialog | None = None
+
+    def show_guide(self) -> None:
+        """How the program is used."""
+        self._open_dialog().turn_to("guide")
+
+    def show_shortcuts(self) -> None:
+        """All actions that have keys."""
+        self._open_dialog().turn_to("shortcuts")
+
+    def show_about(self) -> None:
+        """Version, licence, and where the data is."""
+        self._open_dialog().turn_to("about")
+
+    def close(self) -> None:
+        """End what the guide is drawn with: the program ends."""
+        if self._dialog is not None:
+            self._dialog.guide.close_workers()
+            self._dialog.close()
+
+    def _open_dialog(self) -> "HelpDialog":
+        if self._dialog is None:
+            from ui.shell.help_dialog import HelpDialog
+
+            self._dialog = HelpDialog(self._themes, self._pictures, self._data_folder, self._window)
+        self._dialog.show()
+        self._dialog.raise_()
+        self._dialog.activateWindow()
+        return self._dialog
 
 
 class WindowActions(QObject):

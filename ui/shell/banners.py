@@ -8,13 +8,11 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.errors import AgentError, ConversationInUse, RemedyAction, Sentence, join_remedy
-from ui.look.controls import IconButton, announce, button, label
-from ui.look.icons import pixmap
-from ui.look.parts.flow_rows import FlowRows
-from ui.look.parts.scrolled_column import ScrollColumn
-from ui.look.sentences import translate_sentence
-from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from desktop_agent.types.errors import AgentError, ConversationInUse, RemedyAction, Sentence, join_remedy
+from ui.style.controls import IconButton, announce, button, label
+from ui.style.layouts import FlowRows, ScrollColumn
+from ui.style.text import translate_sentence
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, pixmap
 
 MAX_BANNERS = 4
 UNDO_KEY = "undo"

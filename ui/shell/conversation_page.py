@@ -1,4 +1,4 @@
-"""The screen of one conversation: heading, banners, transcript, composer."""
+"""The page of one conversation: heading, banners, transcript, composer, and first messages for the demo."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -8,35 +8,56 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from desktop_agent.conversation.items import Change
-from desktop_agent.vocabulary.conduct.queue import When
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import When
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop import AddressOpener
 from ui.bridge.drafts import ComposerDraft, merge_drafts
+from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.opening import AddressOpener
-from ui.bridge.pictures import PictureStore
-from ui.bridge.servers import ModelServers
-from ui.bridge.tasks import BackgroundTasks
-from ui.composer.offers.chip_row import Attachment
-from ui.composer.workspace_picker import WorkspacePicker
-from ui.look.theme import ThemeSource
+from ui.bridge.model_servers import ModelServers
+from ui.bridge.storage import PictureStore
+from ui.composer.attachment_chips import Attachment
+from ui.composer.pickers import WorkspacePicker
+from ui.shell.attachments import AttachmentsPresenter
 from ui.shell.banners import Banner, BannerArea
-from ui.shell.calls.undoing import UndoPresenter
-from ui.shell.conduct.conduct_controls import SessionControlsPresenter
-from ui.shell.contents.contents import AttachmentsPresenter
-from ui.shell.context_check import ContextOverflowCheck
-from ui.shell.drafts import DraftSync
-from ui.shell.mcp.attached import to_blocks, to_draft, untrusted_sources
-from ui.shell.model_controls import ModelControls
-from ui.shell.page_frame import PageFrame
-from ui.shell.usage_meter import UsageMeter
-from ui.shell.ways.ways import TranscriptNavigation
+from ui.shell.composer_controls import ModelControls, SessionControlsPresenter
+from ui.shell.context_usage import ContextOverflowCheck, UsageMeter
+from ui.shell.drafts import DraftSync, to_blocks, to_draft, untrusted_sources
+from ui.shell.find_and_caret import TranscriptNavigation
+from ui.shell.layout import PageFrame
+from ui.shell.undo import UndoPresenter
+from ui.style.controls import button, label
+from ui.style.layouts import FlowRows
+from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.transcript.view import TranscriptView
-from ui.welcome.starters import StarterMessages
+
+DEMO_STARTERS = ("What can you do?", "Tell me a long story", "Calculate 6 * 7", "Write a file")
+"""What shows each side of the demo: thinking and Markdown, streaming and Stop, a tool, an approval.
+
+Not translated: they are what is sent, and the demo knows these words only.
+"""
+
+
+class StarterMessages(QWidget):
+    """One button for each message; a click sends it."""
+
+    chosen = Signal(str)
+
+    def __init__(self, messages: tuple[str, ...] = DEMO_STARTERS) -> None:
+        super().__init__()
+        self.setAccessibleName(self.tr("Suggestions"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(SPACE_S, 0, SPACE_S, SPACE_S)
+        column.setSpacing(SPACE_XS)
+        column.addWidget(label(self.tr("Try one of these:"), "small"))
+        column.addWidget(FlowRows([button(each, partial(self.chosen.emit, each)) for each in messages]))
+        self.hide()
+
 
 REMARK_MS = 12_000
 

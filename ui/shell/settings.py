@@ -1,4 +1,4 @@
-"""The settings dialog at work."""
+"""Keep the settings dialog in step with preferences, servers, rules and storage."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -7,22 +7,20 @@ from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence
-from desktop_agent.vocabulary.preferences import AppearancePreferences, Preferences
-from ui.bridge.calls.rules import PermissionRules
-from ui.bridge.disk import DiskMonitor
-from ui.bridge.mcp.tool_servers import McpServerSettings
-from ui.bridge.servers import ModelServers
+from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence
+from desktop_agent.types.preferences import AppearancePreferences, Preferences
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.mcp_servers import McpServerSettings
+from ui.bridge.model_servers import ModelServers
+from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import Settings
-from ui.bridge.tasks import BackgroundTasks
-from ui.look.sentences import translate_sentence
-from ui.look.theme import READING_WIDTH, ReadingStyle, ThemeSource
+from ui.bridge.storage import DiskMonitor
+from ui.style.text import translate_sentence
+from ui.style.theme import READING_WIDTH, ReadingStyle, ThemeSource
 
 if TYPE_CHECKING:
     from ui.preferences.settings_dialog import SettingsDialog
-    from ui.shell.calls.rules import RulesPresenter
-    from ui.shell.conduct.agent_settings import AgentSettingsPresenter
-    from ui.shell.mcp.server_settings import McpServersPresenter
+    from ui.shell.settings_pages import AgentSettingsPresenter, McpServersPresenter, RulesPresenter
 
 LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}
 """Pixels at 100 % zoom."""
@@ -109,9 +107,7 @@ class SettingsPresenter(QObject):
 
     def _create_dialog(self) -> "SettingsDialog":
         from ui.preferences.settings_dialog import SettingsDialog
-        from ui.shell.calls.rules import RulesPresenter
-        from ui.shell.conduct.agent_settings import AgentSettingsPresenter
-        from ui.shell.mcp.server_settings import McpServersPresenter
+        from ui.shell.settings_pages import AgentSettingsPresenter, McpServersPresenter, RulesPresenter
 
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)

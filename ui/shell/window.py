@@ -1,30 +1,108 @@
-"""The main window: the list of conversations beside the one that is open, or the welcome screen."""
+"""The main window, and `window.ini`: its place and look at the last end, read before there are preferences."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow
 
-from desktop_agent.vocabulary.errors import AgentError
-from ui.look.theme import ThemeSource
+from desktop_agent.types.errors import AgentError
 from ui.shell.banners import BannerArea
-from ui.shell.page_frame import PageFrame
-from ui.shell.panes import WINDOW_WIDTH, WindowLayout
+from ui.shell.layout import WINDOW_WIDTH, PageFrame, WindowLayout
 from ui.sidebar.conversation_list import ConversationList
+from ui.style.theme import ReadingStyle, ThemeChoice, ThemeSource
 
 if TYPE_CHECKING:
     from ui.bridge.conversation import OpenConversation
     from ui.bridge.library import ConversationLibrary
-    from ui.bridge.servers import ModelServers
-    from ui.look.parts.question_box import QuestionBox
-    from ui.shell.calls.approvals import ApprovalPresenter
-    from ui.shell.connecting import WelcomePresenter
+    from ui.bridge.model_servers import ModelServers
+    from ui.shell.approvals import ApprovalPresenter
     from ui.shell.conversation_page import ConversationPage
-    from ui.shell.kept_look import WindowStateFile
-    from ui.shell.trash import TrashPresenter
+    from ui.shell.storage import TrashPresenter
+    from ui.style.widgets import QuestionBox
+    from ui.welcome.welcome_page import WelcomePresenter
+
+
+_THEME_CHOICES: dict[str, ThemeChoice] = {"light": "light", "dark": "dark"}
+
+
+class WindowStateFile:
+    """`window.ini` in the data folder. It is written at once or not at all: QSettings by itself writes later, and makes
+    a folder again that was moved away meanwhile, so that it could not be put back.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = str(folder / "window.ini")
+
+    def values(self, *names: str) -> dict[str, object]:
+        """What stands there under these names; those that are missing are left out."""
+        settings = QSettings(self._path, QSettings.Format.IniFormat)
+        return {name: settings.value(name) for name in names if settings.contains(name)}
+
+    def text(self, name: str) -> str:
+        """The same of one name, as text; empty where it is missing."""
+        return str(self.values(name).get(name, ""))
+
+    def save(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
+        """Write what is new about these. Nothing happens where the folder is gone or cannot be written to."""
+        old = self.values(*values)
+        if all(str(old.get(name)).lower() == str(value).lower() for name, value in values.items()):
+            return
+        if not os.access(self._folder, os.W_OK):
+            return
+        settings = QSettings(self._path, QSettings.Format.IniFormat)
+        for name, value in values.items():
+            settings.setValue(name, value)
+        settings.sync()
+
+
+def save_appearance(
+    file: WindowStateFile, choice: ThemeChoice, zoom: int, reading: ReadingStyle, *, enter_sends: bool
+) -> None:
+    """For the next start; `zoom` in percent."""
+    file.save(
+        {
+            "look/theme": choice,
+            "look/zoom": zoom,
+            "look/font": reading.font,
+            "look/size": reading.size,
+            "look/line_width": reading.line_width,
+            "look/compact": reading.is_compact,
+            "write/enter_sends": enter_sends,
+        }
+    )
+
+
+def load_enter_sends(file: WindowStateFile) -> bool:
+    """Whether Enter sent last; where nothing was kept, it does."""
+    return file.text("write/enter_sends").lower() != "false"
+
+
+def load_appearance(file: WindowStateFile) -> tuple[ThemeChoice, int, ReadingStyle]:
+    """As it was kept; where that is nothing, or no such thing, as the program looks by itself."""
+    usual = ReadingStyle()
+
+    def text(name: str) -> str:
+        return file.text(f"look/{name}")
+
+    def number(name: str, otherwise: float, least: float, most: float) -> float:
+        try:
+            return min(most, max(least, float(text(name))))
+        except ValueError:
+            return otherwise
+
+    reading = ReadingStyle(
+        font=text("font"),
+        size=number("size", usual.size, 6, 36),
+        line_width=round(number("line_width", usual.line_width, 100, 1 << 16)),
+        is_compact=text("compact").lower() == "true",
+    )
+    return _THEME_CHOICES.get(text("theme"), "system"), round(number("zoom", 100, 50, 300)), reading
 
 
 _WORK_CHECK_MS = 100
@@ -78,7 +156,7 @@ class MainWindow(QMainWindow):
         servers: "ModelServers",
     ) -> None:
         """Take what a conversation needs, and the page that fills the frame."""
-        from ui.shell.trash import TrashPresenter
+        from ui.shell.storage import TrashPresenter
 
         self.page = page
         self.approvals = approvals
@@ -106,8 +184,7 @@ class MainWindow(QMainWindow):
         """Offer to connect a model."""
         if self._welcome is None:
             # Imported and made when it is first wanted: with a model connected nobody looks at it.
-            from ui.shell.connecting import WelcomePresenter
-            from ui.welcome.welcome import WelcomePage
+            from ui.welcome.welcome_page import WelcomePage, WelcomePresenter
 
             welcome = WelcomePage(self._themes)
             self.panes.pages.addWidget(welcome)
@@ -219,7 +296,7 @@ class MainWindow(QMainWindow):
     def _ask_to_close(self) -> None:
         if self._question is not None:
             return
-        from ui.look.parts.question_box import QuestionBox
+        from ui.style.widgets import QuestionBox
 
         title, question = self.tr("Close Desktop Agent?"), self.tr("The model is still working.")
         words = self.tr("Closing stops it. What came so far is kept.")

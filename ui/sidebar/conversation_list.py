@@ -9,15 +9,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from ui.look.controls import ClearableField, announce
-from ui.look.icons import themed_icon
-from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
+from ui.style.controls import ClearableField, announce
+from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QAction
 
-    from ui.sidebar.conversation_model import Badge, Conversation, ConversationModel
-    from ui.sidebar.conversation_rows import ConversationView
+    from ui.sidebar.conversation_rows import Badge, Conversation, ConversationModel, ConversationView
 
 
 class ConversationList(QWidget):
@@ -81,7 +79,7 @@ class ConversationList(QWidget):
 
     def add_footer(self, settings: "QAction", trash: "QAction", commands: "QAction", helping: "QAction") -> None:
         """Show the row at the bottom; the window is drawn before there are any actions."""
-        from ui.sidebar.foot import SidebarFooter
+        from ui.sidebar.conversation_rows import SidebarFooter
 
         # The list takes the place of the stretch, which is the last of the column until then.
         rows = self._list

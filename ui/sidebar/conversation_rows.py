@@ -1,23 +1,195 @@
-"""The rows of the sidebar."""
+"""The rows of the sidebar: model, view and delegate of the conversations, and the footer below them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Literal, Protocol
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QKeySequence, QPainter, QPaintEvent, QShortcut
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QAction, QColor, QFocusEvent, QKeySequence, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
+    QHBoxLayout,
     QLineEdit,
     QListView,
     QMenu,
+    QSizePolicy,
     QStyle,
     QStyleOptionViewItem,
+    QToolButton,
     QWidget,
 )
 
-from ui.look.controls import IconButton
-from ui.look.rows import Index, RowDelegate
-from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.sidebar.conversation_model import Conversation, ConversationModel
+from ui.style.controls import IconButton
+from ui.style.list_rows import Index, RowDelegate, RowRole
+from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
+from ui.style.text_display import relative_date
+from ui.style.theme import ICON_SIZE, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, themed_icon
+
+Badge = Literal["", "working", "attention", "unread"]
+"""Nothing, the agent works, a tool call or a question waits for the person, or an answer came that nobody saw."""
+
+_ROOT = QModelIndex()
+ModelIndex = QModelIndex | QPersistentModelIndex
+
+
+class Conversation(Protocol):
+    """What the list shows of a conversation."""
+
+    @property
+    def id(self) -> str:
+        """Its identifier."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Its title; may be empty."""
+        ...
+
+    @property
+    def updated_at(self) -> datetime:
+        """When something was last said, with a time zone."""
+        ...
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ConversationModel(QAbstractListModel):
+    """One row per conversation, in the order given. Rows are made up when they are painted, so 100,000 are fine."""
+
+    renamed = Signal(str, str)
+    """Id and the new title, as the person typed it."""
+
+    def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = _now) -> None:
+        super().__init__(parent)
+        self._now = now
+        self._all: Sequence[Conversation] = ()
+        self._shown: Sequence[Conversation] = ()
+        self._badges: dict[str, Badge] = {}
+        self._wanted = ""
+
+    def set_conversations(self, conversations: Sequence[Conversation]) -> None:
+        """Another set, or the same in another order. What is current, chosen or being edited goes with its row."""
+        self._all = conversations
+        self._show_matching()
+
+    def filter_titles(self, wanted: str) -> None:
+        """Show those whose title contains `wanted`."""
+        self._wanted = wanted.casefold().strip()
+        self._show_matching()
+
+    @property
+    def has_no_matches(self) -> bool:
+        """Whether something is searched for that no title contains."""
+        return bool(self._wanted and not self._shown)
+
+    def no_matches_text(self) -> str:
+        """The sentence for that."""
+        return self.tr("No conversation has this in its title.")
+
+    def set_badge(self, conversation_id: str, badge: Badge) -> None:
+        """Mark a conversation, or take the mark off with an empty badge."""
+        if badge:
+            self._badges[conversation_id] = badge
+        else:
+            self._badges.pop(conversation_id, None)
+        self._repaint()
+
+    def mark_read(self, conversation_id: str) -> None:
+        """What came has been seen; that something works or waits stays."""
+        if self._badges.get(conversation_id) == "unread":
+            self.set_badge(conversation_id, "")
+
+    def id_at(self, row: int) -> str:
+        """The conversation in a row."""
+        return self._shown[row].id
+
+    def row_of(self, conversation_id: str) -> int:
+        """The row of a conversation, or -1."""
+        return next((row for row, each in enumerate(self._shown) if each.id == conversation_id), -1)
+
+    def rowCount(self, parent: ModelIndex = _ROOT) -> int:
+        """How many rows."""
+        return 0 if parent.isValid() else len(self._shown)
+
+    def data(self, index: ModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """What a row says."""
+        if not index.isValid():
+            return None
+        each = self._shown[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
+                return each.title or self.tr("New conversation")
+            case Qt.ItemDataRole.ToolTipRole:
+                return plain_tooltip(each.title)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return self._accessible_text(each)
+            case RowRole.DETAIL:
+                return relative_date(each.updated_at, self._now())
+            case RowRole.BADGE:
+                return self._badges.get(each.id, "")
+            case _:
+                return None
+
+    def setData(self, index: ModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        """A new title was typed: say so. The row changes when the conversations are set again."""
+        title = str(value).strip()
+        if role != Qt.ItemDataRole.EditRole or not title or title == self._shown[index.row()].title:
+            return False
+        self.renamed.emit(self._shown[index.row()].id, title)
+        return True
+
+    def flags(self, index: ModelIndex) -> Qt.ItemFlag:
+        """Titles can be edited in place."""
+        return super().flags(index) | Qt.ItemFlag.ItemIsEditable
+
+    def _accessible_text(self, each: Conversation) -> str:
+        words = [each.title or self.tr("New conversation"), relative_date(each.updated_at, self._now())]
+        match self._badges.get(each.id):
+            case "working":
+                words.append(self.tr("working"))
+            case "attention":
+                words.append(self.tr("waits for you"))
+            case "unread":
+                words.append(self.tr("unread"))
+            case _:
+                pass
+        return ", ".join(words)
+
+    def _show_matching(self) -> None:
+        shown = self._all
+        if self._wanted:
+            shown = [each for each in self._all if self._wanted in each.title.casefold()]
+        if [each.id for each in shown] == [each.id for each in self._shown]:
+            self._shown = shown
+            self._repaint()
+            return
+        # Not a reset: that would put the keyboard on another row, and throw away a title that is being typed.
+        self.layoutAboutToBeChanged.emit()
+        before = self.persistentIndexList()
+        moving = [self._shown[index.row()].id for index in before]
+        self._shown = shown
+        wanted = set(moving)
+        rows = {each.id: row for row, each in enumerate(shown) if each.id in wanted}
+        self.changePersistentIndexList(before, [self.index(rows.get(moved, -1)) for moved in moving])
+        self.layoutChanged.emit()
+
+    def _repaint(self) -> None:
+        if self._shown:
+            self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
+
 
 _NO_INDEX = QModelIndex()
 _BUTTON_MARGIN = 6
@@ -250,3 +422,51 @@ class _TitleDelegate(RowDelegate):
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
         """Qt asks for this again whenever the row changes: what is being typed stays."""
+
+
+class SidebarFooter(QWidget):
+    """Settings with a word beside its icon; Trash, Commands and Help as icons."""
+
+    def __init__(
+        self, themes: ThemeSource, settings: QAction, trash: QAction, commands: QAction, helping: QAction
+    ) -> None:
+        super().__init__()
+        self._themes = themes
+        self._settings = _TextButton()
+        # With a space: Qt leaves less between an icon and its word than everything else here has.
+        self._settings.setText(" " + escape_mnemonics(settings.text()))
+        self._settings.setAccessibleName(settings.text())
+        self._trash = IconButton(themes, "trash", self.tr("Trash"))
+        self._commands = IconButton(themes, "commands", self.tr("Commands"))
+        self._help = IconButton(themes, "help", self.tr("Help"))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SPACE_XS // 2)
+        for each, action in zip(self.tab_stops, (settings, trash, commands, helping), strict=True):
+            keys = action.shortcut().toString()
+            each.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))
+            each.clicked.connect(action.trigger)
+            row.addWidget(each, int(each is self._settings))
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    @property
+    def tab_stops(self) -> tuple[QToolButton, ...]:
+        """Where the Tab key stops, in order."""
+        return (self._settings, self._trash, self._commands, self._help)
+
+    def _apply_theme(self) -> None:
+        side = round(ICON_SIZE * self._themes.zoom / 100)
+        self._settings.setIcon(themed_icon("settings", self._themes.theme, side))
+        self._settings.setIconSize(QSize(side, side))
+
+
+class _TextButton(QToolButton):
+    """As wide as there is room, with its icon and word at the leading edge."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "quiet")
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

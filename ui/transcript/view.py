@@ -1,4 +1,4 @@
-"""The transcript on the screen."""
+"""The transcript view: the scroll area that shows a conversation of any length."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,35 +18,28 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.conversation.transcript import Transcript
-from ui.look.theme import ThemeSource
-from ui.transcript.accessibility.announcer import Announcer
-from ui.transcript.accessibility.reach import ViewActions
-from ui.transcript.accessibility.tree import AccessibleTree
-from ui.transcript.accessibility.voice import AccessibilityNotifier
-from ui.transcript.blocks.colouring.highlighter import Highlighter
-from ui.transcript.blocks.diagram.diagrams import DiagramCache
+from ui.style.theme import ThemeSource
+from ui.transcript.accessibility.text import ViewActions
+from ui.transcript.accessibility.tree import AccessibilityNotifier, AccessibleTree, Announcer
+from ui.transcript.blocks.code.highlighter import Highlighter
+from ui.transcript.blocks.diagram_renderer import DiagramCache
+from ui.transcript.blocks.image_store import ImageFiles, RemoteImages, ThumbnailCache
 from ui.transcript.blocks.math.formulas import FormulaCache
+from ui.transcript.clipboard import ClipboardWriter
+from ui.transcript.find.finder import Finder
 from ui.transcript.input.caret import Caret
-from ui.transcript.input.copy_note import CopyProgressNote
-from ui.transcript.input.copying import ClipboardWriter
+from ui.transcript.input.context_menu import ContextMenu
 from ui.transcript.input.keyboard import KeyboardHandler
 from ui.transcript.input.links import LinkNavigator
-from ui.transcript.input.offers import ContextMenu
-from ui.transcript.input.pointer import MouseHandler
-from ui.transcript.input.wheel import WheelHandler
-from ui.transcript.jump_button import JumpButton
-from ui.transcript.look import RenderStyle
-from ui.transcript.pictures import ImageFiles, ThumbnailCache
-from ui.transcript.remote_pictures import RemoteImages
-from ui.transcript.rows.stage import LargeBlockCache, RenderContext, RowSignals, SecondTimer, ViewChoices
-from ui.transcript.surface.finding.finding import Finder
-from ui.transcript.surface.hint import paint_empty_hint
-from ui.transcript.surface.places import paint_link_focus, scroll_to_text
-from ui.transcript.surface.reading_place import ReadingPosition, RestyledRowList
-from ui.transcript.surface.screen import RowViewport
-from ui.transcript.surface.scroller import Scroller
-from ui.transcript.surface.selection import TextPosition
-from ui.transcript.workshop import JobQueue
+from ui.transcript.input.mouse import MouseHandler, WheelHandler
+from ui.transcript.overlays import CopyProgressNote, JumpButton, paint_empty_hint
+from ui.transcript.rows.render_context import LargeBlockCache, RenderContext, RowSignals, SecondTimer, ViewChoices
+from ui.transcript.style import RenderStyle
+from ui.transcript.viewport.positions import ReadingPosition, RestyledRowList, paint_link_focus, scroll_to_text
+from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.selection import TextPosition
+from ui.transcript.viewport.viewport import RowViewport
+from ui.transcript.workers import JobQueue
 
 _MARGIN = 24
 

@@ -1,4 +1,4 @@
-"""The rows of the welcome page: a server, what it says, and what can be done with it."""
+"""The rows of the welcome page: a server, its state, and what can be done with it."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -7,15 +7,22 @@ from pydantic import SecretStr
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
-from desktop_agent.vocabulary.errors import Sentence
-from ui.bridge.opening import AddressOpener
-from ui.look.controls import button, label
-from ui.look.key_field import ApiKeyField, SessionKeyLink
-from ui.look.parts.flow_rows import FlowRows
-from ui.look.parts.server_fields import DialectBox, MirrorsField, ModelsField, complete_web_address
-from ui.look.state_line import Status, StatusLine
-from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.providers import Dialect, Endpoint
+from ui.bridge.desktop import AddressOpener
+from ui.style.controls import button, label
+from ui.style.layouts import FlowRows
+from ui.style.server_fields import (
+    ApiKeyField,
+    DialectBox,
+    MirrorsField,
+    ModelsField,
+    SessionKeyLink,
+    Status,
+    StatusLine,
+    complete_web_address,
+)
+from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
 TITLE_WIDTH = 110
 

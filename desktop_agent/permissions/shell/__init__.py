@@ -1,1 +1,1 @@
-"""Shell lines taken apart: which commands are in them, what those start, and what to look at."""
+"""Shell lines taken apart: which commands they hold, which options are safe, and what only reads."""

@@ -1,13 +1,13 @@
-"""Whether a line checks out files: git, or another version control, writes over files of the working tree.
+"""Decide whether a line checks out files: git, or another version control, writes over files of the working tree.
 
 Any file that the repository tracks may be written then, whether the line names it or not.
 """
 
 from collections.abc import Sequence
 
-from desktop_agent.permissions.shell.commands import parse_line
-from desktop_agent.permissions.shell.nodes import word_set
+from desktop_agent.permissions.shell.parser import parse_line
 from desktop_agent.permissions.shell.read_only_commands import is_read_only_anywhere
+from desktop_agent.permissions.shell.syntax import word_set
 from desktop_agent.permissions.shell.wrappers import program_name
 
 _GIT_CHECKOUTS = word_set(

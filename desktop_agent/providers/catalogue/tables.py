@@ -1,4 +1,4 @@
-"""Tables of models in TOML: the one that ships, and the person's own in the same form. docs/models.md explains it."""
+"""Parse tables of models in TOML: the one that ships, and the person's own in the same form (docs/models.md)."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from desktop_agent.vocabulary.requests import Capabilities, Effort, ModelInfo, Price, ReasoningMode
+from desktop_agent.types.providers import Capabilities, Effort, ModelInfo, Price, ReasoningMode
 
 VERSION = 1
 # What a vendor appends to a model's name for one of its states: a day, or "latest".

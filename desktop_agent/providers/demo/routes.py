@@ -1,26 +1,91 @@
-"""Which address speaks which dialect, and what stands there."""
+"""Which address of the demo's server speaks which dialect, what stands there, and the model listings."""
 
 import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
 
-from desktop_agent.providers.demo import actor
-from desktop_agent.providers.demo.http_wire import Request
-from desktop_agent.providers.demo.listing import anthropic_listing, gemini_listing, openai_listing
-from desktop_agent.providers.demo.question import MODEL, ReceivedRequest
-from desktop_agent.providers.demo.reading.anthropic import read_anthropic_request
-from desktop_agent.providers.demo.reading.gemini import read_gemini_count_request, read_gemini_request
-from desktop_agent.providers.demo.reading.openai_chat import read_chat_request
-from desktop_agent.providers.demo.reading.openai_responses import read_responses_request
-from desktop_agent.providers.demo.refusals import RequestError
-from desktop_agent.providers.demo.script import Script
-from desktop_agent.providers.demo.wires.anthropic import AnthropicWriter
-from desktop_agent.providers.demo.wires.gemini import GeminiWriter
-from desktop_agent.providers.demo.wires.openai_chat import ChatWriter
-from desktop_agent.providers.demo.wires.openai_responses import ResponsesWriter
-from desktop_agent.providers.demo.wires.wire import AnswerWriter
-from desktop_agent.vocabulary.endpoints import Dialect
+from desktop_agent.providers.demo import scripted_model
+from desktop_agent.providers.demo.chat_completions import ChatWriter, read_chat_request
+from desktop_agent.providers.demo.http import AnswerWriter, Request, RequestError
+from desktop_agent.providers.demo.script import MODEL, ReceivedRequest, Script
+from desktop_agent.providers.demo.strict_anthropic import AnthropicWriter, read_anthropic_request
+from desktop_agent.providers.demo.strict_gemini import GeminiWriter, read_gemini_count_request, read_gemini_request
+from desktop_agent.providers.demo.strict_responses import ResponsesWriter, read_responses_request
+from desktop_agent.types.providers import Dialect
+
+CONTEXT_TOKENS = 128_000
+OUTPUT_TOKENS = 32_000
+_CREATED_AT = "2026-01-01T00:00:00Z"
+
+Json = dict[str, Any]
+
+
+def openai_listing() -> Json:
+    """With the fields by which OpenRouter tells capabilities."""
+    model: Json = {
+        "id": MODEL,
+        "object": "model",
+        "created": 0,
+        "owned_by": "desktop-agent",
+        "name": "Demo",
+        "context_length": CONTEXT_TOKENS,
+        "architecture": {"input_modalities": ["text", "image"], "output_modalities": ["text"]},
+        "supported_parameters": ["tools", "tool_choice", "reasoning", "max_tokens", "temperature"],
+    }
+    return {"object": "list", "data": [model]}
+
+
+def anthropic_listing() -> Json:
+    """One page."""
+    model: Json = {
+        "id": MODEL,
+        "type": "model",
+        "display_name": "Demo",
+        "created_at": _CREATED_AT,
+        "lifecycle": "active",
+        "deprecated_at": None,
+        "retires_at": None,
+        "line": None,
+        "max_input_tokens": CONTEXT_TOKENS,
+        "max_tokens": OUTPUT_TOKENS,
+        "capabilities": _anthropic_capabilities(),
+    }
+    return {"data": [model], "has_more": False, "first_id": MODEL, "last_id": MODEL}
+
+
+def _anthropic_capabilities() -> Json:
+    yes, no = {"supported": True}, {"supported": False}
+    kinds = {"adaptive": yes, "between_tools": no, "disabled": yes, "enabled": no}
+    levels = {"low": yes, "medium": yes, "high": yes, "xhigh": no, "max": yes}
+    return {
+        "batch": no,
+        "citations": no,
+        "code_execution": no,
+        "context_management": {**no, "clear_thinking_20251015": no, "clear_tool_uses_20250919": no},
+        "effort": {**yes, **levels},
+        "image_input": yes,
+        "pdf_input": no,
+        "server_tools": no,
+        "structured_outputs": no,
+        "thinking": {**yes, "types": kinds},
+    }
+
+
+def gemini_listing() -> Json:
+    """One page."""
+    model: Json = {
+        "name": f"models/{MODEL}",
+        "displayName": "Demo",
+        "description": "A scripted model.",
+        "version": "1",
+        "inputTokenLimit": CONTEXT_TOKENS,
+        "outputTokenLimit": OUTPUT_TOKENS,
+        "supportedGenerationMethods": ["generateContent", "countTokens"],
+        "thinking": True,
+    }
+    return {"models": [model]}
+
 
 Play = Callable[[ReceivedRequest], Script]
 _GEMINI_PATH = re.compile(r"/v1(?:beta)?/models/([^/:]+):(\w+)")
@@ -48,7 +113,7 @@ async def answer_request(request: Request, play: Play | None = None) -> AnswerWr
     if request.method == "GET":
         return _list_models(request)
     # Large pictures take a while to decode, and the loop may be the window's.
-    return await asyncio.to_thread(_answer, request, play or actor.play)
+    return await asyncio.to_thread(_answer, request, play or scripted_model.play)
 
 
 def _answer(request: Request, play: Play) -> AnswerWriter | dict[str, Any] | list[Any]:

@@ -1,11 +1,14 @@
-"""What the scripted model does in one answer: a short list of steps."""
+"""What the scripted model is asked, and the steps of its answer."""
 
 import json
 import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from json import JSONDecoder
 from typing import Any
+
+from desktop_agent.providers.demo.seals import Prefix
 
 # Seconds between two pieces.
 FAST_PACE = 0.015
@@ -59,3 +62,81 @@ Script = tuple[Step, ...]
 def split_pieces(text: str) -> Iterator[str]:
     """A text in the small pieces in which a model writes; joined they are the text."""
     return (match.group() for match in re.finditer(r"\s*\S{1,7}|\s+", text))
+
+
+MODEL = "demo"
+
+Json = dict[str, Any]
+
+
+# As the runtime tells every model.
+_EDITED = "The person changed the arguments of this call before it ran."
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedPicture:
+    """A picture as it really came: read from its bytes, not from its label."""
+
+    size: int = 0
+    format: str = ""
+    width: int = 0
+    height: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCall:
+    """A call of this model since the person last spoke, and what came back."""
+
+    name: str
+    arguments: Json
+    result: str
+
+    @property
+    def edited(self) -> Json | None:
+        """The arguments that a person wrote in place of this model's, as the result tells; None without an edit."""
+        note, _, _ = self.result.partition("\n\n")
+        if not note.startswith(_EDITED):
+            return None
+        try:
+            changed, _ = JSONDecoder().raw_decode(note, note.index("{"))
+        except ValueError:
+            return {}
+        return changed
+
+    @property
+    def effective_arguments(self) -> Json:
+        """Its arguments, with what a person changed of them."""
+        return {**self.arguments, **(self.edited or {})}
+
+    @property
+    def answer(self) -> str:
+        """The result without the word about an edit."""
+        return self.result if self.edited is None else self.result.partition("\n\n")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRequest:
+    """A request, read. `tools` is None when none were offered.
+
+    `reasons`: the model may think; `shows_reasoning`: what it thinks may be read. `replayed` counts the states of
+    reasoning that came back unchanged. `prefix` is everything that the answer will stand behind, where it counts.
+    """
+
+    stream: bool
+    text: str
+    prompts: int
+    pictures: tuple[ReceivedPicture, ...]
+    tools: tuple[str, ...] | None
+    answered: tuple[AnsweredCall, ...]
+    length: int
+    reasons: bool = True
+    shows_reasoning: bool = True
+    wants_usage: bool = True
+    replayed: int = 0
+    prefix: Prefix | None = None
+
+    @property
+    def tokens(self) -> int:
+        """How long it is: a script has no tokens, so four characters are taken for one."""
+        return self.length // 4 + 1

@@ -1,4 +1,4 @@
-"""Marks on what the model thought: whoever changes a byte is found out. The secret is of this process alone."""
+"""Sign what a model thought, so that a changed byte is found. For the strict dialects; to be moved to the tests."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""The demo's server: every dialect on one loopback port, spoken to like any other server."""
+"""The demo's server: a scripted model on one loopback port, spoken to like any other server."""
 
 import asyncio
 import contextlib
@@ -8,20 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from desktop_agent.providers.demo.http_wire import (
+from desktop_agent.providers.demo.http import (
     HEAD_LIMIT,
     STREAM_END,
+    AnswerWriter,
     Request,
+    RequestError,
+    error_body,
     json_response,
     read_request,
     stream_chunk,
     stream_head,
 )
-from desktop_agent.providers.demo.question import ReceivedRequest
-from desktop_agent.providers.demo.refusals import RequestError, error_body
-from desktop_agent.providers.demo.script import Script
-from desktop_agent.providers.demo.wires.wire import AnswerWriter
-from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
+from desktop_agent.providers.demo.script import ReceivedRequest, Script
+from desktop_agent.types.providers import Dialect, Endpoint
 
 # Old records are forgotten, so that a long session does not grow.
 MAX_RECORDS = 100

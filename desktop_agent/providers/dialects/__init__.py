@@ -1,1 +1,1 @@
-"""One room per wire language: frames to canonical events, requests to JSON, listings to models."""
+"""One folder per dialect: requests to JSON, streams to provider events, listings to models."""

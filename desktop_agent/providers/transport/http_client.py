@@ -1,7 +1,7 @@
-"""The one pooled HTTP client: opens answers, reads them within limits, closes them at once.
+"""The one pooled HTTP client: opens responses, reads them within limits, closes them at once.
 
-Rules of this room: redirects are not followed; keys live only in `SecretHeader` and reach the request at the last
-moment; an error leaves without the HTTP library's own exception attached, because that one's frames hold headers.
+Redirects are not followed; keys live only in `SecretHeader` and reach the request at the last moment; an error leaves
+without the HTTP library's own exception, because that one's frames hold headers.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.network.inflating import decompress
-from desktop_agent.providers.transport import broken_lines, failures
-from desktop_agent.vocabulary.errors import AgentError, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
-from desktop_agent.vocabulary.requests import FIRST_EVENT_TIMEOUT, HEADERS_TIMEOUT, Timeouts
+from desktop_agent.network.decompression import decompress
+from desktop_agent.providers.transport import connection_errors, error_responses
+from desktop_agent.types.errors import AgentError, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
+from desktop_agent.types.providers import FIRST_EVENT_TIMEOUT, HEADERS_TIMEOUT, Timeouts
 
 if TYPE_CHECKING:
     import httpx
 
-    from desktop_agent.providers.transport.chunked_body import ResponseBody
+    from desktop_agent.providers.transport.httpx_transport import ResponseBody
 
 ERROR_BODY_LIMIT = 64 * 1024
 ERROR_BODY_TIMEOUT = 10.0
@@ -103,7 +103,7 @@ class HttpResponse:
     """An answer whose head has come. Closing it closes the connection unless the body was read to its end."""
 
     def __init__(self, response: "httpx.Response", call: HttpRequest, deadline: float | None) -> None:
-        from desktop_agent.providers.transport.routes import STREAM_EXTENSION
+        from desktop_agent.providers.transport.httpx_transport import STREAM_EXTENSION
 
         self.status = response.status_code
         # A proxy may repeat the key, and the request's id is stored with the answer and told with errors.
@@ -151,7 +151,7 @@ class HttpResponse:
         try:
             yield source if self._deadline is None else _until_deadline(source, self._deadline)
         except httpx.HTTPError as error:
-            failure = broken_lines.error_from_read(error, self._call.where, self._stream.limits)
+            failure = connection_errors.error_from_read(error, self._call.where, self._stream.limits)
         except TimeoutError:
             failure = _total_timeout(self._call)
         finally:
@@ -236,14 +236,14 @@ class HttpClient:
         except TimeoutError:
             failure = _headers_timeout(call.where, limits) if sending.limits_headers else _total_timeout(call)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            failure = broken_lines.error_from_connect(error, call.where, limits, is_sent=sending.is_done)
+            failure = connection_errors.error_from_connect(error, call.where, limits, is_sent=sending.is_done)
         else:
             answer = HttpResponse(response, call, deadline)
             if not 300 <= answer.status < 400:
                 return answer
             await answer.aclose()
             target = urlsplit(answer.headers.get("location", "")).hostname or ""
-            failure = failures.redirect_error(answer.status, target or call.where)
+            failure = error_responses.redirect_error(answer.status, target or call.where)
         raise failure
 
     async def exchange(self, call: HttpRequest, limit: int = LISTING_LIMIT) -> bytes:
@@ -290,11 +290,11 @@ async def error_from_response(answer: HttpResponse, call: HttpRequest) -> AgentE
     body = bytes(came[:ERROR_BODY_LIMIT])
     if call.secret is not None:
         body = call.secret.redact(body)
-    return failures.error_from_status(answer.status, answer.headers, body)
+    return error_responses.error_from_status(answer.status, answer.headers, body)
 
 
 def _make_client() -> "httpx.AsyncClient":
-    from desktop_agent.providers.transport.routes import create_client
+    from desktop_agent.providers.transport.httpx_transport import create_client
 
     return create_client()
 
@@ -323,7 +323,7 @@ def _build_request(
 ) -> "httpx.Request":
     import httpx
 
-    from desktop_agent.providers.transport.routes import UploadStream
+    from desktop_agent.providers.transport.httpx_transport import UploadStream
 
     headers = {"Accept": call.accept, "Accept-Encoding": "identity", **call.headers}
     if call.body is not None:

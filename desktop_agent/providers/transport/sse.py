@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from desktop_agent.providers.transport.json_text import is_object, loads
-from desktop_agent.vocabulary.errors import UnreadableAnswer
+from desktop_agent.providers.transport.json_codec import is_object, loads
+from desktop_agent.types.errors import UnreadableAnswer
 
 DONE = object()
 """The data of a `[CHECK_DONE]` event."""

@@ -1,1 +1,1 @@
-"""The tool that runs a shell line, and what keeps the line in its bounds."""
+"""The tool that runs a shell command, and what the command did to the workspace."""

@@ -1,37 +1,89 @@
-"""The tool that runs a shell line."""
+"""The run_command tool: run a shell line in the sandbox."""
 
 import hashlib
 import os
+import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from desktop_agent.network.granted_hosts import MAX_HOSTS, normalise_granted_hosts, parse_granted_host
-from desktop_agent.tools.commands.aftermath.changes import INCOMPLETE_PROTECTION
-from desktop_agent.tools.commands.aftermath.repositories import repository_memory
-from desktop_agent.tools.commands.bounds import build_policy
-from desktop_agent.tools.commands.clearing import remove_tree
-from desktop_agent.tools.commands.confinement import Sandbox, available_sandbox
-from desktop_agent.tools.commands.environment import command_environment, proxy_environment
-from desktop_agent.tools.commands.granted_network import CommandNetwork, open_command_network
-from desktop_agent.tools.commands.known_places import contains_home
-from desktop_agent.tools.commands.line_run import PreparedCommand, prepare_command, run_line
-from desktop_agent.tools.files.places import relative_path
-from desktop_agent.tools.in_thread import run_in_thread
+from desktop_agent.network.hosts import MAX_HOSTS, normalise_granted_hosts, parse_granted_host
+from desktop_agent.processes.worker_threads import run_in_thread
+from desktop_agent.sandbox.backends import Sandbox, available_sandbox
+from desktop_agent.sandbox.environment import command_environment, proxy_environment
+from desktop_agent.sandbox.policy import build_policy, contains_home
+from desktop_agent.tools.commands.execution import (
+    CommandNetwork,
+    PreparedCommand,
+    open_command_network,
+    prepare_command,
+    run_line,
+)
+from desktop_agent.tools.commands.git_repositories import repository_memory
+from desktop_agent.tools.commands.side_effects import INCOMPLETE_PROTECTION
+from desktop_agent.tools.files.read_tools import relative_path
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.conduct.rules import CommandSubject, HostSubject, Subject
-from desktop_agent.vocabulary.errors import Sentence, ToolFailed
-from desktop_agent.vocabulary.tool_calls import CommandPreview, Effect, Preview, ToolClass, UntrustedSource
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import Sentence, ToolFailed
+from desktop_agent.types.permissions import CommandSubject, HostSubject, Subject
+from desktop_agent.types.tool_calls import CommandPreview, Effect, Preview, ToolClass, UntrustedSource
 
 if TYPE_CHECKING:
-    from desktop_agent.network.checked_backend import Resolver
+    from desktop_agent.network.fetch import Resolver
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove it, as far as that can be done. Never fails, and follows no link.
+
+    Folders inside of others are moved to the top one first: then no path is too long, and none waits for another.
+    """
+    with suppress(OSError):
+        top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            _empty_folder(top)
+        finally:
+            os.close(top)
+        folder.rmdir()
+
+
+def _empty_folder(top: int) -> None:
+    waiting = _clear_one_level(top, top)
+    while waiting:
+        name = waiting.pop()
+        with suppress(OSError):
+            here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+            try:
+                waiting += _clear_one_level(here, top)
+            finally:
+                os.close(here)
+            os.rmdir(name, dir_fd=top)
+
+
+def _clear_one_level(here: int, top: int) -> list[str]:
+    """Remove the files in a folder, and move its folders to the top; their names there."""
+    moved: list[str] = []
+    with os.scandir(here) as entries:
+        inside = [(each.name, each.is_dir(follow_symlinks=False)) for each in entries]
+    for name, is_folder in inside:
+        with suppress(OSError):
+            if not is_folder:
+                os.unlink(name, dir_fd=here)
+                continue
+            new = secrets.token_hex(16)
+            # A folder without all rights cannot be moved into another one, nor looked into.
+            os.chmod(name, stat.S_IRWXU, dir_fd=here)
+            os.rename(name, new, src_dir_fd=here, dst_dir_fd=top)
+            moved.append(new)
+    return moved
+
 
 MAX_LINE_LENGTH = 20_000
 MAX_SECONDS = 600

@@ -1,1 +1,1 @@
-"""The tools that read, list and write the files of a workspace."""
+"""The tools that read, search and change the files of a workspace."""

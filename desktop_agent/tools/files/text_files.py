@@ -1,11 +1,14 @@
-"""Text in files: which encoding, byte order mark and line ends it has, and how to write it back the same way."""
+"""Text files: their encoding, byte order mark and line ends, and replacing a passage of the text."""
 
 import codecs
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import islice
 from typing import Literal
 
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.types.errors import Sentence, ToolFailed
 
 Newline = Literal["\n", "\r\n", "\r"]
 
@@ -103,3 +106,140 @@ def _newline_of(text: str) -> Newline | None:
     }
     used: list[Newline] = [newline for newline, count in found.items() if count]
     return used[0] if len(used) == 1 else None
+
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_MAX_NAMED_LINES = 10
+# So many lines are compared with the first line that was looked for; comparing is slow.
+_MAX_COMPARED_LINES = 2_000
+_MIN_SIMILARITY = 0.6
+_MAX_SHOWN = 200
+# A longer passage is not looked for with other spaces.
+_MAX_PASSAGE_LINES = 200
+
+# From where to where in a text.
+_Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """A text before and after, with the line ends of its file. `lines` are where the passage stood, from 1."""
+
+    before: str
+    after: str
+    format: TextFormat
+    lines: tuple[int, ...]
+
+    @property
+    def description(self) -> str:
+        """What was replaced, in words."""
+        if len(self.lines) == 1:
+            return f"replaced at line {self.lines[0]:,}"
+        return f"replaced {len(self.lines):,} times, at {_format_lines(self.lines)}"
+
+
+def replace_passage(
+    path: str, text: str, format_: TextFormat, old_text: str, new_text: str, *, replace_all: bool = False
+) -> TextEdit:
+    """Replace one passage, or each. Raises ToolFailed with what the file has instead."""
+    old, new = normalize_newlines(old_text), normalize_newlines(new_text)
+    if old == new:
+        raise ToolFailed("The old text and the new text are the same; nothing would change.")
+    plain = normalize_newlines(text)
+    starts = _find_all(plain, old)
+    lines = _line_numbers(plain, starts)
+    if not starts:
+        raise ToolFailed(Sentence("The old text does not stand in “{path}”.", {"path": path}), _suggest(plain, old))
+    if len(starts) > 1 and not replace_all:
+        values = {"path": path, "count": f"{len(starts):,}", "lines": _format_lines(lines)}
+        raise ToolFailed(
+            Sentence("The old text stands in “{path}” {count} times, at {lines}.", values),
+            "Give more of the text around the one that is meant, or set replace_all.",
+        )
+    made, meant = _replace_spans(text, _spans_in_file(text, starts, len(old)), new, format_), plain.replace(old, new)
+    # In a file of several kinds two halves of a line end may have come together.
+    return TextEdit(text, made if normalize_newlines(made) == meant else meant, format_, lines)
+
+
+def _find_all(text: str, wanted: str) -> list[int]:
+    """Where it stands, one behind the other. Not by a regular expression, which may take for ever."""
+    starts: list[int] = []
+    at = text.find(wanted)
+    while at >= 0:
+        starts.append(at)
+        at = text.find(wanted, at + len(wanted))
+    return starts
+
+
+def _spans_in_file(text: str, starts: list[int], length: int) -> list[_Span]:
+    """The same places in the text with the line ends of its file, of which those of Windows are two characters."""
+    double = [match.start() - count for count, match in enumerate(re.finditer("\r\n", text))]
+
+    def written(at: int) -> int:
+        return at + bisect_left(double, at)
+
+    return [(written(start), written(start + length)) for start in starts]
+
+
+def _replace_spans(text: str, spans: list[_Span], new: str, format_: TextFormat) -> str:
+    if format_.newline != "\n" and "\n" in new:
+        new = new.replace("\n", format_.newline or _line_end_near(text, spans[0]))
+    pieces: list[str] = []
+    last = 0
+    for start, end in spans:
+        pieces += text[last:start], new
+        last = end
+    return "".join([*pieces, text[last:]])
+
+
+def _line_end_near(text: str, span: _Span) -> str:
+    """What ends a line there in a file of several kinds: in the passage, or behind it, or before it."""
+    near = _LINE_END.search(text, span[0]) or next(_LINE_END.finditer(text), None)
+    return near[0] if near else "\n"
+
+
+def _line_numbers(text: str, starts: list[int]) -> tuple[int, ...]:
+    lines: list[int] = []
+    line, last = 1, 0
+    for start in starts:
+        line += text.count("\n", last, start)
+        lines.append(line)
+        last = start
+    return tuple(lines)
+
+
+def _format_lines(lines: tuple[int, ...]) -> str:
+    shown = ", ".join(f"{line}" for line in lines[:_MAX_NAMED_LINES])
+    more = len(lines) - _MAX_NAMED_LINES
+    return f"{'lines' if len(lines) > 1 else 'line'} {shown}" + (f" and {more:,} more" if more > 0 else "")
+
+
+def _suggest(text: str, old: str) -> str:
+    """What to do about it: which lines are nearly what was looked for."""
+    lines = text.split("\n")
+    squeezed = [" ".join(line.split()) for line in old.split("\n")]
+    plain = [" ".join(line.split()) for line in lines]
+    first = _find_lines(squeezed, plain) if len(squeezed) <= _MAX_PASSAGE_LINES else None
+    if first is not None:
+        return f"At line {first + 1} it stands with other spaces or tabs; copy it from there."
+    begin = next((line for line in squeezed if line), "")
+    near = _most_similar_line(begin[:_MAX_SHOWN], plain) if begin else None
+    if near is None:
+        return "Read the file again and copy the text from it."
+    return f"The nearest is line {near + 1}: {lines[near].strip()[:_MAX_SHOWN]}"
+
+
+def _find_lines(wanted: list[str], lines: list[str]) -> int | None:
+    places = (at for at, line in enumerate(lines) if line == wanted[0])
+    return next((at for at in places if lines[at : at + len(wanted)] == wanted), None)
+
+
+def _most_similar_line(wanted: str, lines: list[str]) -> int | None:
+    best, place = _MIN_SIMILARITY, None
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    for at, line in enumerate(islice(lines, _MAX_COMPARED_LINES)):
+        matcher.set_seq1(line[:_MAX_SHOWN])
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
+            best, place = ratio, at
+    return place

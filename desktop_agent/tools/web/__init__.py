@@ -1,1 +1,1 @@
-"""The tool that reads a page of the web."""
+"""The tool that reads a web page: fetch it, and turn its HTML into Markdown in a worker process."""

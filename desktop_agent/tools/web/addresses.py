@@ -1,15 +1,22 @@
-"""The address that a model gave, and whom it leads to."""
+"""Parse the address that a model gave, and refuse private hosts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from desktop_agent.network.public_addresses import is_local_name, is_public_address
-from desktop_agent.network.web_addresses import BLOCKED_PORTS, canonical_host, canonical_hosts, parse_web_url, url_host
-from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+from desktop_agent.network.hosts import (
+    BLOCKED_PORTS,
+    canonical_host,
+    canonical_hosts,
+    is_local_name,
+    is_public_address,
+    parse_web_url,
+    url_host,
+)
+from desktop_agent.types.errors import Sentence, ToolFailed
 
 if TYPE_CHECKING:
-    from desktop_agent.network.web_addresses import WebUrl
+    from desktop_agent.network.hosts import WebUrl
 
 MAX_ADDRESS_LENGTH = 4_000
 _REMEDY = "Use an http or https address of a public server, such as https://example.org/page."

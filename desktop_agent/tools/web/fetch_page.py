@@ -1,4 +1,4 @@
-"""The tool that reads a page of the web."""
+"""The fetch_page tool: read a web page."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -6,18 +6,17 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.tools.in_thread import run_in_thread
+from desktop_agent.processes.worker_threads import run_in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.web.addresses import MAX_ADDRESS_LENGTH, WebPageAddress, parse_page_address
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.conduct.rules import HostSubject
-from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.permissions import HostSubject
+from desktop_agent.types.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
 
 if TYPE_CHECKING:
-    from desktop_agent.network.fetching import Connector
-    from desktop_agent.tools.web.fetching import FetchLimits
-    from desktop_agent.tools.web.pages import PageCache
+    from desktop_agent.network.fetch import Connector
+    from desktop_agent.tools.web.pages import FetchLimits, PageCache
 
 _MAX_SHOWN_ADDRESS = 300
 

@@ -1,18 +1,336 @@
-"""Pages on their way from a server to a model: fetched, read, and handed on in parts."""
+"""Fetch a page, decode it, have it read in a worker process, and cache it for reading on in parts."""
 
+import asyncio
+import codecs
+import os
+import re
+import signal
+import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
+from email.message import Message
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, NoReturn
+from urllib.parse import urljoin
 
-from desktop_agent.network.fetching import Connector
-from desktop_agent.tools.in_thread import run_in_thread
-from desktop_agent.tools.web.addresses import parse_page_address
-from desktop_agent.tools.web.contents import decode_page
-from desktop_agent.tools.web.fetching import FetchLimits, OtherHostRedirect, Page, fetch
-from desktop_agent.tools.web.plain import strip_invisible
-from desktop_agent.tools.web.reading.reader import WebPageReader, default_reader
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+from pydantic import BaseModel, ValidationError
+
+from desktop_agent.network.decompression import decompress
+from desktop_agent.network.fetch import MAX_REDIRECTS, Connector, FetchResponse, FetchTimeouts, open_url
+from desktop_agent.network.hosts import FetchFailed, PrivateHost, canonical_hosts, timeout_error
+from desktop_agent.processes.run_process import ProcessResult, run_process
+from desktop_agent.processes.worker_threads import run_in_thread
+from desktop_agent.tools.web.addresses import WebPageAddress, host_refused, parse_page_address
+from desktop_agent.tools.web.page_process import SECONDS, strip_invisible
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import ExtraMissing, Sentence, ToolFailed, UnreadableAnswer
+
+MAX_WIRE_BYTES = 5_000_000
+"""Bytes, as they come."""
+
+MAX_PAGE_BYTES = 20_000_000
+"""Bytes, unpacked."""
+
+_HEADERS = {
+    "Accept": "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5",
+    "Accept-Encoding": "gzip, deflate",
+    "Accept-Language": "en, *;q=0.5",
+}
+_TRY_ANOTHER = "Look for another page."
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What lies there: bytes, and what the server calls them."""
+
+    address: WebPageAddress
+    content_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OtherHostRedirect:
+    """The page lies on another host, which has to be asked for by itself; `address` is where."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """Bytes on the wire and unpacked, and how long it may take."""
+
+    wire: int = MAX_WIRE_BYTES
+    plain: int = MAX_PAGE_BYTES
+    patience: FetchTimeouts = field(default_factory=FetchTimeouts)
+
+
+async def fetch(
+    given: str, allowed: frozenset[str], bounds: FetchLimits, way: Connector | None = None
+) -> Page | OtherHostRedirect:
+    """Follows redirects on the same host. `allowed` are hosts that may be private. Raises ToolFailed."""
+    forms, place = await asyncio.to_thread(lambda: (canonical_hosts(allowed), parse_page_address(given, allowed)))
+    try:
+        async with asyncio.timeout(bounds.patience.total):
+            for _ in range(MAX_REDIRECTS + 1):
+                async with open_url(place.url, _HEADERS, allowed=forms, patience=bounds.patience, way=way) as answer:
+                    if answer.redirect_url is None:
+                        return await _read_page(place, answer, bounds)
+                    found = answer.redirect_url
+                there = _redirect_target(place, found, forms)
+                if isinstance(there, OtherHostRedirect):
+                    return there
+                place = there
+    except TimeoutError:
+        _fail(timeout_error(place.host, bounds.patience.total))
+    except PrivateHost as error:
+        raise host_refused(error.host, error.address) from None
+    except FetchFailed as error:
+        _fail(error)
+    what = Sentence("“{host}” leads from one address to the next, without end.", {"host": place.host})
+    raise ToolFailed(what, _TRY_ANOTHER)
+
+
+def _fail(error: FetchFailed) -> NoReturn:
+    raise ToolFailed(error.sentence, error.remedy, detail=error.detail) from None
+
+
+def _redirect_target(place: WebPageAddress, found: str, allowed: frozenset[str]) -> WebPageAddress | OtherHostRedirect:
+    """Raises ToolFailed for an address that could not be asked for anyway."""
+    try:
+        url = urljoin(place.text, found)
+    except ValueError:
+        url = found
+    there = parse_page_address(url, allowed)
+    is_weaker = place.url.scheme == "https" and there.url.scheme == "http"
+    return there if there.host == place.host and not is_weaker else OtherHostRedirect(there.text)
+
+
+async def _read_page(place: WebPageAddress, answer: FetchResponse, bounds: FetchLimits) -> Page:
+    if answer.status != 200:
+        values = {"host": place.host, "status": str(answer.status)}
+        raise ToolFailed(Sentence("“{host}” has no page there (status {status}).", values), _TRY_ANOTHER)
+    if (answer.length or 0) > bounds.wire:
+        raise _too_large(bounds.wire)
+    encoding = answer.headers.get("content-encoding", "").strip().lower()
+    body = _limited(answer.body, bounds.wire)
+    plain = body if encoding in ("", "identity") else decompress(body, encoding)
+    came = bytearray()
+    try:
+        async for piece in plain:
+            came += piece
+            if len(came) > bounds.plain:
+                raise _too_large(bounds.plain)
+    except UnreadableAnswer as error:
+        what = Sentence("The answer of “{host}” is packed in a way that cannot be read.", {"host": place.host})
+        raise ToolFailed(what, _TRY_ANOTHER, detail=str(error)) from None
+    finally:
+        await plain.aclose()
+        await body.aclose()
+    return Page(place, answer.headers.get("content-type", ""), bytes(came))
+
+
+async def _limited(body: AsyncIterator[bytes], limit: int) -> AsyncGenerator[bytes, None]:
+    came = 0
+    async for piece in body:
+        came += len(piece)
+        if came > limit:
+            raise _too_large(limit)
+        yield piece
+
+
+def _too_large(limit: int) -> ToolFailed:
+    values = {"limit": f"{limit / 1_000_000:g} MB"}
+    return ToolFailed(Sentence("The page is larger than {limit}.", values), "Look for a smaller page.")
+
+
+ContentKind = Literal["html", "text"]
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT = frozenset(
+    {
+        *(
+            "application/json",
+            "application/xml",
+            "application/javascript",
+            "application/ecmascript",
+            "application/toml",
+        ),
+        *("application/yaml", "application/x-yaml", "application/x-ndjson", "application/x-sh", "application/sql"),
+        *("application/x-javascript", "application/graphql", "application/jsonlines", "application/x-tex"),
+    }
+)
+# Servers say this of what they do not know; its content decides.
+_UNKNOWN = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown"})
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Names of Python's codecs that are encodings of the web (WHATWG Encoding). Others, such as UTF-7, hide things.
+_ENCODINGS = frozenset(
+    {
+        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "gbk", "gb18030", "big5", "big5hkscs", "euc_jp", "shift_jis"),
+        *("cp932", "euc_kr", "cp949", "iso2022_jp", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic", "cp866", "cp874"),
+        *(f"cp125{number}" for number in range(9)),
+        *(f"iso8859-{number}" for number in (*range(2, 9), 10, 11, 13, 14, 15, 16)),
+    }
+)
+_TO_WINDOWS = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gbk", "iso8859-9": "cp1254", "tis-620": "cp874"}
+_META_LENGTH = 4096
+_META = re.compile(rb"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.+-]{1,40})", re.IGNORECASE)
+_XML = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_:.+-]{1,40})")
+# Atomic: a comment ends where it ends, however many follow.
+_BEGINS_HTML = re.compile(
+    r"\s*+(?:<\?xml[^>]*+>\s*+)?(?>(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def decode_page(page: Page) -> tuple[ContentKind, str]:
+    """What it is, and its characters. Raises ToolFailed for what is no text."""
+    media_type, charset = _parse_content_type(page.content_type)
+    is_html = media_type in _HTML
+    is_text = media_type.startswith("text/") or media_type in _TEXT or media_type.endswith(("+json", "+xml"))
+    if not (is_html or is_text or media_type in _UNKNOWN):
+        raise _not_text(page, media_type)
+    text = _decode(page.data, charset)
+    if media_type in _UNKNOWN:
+        is_html = _BEGINS_HTML.match(text[:5000]) is not None
+        is_text = is_html or _is_whole(page.data, text)
+    if "\0" in text or not (is_html or is_text):
+        raise _not_text(page, media_type)
+    return ("html" if is_html else "text"), text
+
+
+def _parse_content_type(content_type: str) -> tuple[str, str]:
+    message = Message()
+    message["content-type"] = " ".join(content_type[:500].split())
+    charset = message.get_param("charset", "")
+    # A header without a slash is read as text/plain by the library.
+    media_type = message.get_content_type() if "/" in content_type else ""
+    return media_type, charset if isinstance(charset, str) else ""
+
+
+def _decode(data: bytes, charset: str) -> str:
+    """By byte order mark, header, what the page says of itself; else UTF-8, else as browsers guess in the West."""
+    for mark, name in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(name, "replace")
+    found = _META.search(data[:_META_LENGTH]) or _XML.match(data[:_META_LENGTH])
+    # A page that can say it in ASCII is not in UTF-16 (WHATWG HTML, "prescan").
+    said = _known_encoding(found[1].decode("ascii")) if found else None
+    name = _known_encoding(charset) or ("utf-8" if said and said.startswith("utf-16") else said)
+    if name is not None:
+        return data.decode(name, "replace")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def _is_whole(data: bytes, text: str) -> bool:
+    """Whether it surely is text: its encoding is marked or UTF-8, and nothing in it had to be replaced."""
+    return "\ufffd" not in text and (
+        data.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)) or data == text.encode()
+    )
+
+
+def _known_encoding(label: str) -> str | None:
+    try:
+        name = codecs.lookup(label.strip("\"' ")).name
+    except (LookupError, ValueError):
+        return None
+    name = _TO_WINDOWS.get(name, name)
+    return name if name in _ENCODINGS else None
+
+
+def _not_text(page: Page, media_type: str) -> ToolFailed:
+    values = {"host": page.address.host, "what": media_type or "not named", "size": f"{len(page.data):,}"}
+    what = "What “{host}” has there is no text: its type is {what}, its size {size} bytes."
+    return ToolFailed(Sentence(what, values), "Look for a page with text.")
+
+
+READ_SECONDS = 20.0
+"""Seconds; pages that people read take less than one."""
+
+_MAX_OUTPUT = 40_000_000
+"""Characters that the child may answer with; each of its own may be written as twelve."""
+
+# How the system ends who used up its time of the processor, and how the child's own clock does (setrlimit(2)).
+_OUT_OF_TIME = frozenset(-getattr(signal, name) for name in ("SIGXCPU", "SIGKILL", "SIGALRM") if hasattr(signal, name))
+_PROCESS_FILE = Path(__file__).with_name("page_process.py")
+
+
+class ReadPage(BaseModel):
+    """A page as Markdown. `hidden` is how many unseen characters were taken out of it, `transparent` how many were not
+    read because nobody sees them unless a script changes that; `cut`: its end is missing."""
+
+    title: str
+    text: str
+    hidden: int
+    cut: bool
+    transparent: int = 0
+
+
+class _ReadRequest(BaseModel):
+    html: str
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class WebPageReader:
+    """Starts a process for each page; `command` starts it."""
+
+    command: tuple[str, ...]
+    patience: float = READ_SECONDS
+
+    async def read(self, html: str, address: str) -> ReadPage:
+        """Raises ToolFailed for a page that takes too long or too much memory, and ExtraMissing."""
+        if not all(find_spec(name) for name in ("selectolax", "bs4", "markdownify")):
+            raise ExtraMissing.of("Reading pages of the web", "web")
+        request = await run_in_thread(lambda _token: _ReadRequest(html=html, base=address).model_dump_json().encode())
+        try:
+            async with asyncio.timeout(self.patience):
+                end = await run_process(
+                    self.command, cwd=_PROCESS_FILE.anchor, env=_environment(), stdin=request, output_limit=_MAX_OUTPUT
+                )
+        except TimeoutError:
+            raise _too_slow(address, self.patience) from None
+        return await run_in_thread(lambda _token: _parse_answer(end, address))
+
+
+def default_reader() -> WebPageReader:
+    """With the interpreter that runs this program. A frozen program is its own interpreter."""
+    if getattr(sys, "frozen", False):
+        return WebPageReader((sys.executable, "--child", "page"))
+    return WebPageReader((sys.executable, "-I", "-B", "-X", "utf8", str(_PROCESS_FILE)))
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of the person's but what the system needs to start a program."""
+    return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
+
+
+def _too_slow(address: str, seconds: float) -> ToolFailed:
+    values = {"address": address, "seconds": f"{seconds:g}"}
+    what = Sentence("Reading the page at “{address}” took longer than {seconds} seconds.", values)
+    return ToolFailed(what, "Its HTML is built to be slow or very large; look for another page.")
+
+
+def _parse_answer(end: ProcessResult, address: str) -> ReadPage:
+    try:
+        if end.exit_code == 0 and not end.truncated:
+            return ReadPage.model_validate_json(end.output)
+    except ValidationError:
+        pass
+    if end.exit_code in _OUT_OF_TIME:
+        raise _too_slow(address, SECONDS)
+    what = Sentence("The page at “{address}” could not be read.", {"address": address})
+    remedy = "Its HTML is broken, very large, or built to do harm; look for another page."
+    raise ToolFailed(what, remedy, detail=f"exit code {end.exit_code}")
+
 
 PART_LENGTH = 40_000
 """Characters of one answer."""

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.vocabulary.blocks import Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.hooks import HookAllow, Hooks, PreToolUse
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.policies import HookAllow, Hooks, PreToolUse
+from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from tests.bench.engine.sessions import Noting, kept, say, set_up
 
 SIZES = (100, 300, 1_000, 3_000, 10_000)

@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-from desktop_agent.providers.connect import make_provider
+from desktop_agent.processes.worker_threads import WorkerThread
+from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.store import Store
-from desktop_agent.storage.worker import WorkerThread
 from tests.bench.engine.calling_server import served
 from tests.bench.engine.sessions import Noting, kept, say, set_up
 

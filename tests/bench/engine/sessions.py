@@ -9,18 +9,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.unkept import in_memory_session
-from desktop_agent.engine.writer import SessionWriter
+from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_opening import in_memory_session
+from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import ProviderConfig
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool, ToolRegistry
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import ProviderConfig
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 MODEL = "measured"
 

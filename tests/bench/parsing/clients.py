@@ -44,10 +44,10 @@ def canonical(dialect: str) -> Client:
 
     @asynccontextmanager
     async def client(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
-        from desktop_agent.providers.connect import make_provider
+        from desktop_agent.providers.provider import make_provider
         from desktop_agent.providers.transport.http_client import HttpClient
-        from desktop_agent.vocabulary.messages import Message
-        from desktop_agent.vocabulary.requests import ModelRequest
+        from desktop_agent.types.messages import Message
+        from desktop_agent.types.providers import ModelRequest
 
         http = HttpClient()
         provider = make_provider(dialect, f"http://127.0.0.1:{port}/{ROOTS[dialect]}", SecretStr("key"), http)

@@ -50,7 +50,7 @@ def main() -> int:
 def imported_for_good(name: str) -> Callable[..., dict[str, Any]]:
     """A case, with what modules hold kept from the garbage collector, as `ui.__main__` keeps it, and what is old."""
     gc.disable()
-    from ui.bridge.idle.garbage import set_thresholds
+    from ui.bridge.event_loop import set_thresholds
 
     case = case_of(name)
     gc.freeze()

@@ -11,14 +11,14 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.messages import Message
 from tests.bench.transcript.hostile_texts import broken, hostile_text
 from tests.bench.transcript.opening import press
 from tests.bench.transcript.sides import Ours, Sides, both_sides
 from tests.bench.transcript.streaming import Spent, compared, driven, filled, memory_mb, warm_up
 from tests.bench.transcript.texts import frames_of
 from tests.bench.transcript.window import Window
-from ui.transcript.surface.screen import RowViewport
+from ui.transcript.viewport.viewport import RowViewport
 
 ROUNDS = 5
 SECONDS = 4.0

@@ -18,11 +18,11 @@ from typing import Any
 from PySide6.QtCore import QEventLoop, QSocketNotifier, Qt, QTimer
 
 from desktop_agent.conversation.items import Change
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.provider_events import ContentDelta
 from tests.bench.transcript.sides import Ours, both_sides
 from tests.bench.transcript.texts import DELTA, deltas_of, messages, text_of
 from tests.bench.transcript.window import Window
-from ui.bridge.frame_clock import FrameClock
+from ui.bridge.event_loop import FrameClock
 
 TICK = 16
 """Milliseconds."""

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QTextEdit
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.engine_events import Envelope, Event, RunEnd, RunFinished, TurnStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import Envelope, Event, RunEnd, RunFinished, TurnStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.bench.transcript.texts import Pictures, deltas_of
 from tests.bench.transcript.window import Window, shown_window
 from ui.transcript.view import TranscriptView

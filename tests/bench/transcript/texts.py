@@ -8,9 +8,8 @@ from pathlib import Path
 
 from PySide6.QtGui import QImage
 
-from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.images import StoredSource
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.blocks import Image, StoredSource, Text
+from desktop_agent.types.messages import Message
 
 DELTA = 5
 """Characters."""

@@ -10,8 +10,8 @@ from PySide6.QtCore import QEvent, QEventLoop, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
 from tests.bench.transcript.watchdog import Watchdog
-from ui.look.style import ThemeApplier
-from ui.look.theme import ThemeSource
+from ui.style.style_sheet import ThemeApplier
+from ui.style.theme import ThemeSource
 
 SIZE = (900, 800)
 _LOOK = 50

@@ -6,27 +6,24 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.conduct.guards import Guards
-from desktop_agent.conversation.compacted import compacted_view
-from desktop_agent.faces.client import Client
+from desktop_agent.agent.continuation import Guards
+from desktop_agent.api.client import Client
+from desktop_agent.conversation.history import compacted_view
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.vocabulary.blocks import Outcome, Summary, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment
-from desktop_agent.vocabulary.conduct.hooks import Hooks, PostToolUse
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.engine_events import RunEnd, ToolCallPending, ToolStarted
-from desktop_agent.vocabulary.errors import Truncated, WrongUse
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
-from desktop_agent.vocabulary.tool_calls import ToolClass
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import RunEnd, ToolCallPending, ToolStarted
+from desktop_agent.types.errors import Truncated, WrongUse
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, Hooks, Limits, PostToolUse
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage
+from desktop_agent.types.providers import Capabilities, ModelInfo
+from desktop_agent.types.tool_calls import ToolClass
 from tests.contract.scenes import DONE, LOOK, one, until
 from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.desktop_agent.agent.specialists.team import Team, ask
-from tests.desktop_agent.faces.acting import LIMIT, Gate, acting, adder, blocks_of, listed, says
-from tests.desktop_agent.faces.acting import call as sum_of
+from tests.desktop_agent.agent.team import Team, ask
+from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, listed, says
+from tests.desktop_agent.api.acting import call as sum_of
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 
 

@@ -13,18 +13,17 @@ from typing import Any
 import pytest
 from PIL import Image as Pictures
 
-from desktop_agent.faces.client import Client
-from desktop_agent.faces.provider_face import Provider
-from desktop_agent.vocabulary.blocks import Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.errors import AgentError, AuthenticationFailed, TimedOut
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.options import AgentOptions
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
+from desktop_agent.api.client import Client
+from desktop_agent.api.provider import Provider
+from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.errors import AgentError, AuthenticationFailed, TimedOut
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.options import AgentOptions
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import Dialect, ProviderConfig, Timeouts
 from tests.contract.vendors import MODELS, answers_like, history_of
-from tests.desktop_agent.faces.acting import LIMIT, adder
-from tests.desktop_agent.faces.serving import DIALECTS
+from tests.desktop_agent.api.acting import LIMIT, adder
+from tests.desktop_agent.api.serving import DIALECTS
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 
 KEY = "sk-planted-0123456789abcdef"

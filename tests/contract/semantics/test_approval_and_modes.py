@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.approvals import AnswerStatus
-from desktop_agent.permissions.rule_words import describe_rule
+from desktop_agent.permissions.rule_proposals import describe_rule
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, DEFAULT_MODE, PLAN_MODE, Mode
-from desktop_agent.vocabulary.conduct.rules import PathPattern, RuleScope
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
     ModeChanged,
@@ -21,9 +19,10 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.types.errors import ToolInputInvalid, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import BUILT_IN_MODES, DEFAULT_MODE, PLAN_MODE, Mode, PathPattern, RuleScope
+from desktop_agent.types.tool_calls import (
     AllowAlways,
     AllowForConversation,
     AllowOnce,

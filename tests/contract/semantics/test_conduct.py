@@ -6,24 +6,13 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.conduct.ask_user import ask_user
-from desktop_agent.agent.conduct.guards import Guards
-from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
-from desktop_agent.agent.conduct.questions import QuestionBroker
-from desktop_agent.engine.reopening import reopen_session
+from desktop_agent.agent.continuation import Guards
+from desktop_agent.agent.modes import PromptPolicies
+from desktop_agent.agent.questions import QuestionBroker, ask_user
+from desktop_agent.engine.session_opening import reopen_session
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
-from desktop_agent.vocabulary.conduct.guards import (
-    Guard,
-    GuardAbort,
-    GuardContinue,
-    GuardMoment,
-    GuardStop,
-    GuardVerdict,
-)
-from desktop_agent.vocabulary.conduct.interrupts import StopTurn
-from desktop_agent.vocabulary.conduct.prompt_policies import PolicyTrigger
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome, Text, ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ContinuationInjected,
     DoomLoopSuspected,
@@ -35,15 +24,25 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageDelivered,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import (
+    Guard,
+    GuardAbort,
+    GuardContinue,
+    GuardMoment,
+    GuardStop,
+    GuardVerdict,
+    PolicyTrigger,
+    StopTurn,
+)
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.contract.scenes import ACT, DONE, LOOK, decided, on_disk, one
 from tests.desktop_agent.agent.desk import Desk, call
-from tests.desktop_agent.agent.specialists.team import Team, ask, specialist
+from tests.desktop_agent.agent.team import Team, ask, specialist
+from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of
-from tests.desktop_agent.faces.acting import Gate
 
 
 def instructions(desk: Desk) -> list[list[str]]:

@@ -7,14 +7,10 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.gate import Denied
-from desktop_agent.permissions.standing import PermissionPolicy
+from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.interrupts import StopTurn
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     LimitReached,
     RunEnd,
@@ -23,16 +19,17 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     ToolStarted,
 )
-from desktop_agent.vocabulary.errors import SpecialistHasNoTools
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
-from desktop_agent.vocabulary.requests import ProviderConfig
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.errors import SpecialistHasNoTools
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.policies import Limits, Specialist, StopTurn
+from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
+from desktop_agent.types.providers import ProviderConfig
+from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.contract.dying import Machine
 from tests.contract.scenes import ACT, DONE, LOOK, on_disk, one, until
 from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.agent.specialists.team import Team, ask, specialist
+from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of
 
 

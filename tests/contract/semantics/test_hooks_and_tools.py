@@ -10,29 +10,37 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from desktop_agent.agent.conduct.guards import Guards
-from desktop_agent.faces.client import Client
+from desktop_agent.agent.continuation import Guards
+from desktop_agent.api.client import Client
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.storage.database.opening import DATABASE_NAME
-from desktop_agent.storage.json_form import read_event
+from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.storage.records import read_event
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import RunningCall
-from desktop_agent.vocabulary import engine_events as engine
-from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolUse
-from desktop_agent.vocabulary.conduct import hooks as h
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment
-from desktop_agent.vocabulary.conduct.hooks import HookAllow, HookAsk, HookDeny, HookEdit, Hooks, PreToolUse
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, RunEnd, ToolCallPending, ToolFinished, ToolStarted
-from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason
-from desktop_agent.vocabulary.tool_calls import AllowOnce, DiffPreview, Effect, ToolClass
+from desktop_agent.tools.tool import RunningCall, ToolRegistry
+from desktop_agent.types import engine_events as engine
+from desktop_agent.types import policies as h
+from desktop_agent.types.blocks import Json, Outcome, Text, ToolUse
+from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, ToolCallPending, ToolFinished, ToolStarted
+from desktop_agent.types.errors import ToolInputInvalid, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.policies import (
+    Guard,
+    GuardContinue,
+    GuardMoment,
+    HookAllow,
+    HookAsk,
+    HookDeny,
+    HookEdit,
+    Hooks,
+    PreToolUse,
+)
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
+from desktop_agent.types.tool_calls import AllowOnce, DiffPreview, Effect, ToolClass
 from tests.contract.scenes import ACT, DONE, LOOK, answer_all, in_folder, on_disk, one, only, until, write
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.desktop_agent.api.acting import acting, blocks_of, says
 from tests.desktop_agent.engine.stage import Stage, shaky_store
-from tests.desktop_agent.faces.acting import acting, blocks_of, says
 
 Verdict = Any
 

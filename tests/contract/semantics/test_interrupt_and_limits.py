@@ -10,18 +10,16 @@ from typing import Any
 import psutil
 import pytest
 
+from desktop_agent.api.client import Client
 from desktop_agent.conversation.items import NoticeItem
-from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.unkept import in_memory_session
-from desktop_agent.faces.client import Client
+from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_opening import in_memory_session
+from desktop_agent.processes.run_process import Termination, run_process
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.tools.processes.running import Termination, run_process
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.interrupts import StopSession, StopTool, StopTurn
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.engine_events import (
     LimitReached,
     RunEnd,
     RunFinished,
@@ -29,16 +27,16 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import RemedyAction
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import ProviderConfig
-from desktop_agent.vocabulary.tool_calls import ToolClass
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.errors import RemedyAction
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.policies import Limits, StopSession, StopTool, StopTurn
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
+from desktop_agent.types.providers import ProviderConfig
+from desktop_agent.types.tool_calls import ToolClass
 from tests.contract.scenes import ACT, DONE, LOOK, on_disk, one, only, until
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import LIMIT, check_invariants
-from tests.desktop_agent.faces.acting import Gate
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 
 

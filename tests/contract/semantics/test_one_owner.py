@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.engine import leaving
+from desktop_agent.engine import session_lifecycle
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.vocabulary.blocks import ToolResult
-from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred, RunFinished, RunStarted, ToolFinished
-from desktop_agent.vocabulary.errors import ConversationInUse, WrittenElsewhere, WrongUse
-from desktop_agent.vocabulary.messages import Message, Role, now
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce
-from tests.desktop_agent.faces.asking import Asker, finished
-from tests.desktop_agent.faces.test_ask import calls, says
+from desktop_agent.types.blocks import ToolResult
+from desktop_agent.types.engine_events import Envelope, ErrorOccurred, RunFinished, RunStarted, ToolFinished
+from desktop_agent.types.errors import ConversationInUse, WrittenElsewhere, WrongUse
+from desktop_agent.types.messages import Message, Role, now
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce
+from tests.desktop_agent.api.asking import Asker, finished
+from tests.desktop_agent.api.test_ask import calls, says
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.frame.another_loop import raised_on_another_loop
 
@@ -123,7 +123,7 @@ def _keep(envelope: Envelope, results: list[ToolResult]) -> None:
 
 
 def _endpoint(server: Loopback):
-    from desktop_agent.faces.arguments import parse_window_arguments
+    from desktop_agent.api.command_line import parse_window_arguments
 
     return parse_window_arguments(["--base-url", server.url, "--model", "m"]).endpoint
 
@@ -189,7 +189,7 @@ async def test_one_owner__who_finds_another_writer_stops_writing_and_says_so_and
 
 
 async def test_one_owner__what_nobody_looks_at_any_more_is_let_go_when_it_is_at_rest(ask: Asker, monkeypatch) -> None:
-    monkeypatch.setattr(leaving, "LINGER_SECONDS", 0.01)
+    monkeypatch.setattr(session_lifecycle, "LINGER_SECONDS", 0.01)
     gate = asyncio.Event()
     async with Loopback(held("half", gate), says("more")) as server:
         engine = await Engine.open(ask.folder, RunDefaults(program="window", endpoint=_endpoint(server), model="m"))

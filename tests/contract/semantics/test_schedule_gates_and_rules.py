@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.gate import Allowed, Ask, Denied
-from desktop_agent.permissions.standing import PermissionPolicy, ToolNamePolicy
+from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.tool import AnyTool, Tool
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
-from desktop_agent.vocabulary.conduct.hooks import Hooks, PreToolUse
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.types.blocks import Outcome, Text, ToolUse
+from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, ToolFinished, ToolStarted
+from desktop_agent.types.messages import now
+from desktop_agent.types.permissions import (
     CommandPattern,
     HostPattern,
     PathPattern,
@@ -22,12 +23,11 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, RunEnd, ToolFinished, ToolStarted
-from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Effect, ToolClass
+from desktop_agent.types.policies import Hooks, PreToolUse
+from desktop_agent.types.tool_calls import AllowOnce, Effect, ToolClass
 from tests.contract.scenes import ACT, DONE, LOOK, on_disk, one, until
 from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.desktop_agent.agent.specialists.team import Team, ask, specialist
+from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.permissions.conftest import open_tool
 
 ALLOW, ASK, DENY = RuleEffect.ALLOW, RuleEffect.ASK, RuleEffect.DENY

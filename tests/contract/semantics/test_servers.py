@@ -8,21 +8,20 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.retry import MAX_RETRY_AFTER, RetryPolicy
-from desktop_agent.conversation.compacted import compacted_view
+from desktop_agent.agent.run_context import MAX_RETRY_AFTER, RetryPolicy
+from desktop_agent.api.client import Client
+from desktop_agent.api.provider import Provider
+from desktop_agent.conversation.history import compacted_view
 from desktop_agent.conversation.items import NoticeItem
-from desktop_agent.faces.client import Client
-from desktop_agent.faces.provider_face import Provider
-from desktop_agent.providers.dialects.openai_responses.items import Recipient
+from desktop_agent.providers.dialects.openai_responses.messages import Recipient
 from desktop_agent.providers.dialects.openai_responses.request import build_body
-from desktop_agent.providers.dialects.servers import FAMILIES
+from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.providers.transport.failures import error_from_status
+from desktop_agent.providers.transport.error_responses import error_from_status
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.vocabulary.blocks import Summary, Text, Thinking, ToolUse
-from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.engine_events import ContextCompacted, ErrorOccurred, RetryScheduled, RunEnd
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.blocks import Summary, Text, Thinking, ToolUse
+from desktop_agent.types.engine_events import ContextCompacted, ErrorOccurred, RetryScheduled, RunEnd
+from desktop_agent.types.errors import (
     CachingNotSupported,
     ConnectionFailed,
     InvalidRequest,
@@ -32,16 +31,15 @@ from desktop_agent.vocabulary.errors import (
     TimedOut,
     Truncated,
 )
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ProviderConfig, Timeouts
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
+from desktop_agent.types.providers import Capabilities, Dialect, ModelInfo, ProviderConfig, Timeouts
 from tests.contract.scenes import DONE, LOOK, on_disk, one, only
 from tests.contract.vendors import MODELS, answers_like, history_of, recorded, result_of
 from tests.desktop_agent.agent.desk import Desk, call
+from tests.desktop_agent.api.acting import acting, says
+from tests.desktop_agent.api.serving import DIALECTS, demo
 from tests.desktop_agent.engine.stage import check_invariants
-from tests.desktop_agent.faces.acting import acting, says
-from tests.desktop_agent.faces.serving import DIALECTS, demo
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 
 NUMBERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}

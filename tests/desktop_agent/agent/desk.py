@@ -6,25 +6,22 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from desktop_agent.agent.conduct.mode_switch import ModeSwitch
-from desktop_agent.agent.request import RunSettings
-from desktop_agent.agent.retry import RetryPolicy
+from desktop_agent.agent.model_request import RunSettings
+from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.run import Run
-from desktop_agent.agent.surroundings import RunContext
+from desktop_agent.agent.run_context import RetryPolicy, RunContext
 from desktop_agent.permissions.approvals import ApprovalBroker
-from desktop_agent.permissions.standing import PermissionPolicy
+from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
-from desktop_agent.vocabulary.engine_events import Event, RunEnd, RunFinished
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.images import StoredSource
-from desktop_agent.vocabulary.messages import Message, new_id
-from desktop_agent.vocabulary.requests import ImageLimits, ModelInfo
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool, ToolRegistry
+from desktop_agent.types.blocks import Outcome, StoredSource, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import Event, RunEnd, RunFinished
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.messages import Message, new_id
+from desktop_agent.types.permissions import Rule, RuleEffect
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.providers import ImageLimits, ModelInfo
+from desktop_agent.types.tool_calls import Effect, ToolClass
 from tests.frame.patience import PATIENCE
 
 

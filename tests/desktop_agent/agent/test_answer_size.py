@@ -2,9 +2,9 @@
 
 import pytest
 
-from desktop_agent.agent.answer_size import AnswerSize, AnswerTooLong, NotJson
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, TextClosed, ToolArgsDelta
+from desktop_agent.agent.provider_stream import AnswerSize, AnswerTooLong, NotJson
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.provider_events import ContentDelta, Done, TextClosed, ToolArgsDelta
 
 
 def test_the_event_that_passes_the_limit_is_not_taken() -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from desktop_agent.agent import hearing
+from desktop_agent.agent import provider_stream
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.engine_events import AnswerAwaited, RetryScheduled, RunEnd, RunFinished
-from desktop_agent.vocabulary.errors import Overloaded
-from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, Origin
+from desktop_agent.types.engine_events import AnswerAwaited, RetryScheduled, RunEnd, RunFinished
+from desktop_agent.types.errors import Overloaded
+from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, Origin
 from tests.desktop_agent.agent.desk import Desk
 from tests.frame.patience import PATIENCE
 
@@ -18,8 +18,8 @@ STARTED = AnswerStarted(Origin(provider="p"))
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hearing, "FIRST_NOTICE_AFTER", 0.02)
-    monkeypatch.setattr(hearing, "NOTICE_INTERVAL", 0.01)
+    monkeypatch.setattr(provider_stream, "FIRST_NOTICE_AFTER", 0.02)
+    monkeypatch.setattr(provider_stream, "NOTICE_INTERVAL", 0.01)
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -4,17 +4,16 @@ import asyncio
 
 import pytest
 
-from desktop_agent.agent import budget as module
-from desktop_agent.agent.budget import Budget
+from desktop_agent.agent import run_context as module
+from desktop_agent.agent.run_context import Budget
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
-from desktop_agent.vocabulary.engine_events import RunEnd, ToolFinished
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.engine_events import RunEnd, ToolFinished
+from desktop_agent.types.permissions import Rule, RuleEffect
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.provider_events import ContentDelta, Usage
+from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.agent.specialists.team import Team, ask, specialist
+from tests.desktop_agent.agent.team import Team, ask, specialist
 
 
 class Clock:

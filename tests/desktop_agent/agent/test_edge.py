@@ -5,17 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from desktop_agent.agent.conduct.guards import Guards
-from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
-from desktop_agent.agent.conduct.steering import SteeringQueue
+from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.modes import PromptPolicies
 from desktop_agent.agent.run import Run
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.scripted import Expect, Turn, Wait
-from desktop_agent.vocabulary.blocks import Summary
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardAbort, GuardContinue, GuardPass, GuardStop
-from desktop_agent.vocabulary.conduct.hooks import HookDeny, HookEdit, Hooks, UserPromptSubmit
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Summary
+from desktop_agent.types.engine_events import (
     ContextCompacted,
     ContinuationInjected,
     CostUpdated,
@@ -31,11 +27,22 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageDelivered,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import ContextLengthExceeded, WrongUse
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.errors import ContextLengthExceeded, WrongUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.policies import (
+    Guard,
+    GuardAbort,
+    GuardContinue,
+    GuardPass,
+    GuardStop,
+    HookDeny,
+    HookEdit,
+    Hooks,
+    Limits,
+    UserPromptSubmit,
+)
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
+from desktop_agent.types.providers import Capabilities, ModelInfo
 from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.frame.patience import PATIENCE
 
@@ -103,7 +110,7 @@ class TestPrompts:
             await (stopped if denies else asyncio.Event()).wait()
             return HookDeny("it holds a password")
 
-        monkeypatch.setattr("desktop_agent.agent.edge.HOOKS_GRACE", PATIENCE if denies else 0.01)
+        monkeypatch.setattr("desktop_agent.agent.turn_boundary.HOOKS_GRACE", PATIENCE if denies else 0.01)
         desk = Desk(hooks=Hooks((ponder,)))
         running = asyncio.create_task(desk.run.execute(Message.user("hm")))
         await reached.wait()

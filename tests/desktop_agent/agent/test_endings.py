@@ -4,11 +4,11 @@ import pytest
 
 from desktop_agent.agent.turn import MAX_PAUSES
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, Text
-from desktop_agent.vocabulary.engine_events import LimitReached, RetryScheduled, RunEnd, ToolStarted, TurnStarted
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.blocks import Outcome, Text
+from desktop_agent.types.engine_events import LimitReached, RetryScheduled, RunEnd, ToolStarted, TurnStarted
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
     ContentDelta,
@@ -17,9 +17,9 @@ from desktop_agent.vocabulary.provider_events import (
     Origin,
     StopReason,
     ThinkingDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.agent.desk import Desk, call, tool
 
 PAUSE = MessageDelta(StopReason.PAUSE_TURN)

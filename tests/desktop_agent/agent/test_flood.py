@@ -3,8 +3,8 @@
 import asyncio
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.engine_events import RunEnd
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import RunEnd
+from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import Desk
 
 

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from desktop_agent.agent.pictures import PictureSupport, prepare_pictures
-from desktop_agent.conversation.picture_fitting import PictureFitter
+from desktop_agent.agent.model_request import PictureSupport, prepare_pictures
+from desktop_agent.conversation.picture_preparation import PictureFitter
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Image, Text, ToolResult
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd
-from desktop_agent.vocabulary.errors import AgentError, ImageRefused, ImagesNotSupported, StorageFailed
-from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, RequestAdjusted
-from desktop_agent.vocabulary.requests import Capabilities, ImageLimits, ModelInfo
+from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, ToolResult, UrlSource
+from desktop_agent.types.engine_events import ErrorOccurred, RunEnd
+from desktop_agent.types.errors import AgentError, ImageRefused, ImagesNotSupported, StorageFailed
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta, RequestAdjusted
+from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo
 from tests.desktop_agent.agent.desk import Desk
 
 

@@ -8,15 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from desktop_agent.agent import request
-from desktop_agent.agent.pictures import count_pictures
-from desktop_agent.agent.request import PreparedHistory, without_abandoned
-from desktop_agent.conversation.compacted import compacted_view
-from desktop_agent.conversation.repair import normalised_history
-from desktop_agent.vocabulary.blocks import Image, Json, Summary, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.images import UrlSource
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.agent import model_request
+from desktop_agent.agent.model_request import PreparedHistory, count_pictures, without_abandoned
+from desktop_agent.conversation.history import compacted_view, normalised_history
+from desktop_agent.types.blocks import Image, Json, Summary, Text, ToolResult, ToolUse, UrlSource
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import StopReason
 
 CALLS = st.lists(st.sampled_from("abc"), max_size=3)
 PICTURE = Image(source=UrlSource(url="https://example.org/cat.png"))
@@ -116,7 +113,7 @@ class Worked:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
         for name in ("repaired", "as_sent", "without_given_up", "count_pictures"):
-            monkeypatch.setattr(request, name, self._counting(getattr(request, name)))
+            monkeypatch.setattr(model_request, name, self._counting(getattr(model_request, name)))
 
     def _counting(self, real: Any) -> Any:
         def counting(messages: Sequence[Message], *more: Any) -> Any:

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from desktop_agent.agent.retry import MAX_RETRY_AFTER, RetryPolicy, long_wait_remedy
+from desktop_agent.agent.run_context import MAX_RETRY_AFTER, RetryPolicy, long_wait_remedy
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.providers.transport.failures import error_from_status
-from desktop_agent.vocabulary import errors
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, RetryScheduled, RunEnd
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.providers.transport.error_responses import error_from_status
+from desktop_agent.types import errors
+from desktop_agent.types.engine_events import ErrorOccurred, RetryScheduled, RunEnd
+from desktop_agent.types.errors import (
     AgentError,
     CapabilityMissing,
     Overloaded,
@@ -18,8 +18,8 @@ from desktop_agent.vocabulary.errors import (
     RateLimited,
     Truncated,
 )
-from desktop_agent.vocabulary.messages import MessageState
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.messages import MessageState
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
     ContentDelta,

@@ -9,12 +9,12 @@ import pytest
 
 from desktop_agent.agent import run
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import Outcome
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, ToolStarted
-from desktop_agent.vocabulary.errors import ConnectionFailed
-from desktop_agent.vocabulary.messages import Message, MessageState
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason
-from desktop_agent.vocabulary.tool_calls import DenyAndStop, Effect
+from desktop_agent.types.blocks import Outcome
+from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, ToolStarted
+from desktop_agent.types.errors import ConnectionFailed
+from desktop_agent.types.messages import Message, MessageState
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
+from desktop_agent.types.tool_calls import DenyAndStop, Effect
 from tests.desktop_agent.agent.desk import Desk, call, tool
 
 SECRET = "sk-" + "secret"

@@ -7,8 +7,8 @@ import pytest
 
 from desktop_agent.agent.run import Run
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import Image, Outcome, Text, ToolUse
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Base64Source, Image, Outcome, StoredSource, Text, ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
     ErrorOccurred,
@@ -20,11 +20,10 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import ConnectionFailed, ImageRefused, QuotaExhausted, RateLimited
-from desktop_agent.vocabulary.images import Base64Source, StoredSource
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
+from desktop_agent.types.errors import ConnectionFailed, ImageRefused, QuotaExhausted, RateLimited
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
+from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
 from tests.desktop_agent.agent.desk import Desk, call, tool
 
 

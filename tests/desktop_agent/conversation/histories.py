@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
-from desktop_agent.vocabulary.blocks import Summary, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.types.blocks import Summary, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import StopReason
 
 
 def answer(text: str = "", *calls: str, stop: StopReason | None = None) -> Message:

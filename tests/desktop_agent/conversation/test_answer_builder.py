@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.vocabulary.blocks import Citation, ServerStep, Text, Thinking, ToolUse, Unknown
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import MessageState
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.blocks import Citation, ServerStep, Text, Thinking, ToolUse, Unknown
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import MessageState
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
     ContentDelta,
@@ -20,9 +20,9 @@ from desktop_agent.vocabulary.provider_events import (
     TextClosed,
     ThinkingBlock,
     ThinkingDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.usage import Usage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -2,11 +2,15 @@
 
 from hypothesis import given
 
-from desktop_agent.conversation.compacted import COMPACTION_AUTHOR, compacted_view
-from desktop_agent.conversation.grouping import group_messages, last_prompt_index
-from desktop_agent.conversation.repair import normalised_history
-from desktop_agent.vocabulary.blocks import Summary
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.conversation.history import (
+    COMPACTION_AUTHOR,
+    compacted_view,
+    group_messages,
+    last_prompt_index,
+    normalised_history,
+)
+from desktop_agent.types.blocks import Summary
+from desktop_agent.types.messages import Message, Role
 from tests.desktop_agent.conversation.histories import answer, histories, results, summary
 
 

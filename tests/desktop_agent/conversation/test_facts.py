@@ -6,7 +6,7 @@ import pytest
 
 from desktop_agent.conversation.items import Added, NoticeItem, Removed, UserItem
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.engine_events import (
     CheckpointRestored,
     Envelope,
     ErrorOccurred,
@@ -21,9 +21,9 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -2,9 +2,9 @@
 
 from hypothesis import given
 
-from desktop_agent.conversation.grouping import group_messages, last_prompt_index
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.conversation.history import group_messages, last_prompt_index
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import StopReason
 from tests.desktop_agent.conversation.histories import answer, histories, results
 
 

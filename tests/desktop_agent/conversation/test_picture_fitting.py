@@ -3,11 +3,11 @@
 import pytest
 from PIL import Image
 
-from desktop_agent.conversation import picture_fitting
-from desktop_agent.conversation.picture_fitting import FitLimits, FittedPicture, PictureFitter, fit_picture
-from desktop_agent.vocabulary.errors import ImageRefused
-from desktop_agent.vocabulary.images import MEDIA_TYPES_WITHOUT_GIF, MediaType, detect_media_type
-from desktop_agent.vocabulary.requests import ImageLimits
+from desktop_agent.conversation import picture_preparation
+from desktop_agent.conversation.picture_preparation import FitLimits, FittedPicture, PictureFitter, fit_picture
+from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF, MediaType, detect_media_type
+from desktop_agent.types.errors import ImageRefused
+from desktop_agent.types.providers import ImageLimits
 from tests.desktop_agent.conversation.test_picture_intake import noise, opened, saved
 
 
@@ -130,7 +130,7 @@ async def test_results_are_kept_by_content_and_limits_and_are_the_same_when_made
         made.append(fit)
         return real(data, media_type, fit, name)
 
-    monkeypatch.setattr(picture_fitting, "fit_picture", counted)
+    monkeypatch.setattr(picture_preparation, "fit_picture", counted)
     data, fitter = saved(noise(300, 200), "JPEG"), PictureFitter()
     small, large = FitLimits(ImageLimits(max_edge=100)), FitLimits(ImageLimits(max_edge=300))
     first = await fitter.fit(data, "image/jpeg", small)

@@ -8,11 +8,11 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from desktop_agent.conversation import picture_intake
-from desktop_agent.conversation.picture_intake import import_picture, import_picture_async
-from desktop_agent.conversation.picture_metadata import has_metadata
-from desktop_agent.vocabulary.errors import ImageRefused
-from desktop_agent.vocabulary.images import detect_media_type
+from desktop_agent.conversation import picture_preparation
+from desktop_agent.conversation.picture_preparation import import_picture, import_picture_async
+from desktop_agent.conversation.picture_processing import has_metadata
+from desktop_agent.types.blocks import detect_media_type
+from desktop_agent.types.errors import ImageRefused
 
 GPS = 0x8825
 ORIENTATION = 0x0112
@@ -210,7 +210,7 @@ def test_a_decompression_bomb_is_refused_before_it_is_decoded(edge: int) -> None
 
 
 def test_a_file_over_the_limit_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture_intake, "MAX_FILE_BYTES", 2_000_000)
+    monkeypatch.setattr(picture_preparation, "MAX_FILE_BYTES", 2_000_000)
     with pytest.raises(ImageRefused, match="larger than 2 MB"):
         import_picture(b"\x89PNG\r\n\x1a\n" + b"\0" * 2_000_000)
 

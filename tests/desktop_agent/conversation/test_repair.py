@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.conversation.repair import normalised_history, unanswered_calls
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.conversation.history import normalised_history, unanswered_calls
+from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.messages import Message, Role
 
 CALL_IDS = st.sampled_from(["a", "b", "c"])
 MESSAGES = st.one_of(

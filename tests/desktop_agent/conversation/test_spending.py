@@ -1,10 +1,9 @@
 """What a conversation has used."""
 
-from desktop_agent.conversation.spending import ConversationUsage
-from desktop_agent.vocabulary.engine_events import CostUpdated, RunEnd, RunFinished, RunStarted, TurnStarted
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import UsageUpdate
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.conversation.history import ConversationUsage
+from desktop_agent.types.engine_events import CostUpdated, RunEnd, RunFinished, RunStarted, TurnStarted
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import Usage, UsageUpdate
 
 
 def answered(**usage: float) -> Message:

@@ -6,8 +6,8 @@ import pytest
 
 from desktop_agent.conversation.items import CallState, Change, NoticeItem, ToolCallItem, Updated
 from desktop_agent.conversation.transcript import COMPACTED, Transcript
-from desktop_agent.vocabulary.blocks import Outcome, Summary, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
     ContextCompacted,
@@ -25,11 +25,11 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason
-from desktop_agent.vocabulary.provider_events import MessageDelta as End
-from desktop_agent.vocabulary.tool_calls import ToolClass
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta, StopReason
+from desktop_agent.types.provider_events import MessageDelta as End
+from desktop_agent.types.tool_calls import ToolClass
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -22,7 +22,7 @@ from desktop_agent.conversation.items import (
     UserItem,
 )
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import (
+from desktop_agent.types.blocks import (
     Citation,
     Outcome,
     ServerStep,
@@ -32,7 +32,7 @@ from desktop_agent.vocabulary.blocks import (
     ToolUse,
     Unknown,
 )
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.engine_events import (
     AnswerAwaited,
     ApprovalRequested,
     ApprovalResolved,
@@ -48,9 +48,9 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import ConnectionFailed, RemedyAction, Sentence, TimedOut
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.errors import ConnectionFailed, RemedyAction, Sentence, TimedOut
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import (
     TRUNCATED_STOP_REASONS,
     AnswerStarted,
     ContentDelta,

@@ -4,17 +4,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from desktop_agent.conversation.folding.undo_notes import (
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem, Updated
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.conversation.transcript_notices import (
     is_undo_note,
     last_message_but_undo_notes,
     redo_note,
     undo_note,
 )
-from desktop_agent.conversation.items import NoticeItem, ToolCallItem, Updated
-from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.checkpoints import CheckpointedCall
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.checkpoints import CheckpointedCall
+from desktop_agent.types.engine_events import (
     CheckpointCreated,
     CheckpointRestored,
     Envelope,
@@ -22,7 +22,7 @@ from desktop_agent.vocabulary.engine_events import (
     RunStarted,
     ToolFinished,
 )
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.types.messages import Message, Role
 
 USE = ToolUse(id="w", name="write_file", input={})
 AT = datetime(2026, 1, 1, tzinfo=UTC)

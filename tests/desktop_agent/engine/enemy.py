@@ -10,16 +10,14 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.writer import SessionWriter
+from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.blocks import ToolResult
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.tools.tool import AnyTool, ToolRegistry
+from desktop_agent.types.blocks import ToolResult
+from desktop_agent.types.engine_events import (
     Envelope,
     ErrorOccurred,
     LimitReached,
@@ -27,9 +25,10 @@ from desktop_agent.vocabulary.engine_events import (
     RunFinished,
     RunStarted,
 )
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, ProviderEvent, StopReason
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, ProviderEvent, StopReason
+from desktop_agent.types.providers import (
     Capabilities,
     ImageLimits,
     ModelInfo,

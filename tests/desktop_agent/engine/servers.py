@@ -2,7 +2,7 @@
 
 import json
 
-from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.types.providers import Endpoint
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 
 JSON = {"content-type": "application/json"}

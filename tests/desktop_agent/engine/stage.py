@@ -7,23 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.engine.ledger import JournalQueue
+from desktop_agent.engine.recovery import OpenCalls
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.recovery import OpenCalls
-from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.writer import SessionWriter
+from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import Tool
-from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.engine_events import Envelope, Event, RunFinished
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.images import StoredSource
-from desktop_agent.vocabulary.messages import Message, Role, new_id, now
-from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.tools.tool import Tool, ToolRegistry
+from desktop_agent.types.blocks import StoredSource, ToolResult, ToolUse
+from desktop_agent.types.engine_events import Envelope, Event, RunFinished
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.messages import Message, Role, new_id, now
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.providers import ProviderConfig
 from tests.frame.patience import PATIENCE
 
 LIMIT = PATIENCE

@@ -11,23 +11,21 @@ from typing import Any, Literal, Protocol
 
 import psutil
 
-from desktop_agent.engine.ledger import JournalQueue
+from desktop_agent.api.client import Client
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.writer import SessionWriter
-from desktop_agent.faces.client import Client
-from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.provider import Provider
+from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.providers.provider import Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
-from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.options import AgentOptions
-from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.tools.tool import AnyTool, ToolRegistry
+from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished
+from desktop_agent.types.messages import Message
+from desktop_agent.types.options import AgentOptions
+from desktop_agent.types.permissions import Rule, RuleEffect
+from desktop_agent.types.providers import ProviderConfig
 from tests.desktop_agent.engine.stage import LIMIT, check_invariants, record
 from tests.desktop_agent.engine.stop_server import Server
 from tests.desktop_agent.engine.stop_states import (

@@ -14,14 +14,13 @@ from typing import Any, Protocol, TypeVar
 import psutil
 from pydantic import BaseModel
 
-from desktop_agent.tools.processes.running import run_process
+from desktop_agent.processes.run_process import run_process
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.conduct.hooks import Hooks, PreToolUse
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, RetryScheduled, ToolCallPending, ToolProgress
-from desktop_agent.vocabulary.provider_events import ContentDelta, ToolArgsDelta
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.engine_events import ApprovalRequested, RetryScheduled, ToolCallPending, ToolProgress
+from desktop_agent.types.policies import Hooks, PreToolUse, Specialist
+from desktop_agent.types.provider_events import ContentDelta, ToolArgsDelta
+from desktop_agent.types.tool_calls import Effect, ToolClass
 from tests.desktop_agent.engine.stop_server import (
     SILENCE,
     Answer,

@@ -14,19 +14,18 @@ from typing import Any, BinaryIO
 import psutil
 import pytest
 
-from desktop_agent.tools.in_thread import CancelToken
-from desktop_agent.tools.mcp.offering.tools import load_tool_offer
+from desktop_agent.engine.mcp_tools import load_tool_offer
+from desktop_agent.processes.worker_threads import CancelToken
+from desktop_agent.tools.builtin_tools import builtin_tools
 from desktop_agent.tools.tool import AnyTool, RunningCall
-from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
-from desktop_agent.vocabulary.conduct.hooks import Hooks, PostToolUse
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import QuestionAsked, ToolProgress
+from desktop_agent.types.engine_events import QuestionAsked, ToolProgress
+from desktop_agent.types.policies import Hooks, PostToolUse, Specialist
 from tests.desktop_agent.engine.stage import LIMIT
 from tests.desktop_agent.engine.stop_server import Answer, calls
 from tests.desktop_agent.engine.stop_stand import BySession, Stand, until
-from tests.desktop_agent.tools.mcp.stage import address, program
-from tests.desktop_agent.tools.mcp.test_reference_servers import free_port
+from tests.desktop_agent.mcp.stage import address, program
+from tests.desktop_agent.mcp.test_reference_servers import free_port
 from tests.desktop_agent.tools.web.servers import RawServer, answer, endless, sending
 
 READS = "It only reads: nothing was changed."

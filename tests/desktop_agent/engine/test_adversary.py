@@ -14,12 +14,9 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.vocabulary.blocks import Outcome as CallOutcome
-from desktop_agent.vocabulary.blocks import ServerStep, Text, ToolUse, Unknown
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome as CallOutcome
+from desktop_agent.types.blocks import ServerStep, Text, ToolUse, Unknown
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ContextCompacted,
     DoomLoopSuspected,
@@ -29,9 +26,10 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     ToolStarted,
 )
-from desktop_agent.vocabulary.errors import AgentError, ContextLengthExceeded, Sentence, ServerFailed
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.errors import AgentError, ContextLengthExceeded, Sentence, ServerFailed
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, Limits, Specialist
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
     ContentDelta,
@@ -43,11 +41,11 @@ from desktop_agent.vocabulary.provider_events import (
     ThinkingBlock,
     ThinkingDelta,
     ToolArgsDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.requests import ModelRequest
-from desktop_agent.vocabulary.tool_calls import AllowOnce
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.providers import ModelRequest
+from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.enemy import (
     END,

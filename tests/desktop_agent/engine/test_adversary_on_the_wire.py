@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.blocks import Outcome as CallOutcome
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.engine_events import RunEnd, ToolFinished, ToolStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import Timeouts
+from desktop_agent.types.blocks import Outcome as CallOutcome
+from desktop_agent.types.engine_events import RunEnd, ToolFinished, ToolStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.providers import Timeouts
 from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.enemy import SMALL, Arena, Outcome, Peak, arena
 from tests.desktop_agent.engine.hostile_server import (

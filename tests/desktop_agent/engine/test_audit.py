@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.engine import audit
-from desktop_agent.engine.audit import AuditTrail, to_json_lines
+from desktop_agent.engine import permission_records
+from desktop_agent.engine.permission_records import AuditTrail, to_json_lines
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.gate import Allowed, Ask, Denied
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Decision, Deny, DenyAndStop
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.tool_calls import AllowOnce, Decision, Deny, DenyAndStop
 from tests.desktop_agent.engine.test_taking_back import WRITES, Office, card, write
 
 READ = Turn(ToolUse(id="r", name="read_file", input={"path": "a.txt"}))
@@ -95,7 +95,7 @@ class TestAudit:
             for _ in range(4):
                 await decided(session, AllowOnce())
             whole = (await trail(office)).entries
-            monkeypatch.setattr(audit, "PAGE_SIZE", 3)
+            monkeypatch.setattr(permission_records, "PAGE_SIZE", 3)
             paged = await trail(office)
 
         assert len(whole) == 4

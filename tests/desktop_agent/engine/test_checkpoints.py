@@ -15,12 +15,12 @@ import pytest
 
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.keeping.sweeping import remove_interrupted_leftovers
+from desktop_agent.tools.checkpoints.snapshots import remove_interrupted_leftovers
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
-from desktop_agent.vocabulary.engine_events import CheckpointRestored
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.checkpoints import Checkpoint
+from desktop_agent.types.engine_events import CheckpointRestored
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message
 
 
 class Desk:
@@ -182,7 +182,7 @@ import asyncio, sys, time
 from pathlib import Path
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.keeping.sweeping import remove_interrupted_leftovers
+from desktop_agent.tools.checkpoints.snapshots import remove_interrupted_leftovers
 from desktop_agent.tools.workspace import Workspace
 
 async def main():

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from desktop_agent.tools.keeping import restoring
-from desktop_agent.tools.keeping.restoring import CheckpointRestore
+from desktop_agent.tools.checkpoints import checkpointer
+from desktop_agent.tools.checkpoints.checkpointer import CheckpointRestore
 from tests.desktop_agent.engine.test_checkpoints_property import CheckpointMachine
 from tests.invariants.seeded.fault import Fault, replaced
 
@@ -30,7 +30,7 @@ def _says_nothing(real: Any) -> Any:
 
 
 FAULTS = (
-    Fault("what the person changed is overwritten", (15,), replaced(restoring, "plan_step", _overwrites)),
+    Fault("what the person changed is overwritten", (15,), replaced(checkpointer, "plan_step", _overwrites)),
     Fault("what was restored is not noted", (15,), replaced(CheckpointRestore, "_updated_checkpoint", _notes_nothing)),
     Fault("what the person changed is not reported", (15,), replaced(CheckpointRestore, "_plan_steps", _says_nothing)),
 )

@@ -15,10 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.file_keeper import RestoreReport
+from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.engine_events import CheckpointRestored
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.engine_events import CheckpointRestored
+from desktop_agent.types.messages import Message
 
 # "a" and "d" are files at one time and folders at another.
 PATHS = ("a", "a/x", "a/y", "b", "d", "d/e/f", "d/e/g")

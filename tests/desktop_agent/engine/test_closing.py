@@ -9,29 +9,35 @@ import pytest
 
 from desktop_agent.conversation.items import UserItem
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.engine.rule_book import RuleBook
+from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.conduct import MAX_RETURNED
+from desktop_agent.engine.session_controls import MAX_RETURNED
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage.records import LoadedConversation
 from desktop_agent.tools.decorator import tool
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Text, ToolUse
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardMoment, GuardPass
-from desktop_agent.vocabulary.conduct.hooks import HookDeny, Hooks, HookVerdict, UserPromptSubmit
-from desktop_agent.vocabulary.conduct.interrupts import StopTool
-from desktop_agent.vocabulary.conduct.modes import PLAN_MODE
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Text, ToolUse
+from desktop_agent.types.engine_events import (
     RunEnd,
     RunFinished,
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import Sentence, WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import PLAN_MODE, Rule, RuleEffect, RuleScope
+from desktop_agent.types.policies import (
+    Guard,
+    GuardMoment,
+    GuardPass,
+    HookDeny,
+    Hooks,
+    HookVerdict,
+    StopTool,
+    UserPromptSubmit,
+)
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import Effect, ToolClass
 from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
 
 ALWAYS = Rule(effect=RuleEffect.ALLOW, tool="act", scope=RuleScope.ALWAYS)

@@ -10,14 +10,13 @@ from pydantic import SecretStr
 
 from desktop_agent.engine import connections as module
 from desktop_agent.engine.connections import DEMO, Connections, key_from_environment
+from desktop_agent.engine.model_listings import ModelListingsFile
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.catalogue.tables import parse_table
-from desktop_agent.providers.failover import Failover
+from desktop_agent.providers.provider import Failover
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.storage.listings_file import ModelListingsFile
 from desktop_agent.storage.secrets import SecretStore
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.errors import (
     AuthenticationFailed,
     ConnectionFailed,
     KeyringMissing,
@@ -25,8 +24,8 @@ from desktop_agent.vocabulary.errors import (
     SecretsUnavailable,
     WrongUse,
 )
-from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
-from desktop_agent.vocabulary.requests import ImageLimits, ModelInfo
+from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.providers import Endpoint, ImageLimits, ModelInfo
 from tests.desktop_agent.engine.servers import endpoint, keys_seen, listing, model_server, refusal
 from tests.desktop_agent.providers.canon import ask
 from tests.desktop_agent.providers.loopback import Loopback, Reply

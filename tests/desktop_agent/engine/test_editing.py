@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.conversation.compacted import compacted_view
+from desktop_agent.conversation.history import compacted_view
 from desktop_agent.conversation.items import NoticeItem, UserItem
-from desktop_agent.engine.reopening import reopen_session
+from desktop_agent.engine.session_opening import reopen_session
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import Summary, Text
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Summary, Text
+from desktop_agent.types.engine_events import (
     CheckpointCreated,
     CheckpointRestored,
     ContextCompacted,
@@ -22,10 +22,10 @@ from desktop_agent.vocabulary.engine_events import (
     RunEnd,
     RunFinished,
 )
-from desktop_agent.vocabulary.errors import QuotaExhausted, WrongUse
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.types.errors import QuotaExhausted, WrongUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason
+from desktop_agent.types.tool_calls import Effect
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, check_invariants, shaky_store
 
@@ -197,7 +197,7 @@ async def test_the_files_of_a_call_are_put_back(shaky: Shaky, tmp_path: Path) ->
 async def test_summarising_that_heeds_no_cancel_is_left_behind_after_the_grace(
     shaky: Shaky, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desktop_agent.engine.session_parts.compacting.STOP_GRACE", 0.02)
+    monkeypatch.setattr("desktop_agent.engine.session_runs.STOP_GRACE", 0.02)
     stage = Stage(shaky, *(Turn(ContentDelta(f"answer {number}")) for number in range(4)))
     for number in range(4):
         await stage.say(f"prompt {number}")

@@ -14,24 +14,24 @@ from desktop_agent.engine.connections import DEMO
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
-from desktop_agent.storage.database.opening import open_database
+from desktop_agent.storage.opening import open_database
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, RunFinished
-from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import (
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, RunFinished
+from desktop_agent.types.errors import StorageFailed, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.preferences import (
     ChatPreferences,
     ModelPreferences,
     NetworkPreferences,
     Preferences,
     ProviderPreferences,
 )
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import (
+    Endpoint,
     PromptCaching,
     ProviderConfig,
     ReasoningDisabled,
@@ -282,7 +282,7 @@ async def test_who_opens_what_is_being_deleted_is_told_that_it_is_not_there(tmp_
 async def test_another_is_opened_while_one_that_is_deleted_takes_long_to_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE_SECONDS", PATIENCE)
+    monkeypatch.setattr("desktop_agent.agent.tool_calls.tool_execution._GRACE_SECONDS", PATIENCE)
     monkeypatch.setattr("desktop_agent.agent.run.STOP_GRACE", PATIENCE)
     started, stopped, ends = asyncio.Event(), asyncio.Event(), asyncio.Event()
 

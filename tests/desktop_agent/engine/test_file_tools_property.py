@@ -6,13 +6,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from desktop_agent.tools.files.delete_file import delete_file
-from desktop_agent.tools.files.edit_file import edit_file
-from desktop_agent.tools.files.move_file import move_file
-from desktop_agent.tools.files.write_file import write_file
+from desktop_agent.tools.files.change_tools import delete_file, edit_file, move_file, write_file
 from desktop_agent.tools.tool import AnyTool, RunningCall
-from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Preview
+from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.tool_calls import DiffPreview, Preview
 from tests.desktop_agent.engine.test_checkpoints_property import (
     FOLDER,
     PATHS,

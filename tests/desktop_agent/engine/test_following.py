@@ -8,28 +8,28 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.api.command_line import parse_window_arguments
 from desktop_agent.conversation.items import AnswerItem, NoticeItem, ToolCallItem, UserItem
-from desktop_agent.engine import following
+from desktop_agent.engine import session_opening
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.engine.following import ConversationFollower
-from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.engine.writer import SessionWriter
-from desktop_agent.faces.arguments import parse_window_arguments
+from desktop_agent.engine.session_opening import ConversationFollower
+from desktop_agent.engine.session_runs import RunRecorder
+from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.engine_events import AnswerAwaited, Envelope, RetryScheduled, RunStarted
-from desktop_agent.vocabulary.errors import ConversationInUse, DatabaseBusy
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import AllowOnce
-from tests.desktop_agent.faces.test_ask import calls, says
+from desktop_agent.types.engine_events import AnswerAwaited, Envelope, RetryScheduled, RunStarted
+from desktop_agent.types.errors import ConversationInUse, DatabaseBusy
+from desktop_agent.types.messages import Message
+from desktop_agent.types.tool_calls import AllowOnce
+from tests.desktop_agent.api.test_ask import calls, says
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.frame.patience import PATIENCE
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(session_opening, "POLL_SECONDS", 0.01)
 
 
 @asynccontextmanager

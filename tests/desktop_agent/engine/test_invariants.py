@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from desktop_agent.conversation.items import AnswerItem, ToolCallItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
-from desktop_agent.vocabulary.engine_events import RunFinished, ToolFinished, ToolStarted, TurnStarted
-from desktop_agent.vocabulary.errors import QuotaExhausted, Truncated
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, ThinkingDelta
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
+from desktop_agent.types.blocks import Outcome, Text, ToolUse
+from desktop_agent.types.engine_events import RunFinished, ToolFinished, ToolStarted, TurnStarted
+from desktop_agent.types.errors import QuotaExhausted, Truncated
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, ThinkingDelta
+from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
 from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.stage import Stage, check_invariants, shaky_store
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.engine.ledger import JournalQueue
-from desktop_agent.engine.session_parts.write_behind import FLUSH_INTERVAL
+from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
-from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished, RunStarted, ToolProgress, TurnStarted
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
+from desktop_agent.storage.write_behind import FLUSH_INTERVAL
+from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished, RunStarted, ToolProgress, TurnStarted
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect
+from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
 from tests.desktop_agent.engine.stage import DISK, Shaky, envelope, record, shaky_store
 from tests.frame.patience import PATIENCE
 
@@ -278,7 +278,7 @@ async def test_a_change_to_a_kept_conversation_is_written_by_itself(kept: Kept) 
 
 
 async def test_a_timer_that_finds_a_write_under_way_looks_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("desktop_agent.engine.session_parts.write_behind.FLUSH_INTERVAL", 0.01)
+    monkeypatch.setattr("desktop_agent.storage.write_behind.FLUSH_INTERVAL", 0.01)
     await kept.journal_queue.commit(Message.user("one"))
     waits = asyncio.Event()
 

@@ -9,15 +9,12 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.budget import PriorUse
-from desktop_agent.engine.session_parts.recovery import recover
+from desktop_agent.agent.run_context import PriorUse
+from desktop_agent.engine.recovery import recover
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.blocks import Outcome, Summary, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment
-from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome, Summary, ToolResult, ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
     ContextCompacted,
@@ -35,10 +32,10 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.messages import Message, Role, now
-from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
-from desktop_agent.vocabulary.tool_calls import AllowOnce
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.messages import Message, Role, now
+from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, Limits, Specialist
+from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
+from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call
 from tests.desktop_agent.engine.stage import Shaky, results_of, shaky_store
 from tests.desktop_agent.engine.test_resuming import Life, copied

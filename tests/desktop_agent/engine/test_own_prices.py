@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
-from desktop_agent.vocabulary.requests import Price
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.providers import Price
 from tests.desktop_agent.engine.servers import endpoint, model_server
 
 

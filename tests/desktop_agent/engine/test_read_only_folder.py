@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.conversation.items import NoticeItem, UserItem
-from desktop_agent.engine import following
+from desktop_agent.engine import session_opening
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.session_parts import write_behind
-from desktop_agent.storage import disk_watch
-from desktop_agent.vocabulary.errors import DiskFull, StorageFailed
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.storage import database_thread, write_behind
+from desktop_agent.types.errors import DiskFull, StorageFailed
+from desktop_agent.types.messages import Message
 from tests.frame.disks import fill, remount
 from tests.frame.patience import PATIENCE
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(disk_watch, "FIRST_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(session_opening, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(database_thread, "FIRST_RETRY_SECONDS", 0.02)
     monkeypatch.setattr(write_behind, "RETRY_SECONDS", 0.02)
 
 

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.items import NoticeItem
-from desktop_agent.engine.reopening import reopen_session
-from desktop_agent.engine.writer import SAVED_NOW
+from desktop_agent.engine.session_opening import reopen_session
+from desktop_agent.engine.session_writer import SAVED_NOW
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.decorator import tool
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, ToolFinished, ToolStarted
-from desktop_agent.vocabulary.errors import DatabaseReplaced, DiskFull, StorageFailed, WrittenElsewhere, WrongUse
-from desktop_agent.vocabulary.messages import Message, MessageState
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import ToolClass
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.engine_events import ErrorOccurred, ToolFinished, ToolStarted
+from desktop_agent.types.errors import DatabaseReplaced, DiskFull, StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.types.messages import Message, MessageState
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import ToolClass
 from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
 
 

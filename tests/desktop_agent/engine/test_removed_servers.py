@@ -10,11 +10,11 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
-from desktop_agent.vocabulary.conduct.queue import When
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, RetryScheduled
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.engine_events import ErrorOccurred, RetryScheduled
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import When
+from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from tests.desktop_agent.engine.servers import JSON, answer, endpoint, keys_seen, listing
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 from tests.frame.patience import PATIENCE

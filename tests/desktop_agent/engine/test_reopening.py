@@ -4,9 +4,9 @@ from pathlib import Path
 
 from desktop_agent.conversation.items import AnswerItem, NoticeItem
 from desktop_agent.engine.engine import Engine
-from desktop_agent.vocabulary.engine_events import RunStarted, TurnStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import RunStarted, TurnStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.engine.stage import DISK, Shaky, envelope
 
 

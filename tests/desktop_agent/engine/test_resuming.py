@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
-from desktop_agent.engine.reopening import reopen_session
 from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_opening import reopen_session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.blocks import Outcome, Text, ToolResult
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
     Envelope,
@@ -29,9 +29,9 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     ToolStarted,
 )
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import LIMIT, Shaky, Stage, calls_of, results_of, shaky_store
 

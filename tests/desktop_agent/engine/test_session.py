@@ -8,12 +8,12 @@ import pytest
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.engine.ledger import JournalQueue
-from desktop_agent.engine.session_parts.titles import TITLE_LENGTH
-from desktop_agent.engine.writer import SessionWriter
+from desktop_agent.engine.session import TITLE_LENGTH
+from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import Image, Outcome, Text
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.storage.journal_queue import JournalQueue
+from desktop_agent.types.blocks import Image, Outcome, Text, UrlSource
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     Envelope,
     ErrorOccurred,
@@ -23,10 +23,9 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     ToolStarted,
 )
-from desktop_agent.vocabulary.errors import QuotaExhausted, RemedyAction, Sentence, ToolInputInvalid, WrongUse
-from desktop_agent.vocabulary.images import UrlSource
-from desktop_agent.vocabulary.messages import Message, MessageState, now
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.errors import QuotaExhausted, RemedyAction, Sentence, ToolInputInvalid, WrongUse
+from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.provider_events import (
     AnswerStarted,
     ContentDelta,
     Done,
@@ -35,10 +34,10 @@ from desktop_agent.vocabulary.provider_events import (
     ProviderEvent,
     StopReason,
     ThinkingDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Deny
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, check_invariants, results_of, shaky_store
 from tests.frame.patience import PATIENCE

@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.conversation.items import NoticeItem, UserItem
-from desktop_agent.engine.reopening import MESSAGE_WAITS, reopen_session
 from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_opening import MESSAGE_WAITS, reopen_session
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.conduct.hooks import HookDeny, HookEdit, Hooks, HookVerdict, UserPromptSubmit
-from desktop_agent.vocabulary.conduct.interrupts import StopTool, StopTurn
-from desktop_agent.vocabulary.conduct.queue import When
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.engine_events import (
     Envelope,
     ErrorOccurred,
     RunEnd,
@@ -23,9 +20,19 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import QuotaExhausted, WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.errors import QuotaExhausted, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import (
+    HookDeny,
+    HookEdit,
+    Hooks,
+    HookVerdict,
+    StopTool,
+    StopTurn,
+    UserPromptSubmit,
+    When,
+)
+from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import Shaky, Stage, check_invariants, shaky_store
 from tests.frame.patience import PATIENCE
@@ -299,7 +306,7 @@ async def test_at_every_moment_the_disk_has_a_message_that_was_sent(shaky: Shaky
 
 async def test_a_prompt_is_kept_while_a_hook_looks_at_it(shaky: Shaky, monkeypatch: pytest.MonkeyPatch) -> None:
     # Not only when the journal is written next.
-    monkeypatch.setattr("desktop_agent.engine.session_parts.write_behind.FLUSH_INTERVAL", 3600)
+    monkeypatch.setattr("desktop_agent.storage.write_behind.FLUSH_INTERVAL", 3600)
     looking, goes_on = asyncio.Event(), asyncio.Event()
 
     async def slow(_: UserPromptSubmit) -> HookVerdict | None:

@@ -10,10 +10,10 @@ import pytest
 
 from desktop_agent.conversation.items import ToolCallItem
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.builtin_tools import builtin_tools
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Outcome, ToolResult
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, ToolFinished
+from desktop_agent.types.blocks import Outcome, ToolResult
+from desktop_agent.types.engine_events import RunEnd, RunFinished, ToolFinished
 from tests.desktop_agent.engine.stage import LIMIT, check_invariants, results_of
 from tests.desktop_agent.engine.stop_server import FINE, Server, calls
 from tests.desktop_agent.engine.stop_stand import Before, BySession, Stand, by_session, port_of, until

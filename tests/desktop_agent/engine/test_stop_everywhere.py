@@ -10,9 +10,9 @@ import pytest
 
 from desktop_agent.agent.run import STOP_GRACE
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult
-from desktop_agent.vocabulary.conduct.interrupts import StopTool
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, ToolFinished, ToolProgress
+from desktop_agent.types.blocks import Outcome, Text, ToolResult
+from desktop_agent.types.engine_events import RunEnd, RunFinished, ToolFinished, ToolProgress
+from desktop_agent.types.policies import StopTool
 from tests.desktop_agent.engine.stage import LIMIT, check_invariants, results_of
 from tests.desktop_agent.engine.stop_server import SILENCE, Answer, calls, says
 from tests.desktop_agent.engine.stop_stand import WAYS, BySession, Stand, Way, by, by_session, stopped, until

@@ -11,14 +11,14 @@ from desktop_agent.conversation.items import NoticeItem, ToolCallItem
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
-from desktop_agent.storage.database.opening import DATABASE_NAME
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, CheckpointRestored, Envelope
-from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny, Effect
+from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.engine_events import ApprovalRequested, CheckpointRestored, Envelope
+from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce, Deny, Effect
 from tests.desktop_agent.engine.stage import LIMIT, results_of
 
 WRITES = Rule(effect=RuleEffect.ALLOW, tool="write_file", scope=RuleScope.ALWAYS)

@@ -9,16 +9,15 @@ import pytest
 
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.providers.scripted import Turn
+from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.tools.file_keeper import RestoreReport
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
-from desktop_agent.vocabulary.engine_events import CheckpointRestored
-from desktop_agent.vocabulary.errors import StorageFailed, ToolFailed
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import AllowOnce
+from desktop_agent.tools.tool import AnyTool, ToolRegistry
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.checkpoints import Checkpoint
+from desktop_agent.types.engine_events import CheckpointRestored
+from desktop_agent.types.errors import StorageFailed, ToolFailed
+from desktop_agent.types.messages import Message
+from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.engine.stage import Shaky, Stage, results_of, shaky_store
 
 USE = ToolUse(id="1", name="book", input={"city": "Oslo"})

@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.unkept import in_memory_session
+from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_opening import in_memory_session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.vocabulary.blocks import Text, ToolResult
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.images import StoredSource
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.blocks import StoredSource, Text, ToolResult
+from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import ProviderConfig
 from tests.desktop_agent.agent.desk import call, tool
 
 

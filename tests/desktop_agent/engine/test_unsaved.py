@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.engine import leaving
+from desktop_agent.engine import session_lifecycle
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.engine.unsaved import unsaved_as_markdown
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.storage.write_behind import unsaved_as_markdown
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 
 
 async def test_what_was_said_while_the_folder_was_gone_can_be_read_from_the_file(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ async def test_what_is_kept_is_not_left(tmp_path: Path) -> None:
 async def test_what_can_never_be_written_is_known_after_its_conversation_was_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaving, "LINGER_SECONDS", 0)
+    monkeypatch.setattr(session_lifecycle, "LINGER_SECONDS", 0)
     engine = await Engine.open(tmp_path, RunDefaults(model="m"))
     session = engine.new_session()
     monkeypatch.setattr(Store, "commit", _never)

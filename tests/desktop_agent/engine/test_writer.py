@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.items import Added, AnswerItem, NoticeItem, Removed, ToolCallItem, UserItem
-from desktop_agent.engine.ledger import JournalQueue
-from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.engine.writer import SessionWriter
+from desktop_agent.engine.session_runs import RunRecorder
+from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Summary
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.storage.journal_queue import JournalQueue
+from desktop_agent.types.blocks import Summary
+from desktop_agent.types.engine_events import (
     Envelope,
     RetryScheduled,
     RunEnd,
@@ -23,11 +23,10 @@ from desktop_agent.vocabulary.engine_events import (
     TurnStarted,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, ToolArgsDelta, UsageUpdate
-from desktop_agent.vocabulary.tool_calls import AllowOnce
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta, ToolArgsDelta, Usage, UsageUpdate
+from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, record, shaky_store
 

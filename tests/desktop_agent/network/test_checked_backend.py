@@ -5,8 +5,8 @@ import asyncio
 import httpcore
 import pytest
 
-from desktop_agent.network.checked_backend import CheckedBackend, resolve_host
-from desktop_agent.network.failures import PrivateHost
+from desktop_agent.network.fetch import CheckedBackend, resolve_host
+from desktop_agent.network.hosts import PrivateHost
 
 PUBLIC = ["93.184.216.34", "93.184.216.35"]
 

@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from desktop_agent.network.client_hello import IncompleteHello, parse_server_name
+from desktop_agent.network.tunnels import IncompleteHello, parse_server_name
 
 
 def hello(name: str | None) -> bytes:

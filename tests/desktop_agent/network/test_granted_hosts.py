@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.network.granted_hosts import (
+from desktop_agent.network.hosts import (
     GrantedHost,
     HostAndPort,
     normalise_granted_hosts,

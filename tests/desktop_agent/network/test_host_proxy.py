@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.network.granted_hosts import parse_granted_host
 from desktop_agent.network.host_proxy import HostProxy, ProxyLimits
+from desktop_agent.network.hosts import parse_granted_host
+from tests.desktop_agent.mcp.certificates import certificate, served
 from tests.desktop_agent.network.test_client_hello import hello as client_hello
-from tests.desktop_agent.tools.mcp.web.certificates import certificate, served
 from tests.frame.patience import PATIENCE
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"

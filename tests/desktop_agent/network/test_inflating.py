@@ -7,8 +7,8 @@ from contextlib import aclosing
 
 import pytest
 
-from desktop_agent.network.inflating import MAX_PIECE, decompress
-from desktop_agent.vocabulary.errors import UnreadableAnswer
+from desktop_agent.network.decompression import MAX_PIECE, decompress
+from desktop_agent.types.errors import UnreadableAnswer
 
 LARGE = bytes(range(256)) * 2 * (MAX_PIECE // 256)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.network.public_addresses import is_local_name, is_public_address
+from desktop_agent.network.hosts import is_local_name, is_public_address
 
 PRIVATE = ("10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "224.0.0.1", "0.0.0.0")
 PRIVATE_6 = ("::", "::1", "fe80::1%1", "fc00::1", "ff02::1", "64:ff9b::a00:1", "2002:a00:1::", "::ffff:10.0.0.1")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.network.web_addresses import BLOCKED_PORTS, canonical_host, parse_web_url, url_host
+from desktop_agent.network.hosts import BLOCKED_PORTS, canonical_host, parse_web_url, url_host
 
 LOOPBACK = ("127.0.0.1", "127.1", "0x7f.1", "0177.0.0.1", "2130706433", "0x7f000001", "017700000001", "127.0.0.1.")
 

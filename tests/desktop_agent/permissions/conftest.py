@@ -4,9 +4,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.conduct.rules import CommandSubject, HostSubject, PathSubject, Subject
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.permissions import CommandSubject, HostSubject, PathSubject, Subject
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
 class Wanted(BaseModel):

@@ -6,12 +6,12 @@ import pytest
 
 from desktop_agent.permissions.approvals import AnswerStatus, ApprovalBroker
 from desktop_agent.permissions.gate import Allowed, Ask
-from desktop_agent.tools.schemas import JsonSchema
+from desktop_agent.tools.json_schema import JsonSchema
 from desktop_agent.tools.tool import AnyTool, Tool
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, HostPattern, Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.errors import Sentence, ToolInputInvalid, WrongUse
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.errors import Sentence, ToolInputInvalid, WrongUse
+from desktop_agent.types.permissions import ArgumentsPattern, HostPattern, Rule, RuleEffect, RuleScope
+from desktop_agent.types.tool_calls import (
     AllowAlways,
     AllowForConversation,
     AllowOnce,

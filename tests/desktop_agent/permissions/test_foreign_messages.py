@@ -10,13 +10,22 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions import foreign_messages
-from desktop_agent.permissions.foreign_messages import HistoryCopy, validate_message
-from desktop_agent.tools import foreign_code
-from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.images import Base64Source, UrlSource
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.processes import foreign_code
+from desktop_agent.processes.foreign_code import HistoryCopy, validate_message
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Image,
+    Json,
+    Outcome,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+    UrlSource,
+)
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message, Role
 
 
 def nested(levels: int) -> Any:
@@ -32,12 +41,13 @@ def answer(number: int) -> Message:
 
 async def test_each_message_is_copied_once_however_often_the_history_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[int] = []
+    copy_all = foreign_code.read_only_copy
 
     def counted(messages: list[Message]) -> list[Message]:
         counts.append(len(messages))
-        return foreign_code.read_only_copy(messages)
+        return copy_all(messages)
 
-    monkeypatch.setattr(foreign_messages, "read_only_copy", counted)
+    monkeypatch.setattr(foreign_code, "read_only_copy", counted)
     history = tuple(answer(number) for number in range(1_000))
     for _ in range(100):
         shown = await HistoryCopy(history).copied()
@@ -78,13 +88,13 @@ async def test_a_copy_of_what_is_shown_can_be_changed() -> None:
 
 async def test_copies_go_with_what_they_are_copies_of() -> None:
     gc.collect()
-    kept = len(foreign_messages._COPIES)
+    kept = len(foreign_code._COPIES)
     history = tuple(answer(number) for number in range(5))
     await HistoryCopy(history).copied()
-    assert len(foreign_messages._COPIES) == kept + 5
+    assert len(foreign_code._COPIES) == kept + 5
     del history
     gc.collect()
-    assert len(foreign_messages._COPIES) == kept
+    assert len(foreign_code._COPIES) == kept
 
 
 PICTURE = Message.user_with_image("see", "https://example.org/a.png")

@@ -15,11 +15,19 @@ from desktop_agent.permissions.gate import (
 )
 from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
-from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, PathPattern, Rule, RuleEffect
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import (
+    ACCEPT_EDITS_MODE,
+    DEFAULT_MODE,
+    PLAN_MODE,
+    ArgumentsPattern,
+    Mode,
+    PathPattern,
+    Rule,
+    RuleEffect,
+)
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 MakeTool = Callable[..., AnyTool]
 READ_ONLY = ToolClass.READ_ONLY

@@ -13,8 +13,8 @@ from desktop_agent.permissions.hard_denies import (
 )
 from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import CommandSubject, PathSubject
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.permissions import CommandSubject, PathSubject
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 MakeTool = Callable[..., AnyTool]
 GROUNDS = ProtectedPaths(("/data/app",), "/data/app/demo")

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from desktop_agent.permissions.foreign_messages import HistoryCopy
-from desktop_agent.permissions.hook_running import run_post_tool_hooks, run_pre_tool_hooks, run_prompt_hooks
-from desktop_agent.tools.foreign_code import deep_copy
+from desktop_agent.permissions.hooks import run_post_tool_hooks, run_pre_tool_hooks, run_prompt_hooks
+from desktop_agent.processes.foreign_code import HistoryCopy, deep_copy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.hooks import (
+from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import (
     HookAllow,
     HookAsk,
     HookDeny,
@@ -26,8 +26,7 @@ from desktop_agent.vocabulary.conduct.hooks import (
     PreToolUse,
     UserPromptSubmit,
 )
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import ToolClass
+from desktop_agent.types.tool_calls import ToolClass
 
 
 class Wanted(BaseModel):
@@ -257,7 +256,7 @@ async def test_a_hook_that_answers_only_when_it_is_ended_is_too_late(tool: AnyTo
 async def test_a_hook_that_will_not_end_is_left_alone(
     tool: AnyTool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("desktop_agent.permissions.hook_running._GRACE", 0.01)
+    monkeypatch.setattr("desktop_agent.permissions.hooks._GRACE", 0.01)
     enough = asyncio.Event()
 
     async def stubborn(_moment: PreToolUse) -> None:

@@ -10,17 +10,19 @@ from pydantic import BaseModel
 
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.gate import Allowed, Verdict, strictness
-from desktop_agent.permissions.standing import PermissionPolicy, ToolNamePolicy
+from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, Tool
-from desktop_agent.vocabulary.blocks import Text, ToolUse
-from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.types.blocks import Text, ToolUse
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import (
+    BUILT_IN_MODES,
     ArgumentsPattern,
     CommandPattern,
     CommandsPattern,
     CommandSubject,
     HostPattern,
     HostSubject,
+    Mode,
     PathPattern,
     PathSubject,
     Rule,
@@ -28,8 +30,7 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleScope,
     Subject,
 )
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.types.tool_calls import (
     AllowForConversation,
     AllowOnce,
     Decision,

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from desktop_agent.permissions.proposals import propose_rules
 from desktop_agent.permissions.rule_matching import CallFacts, find_allowing_rule
+from desktop_agent.permissions.rule_proposals import propose_rules
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandsPattern, CommandSubject, Rule
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.types.permissions import CommandPattern, CommandsPattern, CommandSubject, Rule
+from desktop_agent.types.tool_calls import Effect
 
 # One a line: for each of them the widest rules that are offered are granted, all of them.
 ORDINARY = """

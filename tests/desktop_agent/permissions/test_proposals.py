@@ -4,12 +4,11 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.gate import Allowed, Ask
-from desktop_agent.permissions.proposals import propose_rules, with_trust
-from desktop_agent.permissions.shell.bundles import BUNDLES
-from desktop_agent.permissions.standing import PermissionPolicy
+from desktop_agent.permissions.policy import PermissionPolicy
+from desktop_agent.permissions.rule_proposals import BUNDLES, propose_rules, with_trust
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.permissions import (
     ArgumentsPattern,
     CommandPattern,
     CommandsPattern,
@@ -24,7 +23,7 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleScope,
     Subject,
 )
-from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
+from desktop_agent.types.tool_calls import Effect, UntrustedSource
 
 MakeTool = Callable[..., AnyTool]
 

@@ -6,21 +6,24 @@ from dataclasses import replace
 import pytest
 
 from desktop_agent.permissions.gate import Allowed, Ask, Denied, Suspension, Verdict, decide, stricter
-from desktop_agent.permissions.proposals import propose_rules
 from desktop_agent.permissions.rule_matching import CallFacts, find_allowing_rule
+from desktop_agent.permissions.rule_proposals import propose_rules
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import (
+    ACCEPT_EDITS_MODE,
+    DEFAULT_MODE,
+    PLAN_MODE,
     CommandPattern,
     CommandSubject,
     HostPattern,
     HostSubject,
+    Mode,
     Rule,
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.types.tool_calls import Effect
 
 MakeTool = Callable[..., AnyTool]
 EVERYTHING = (Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK)

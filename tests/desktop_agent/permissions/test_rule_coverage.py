@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.proposals import propose_rules
 from desktop_agent.permissions.rule_matching import CallFacts, find_allowing_rule
-from desktop_agent.permissions.shell.harmless_in_programs import PROGRAM_OPTIONS
-from desktop_agent.permissions.shell.nodes import word_set
-from desktop_agent.permissions.shell.program_names import SAY_ALL, START_NOTHING
+from desktop_agent.permissions.rule_proposals import propose_rules
+from desktop_agent.permissions.shell.safe_program_options import PROGRAM_OPTIONS
+from desktop_agent.permissions.shell.syntax import word_set
+from desktop_agent.permissions.shell.wrappers import SAY_ALL, START_NOTHING
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import CommandSubject, Rule
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.types.permissions import CommandSubject, Rule
+from desktop_agent.types.tool_calls import Effect
 from tests.desktop_agent.permissions.conftest import MakeTool
 
 WORKSPACE = "/ws"

@@ -5,7 +5,7 @@ import pytest
 
 from desktop_agent.permissions.rule_matching import CallFacts, Match, find_allowing_rule, match_restriction
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.types.permissions import (
     ArgumentsPattern,
     CommandPattern,
     CommandsPattern,
@@ -19,7 +19,7 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleEffect,
     Subject,
 )
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 MakeTool = Callable[..., AnyTool]
 NO, MAYBE, YES = Match.NO, Match.MAYBE, Match.YES

@@ -1,8 +1,8 @@
 import pytest
 
-from desktop_agent.permissions.rule_words import describe_rule
-from desktop_agent.permissions.shell.bundles import BUNDLES
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.permissions.rule_proposals import BUNDLES, describe_rule
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import (
     ArgumentsPattern,
     CommandPattern,
     CommandsPattern,
@@ -13,7 +13,6 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.vocabulary.errors import Sentence
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,24 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions import standing
+from desktop_agent.permissions import policy
 from desktop_agent.permissions.gate import Allowed, Ask, Denied, Verdict
-from desktop_agent.permissions.standing import PermissionPolicy, ToolNamePolicy
+from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
 from desktop_agent.tools.tool import AnyTool, Tool
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
-from desktop_agent.vocabulary.conduct.rules import CommandsPattern, PathPattern, Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.errors import OutsideWorkspace, Sentence, WrongUse
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.errors import OutsideWorkspace, Sentence, WrongUse
+from desktop_agent.types.permissions import (
+    ACCEPT_EDITS_MODE,
+    DEFAULT_MODE,
+    PLAN_MODE,
+    CommandsPattern,
+    Mode,
+    PathPattern,
+    Rule,
+    RuleEffect,
+    RuleScope,
+)
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 MakeTool = Callable[..., AnyTool]
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -307,8 +316,8 @@ async def test_the_disk_is_looked_at_off_the_event_loop(
         threads.append(threading.get_ident())
         return ()
 
-    monkeypatch.setattr(standing, "startup_paths", look)
-    monkeypatch.setattr(standing, "private_paths_in", look)
+    monkeypatch.setattr(policy, "startup_paths", look)
+    monkeypatch.setattr(policy, "private_paths_in", look)
     root = PermissionPolicy(workspace=str(tmp_path))
     await root.nested().verdict(use(str(tmp_path / "a")), make_open_tool([Effect.WRITE], "act"))
     # Once for all who decide together.

@@ -7,22 +7,25 @@ import pytest
 
 from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Allowed, Ask, Denied, Suspension, Verdict, decide
 from desktop_agent.permissions.hard_denies import ProtectedPaths
+from desktop_agent.permissions.policy import NO_UNTRUSTED_CONTENT
 from desktop_agent.permissions.rule_matching import CallFacts
-from desktop_agent.permissions.taint import NO_UNTRUSTED_CONTENT
-from desktop_agent.tools.startup_files import AskLevel, StartupFile, startup_file_table
+from desktop_agent.sandbox.startup_files import AskLevel, StartupFile, startup_file_table
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.types.permissions import (
+    ACCEPT_EDITS_MODE,
+    DEFAULT_MODE,
+    PLAN_MODE,
     ArgumentsPattern,
     CommandPattern,
     CommandSubject,
+    Mode,
     PathPattern,
     PathSubject,
     Pattern,
     Rule,
     RuleEffect,
 )
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass, UntrustedSource
+from desktop_agent.types.tool_calls import Effect, ToolClass, UntrustedSource
 from tests.desktop_agent.tools.test_startup_files import examples
 
 MakeTool = Callable[..., AnyTool]

@@ -1,9 +1,8 @@
 """What came in from outside, and what is asked about because of it."""
 
-from desktop_agent.permissions.standing import PermissionPolicy
-from desktop_agent.permissions.taint import NO_UNTRUSTED_CONTENT, SUSPENDED_EFFECTS, UntrustedContent
+from desktop_agent.permissions.policy import NO_UNTRUSTED_CONTENT, SUSPENDED_EFFECTS, PermissionPolicy, UntrustedContent
 from desktop_agent.storage.records import ConversationState
-from desktop_agent.vocabulary.tool_calls import UntrustedSource
+from desktop_agent.types.tool_calls import UntrustedSource
 
 SITE, OTHER = UntrustedSource("web", "example.org"), UntrustedSource("mcp", "tickets")
 

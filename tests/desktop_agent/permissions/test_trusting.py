@@ -2,9 +2,8 @@
 
 import pytest
 
-from desktop_agent.permissions.standing import PermissionPolicy
-from desktop_agent.permissions.taint import NO_UNTRUSTED_CONTENT, UntrustedContent
-from desktop_agent.vocabulary.tool_calls import UntrustedSource
+from desktop_agent.permissions.policy import NO_UNTRUSTED_CONTENT, PermissionPolicy, UntrustedContent
+from desktop_agent.types.tool_calls import UntrustedSource
 
 SITE, OTHER = UntrustedSource("web", "a.example"), UntrustedSource("web", "b.example")
 FIRST, SECOND = UntrustedSource("web", "a command", "1"), UntrustedSource("web", "a command", "2")

@@ -6,8 +6,8 @@ import pytest
 
 from desktop_agent.permissions.rule_matching import CallFacts, Match, find_allowing_rule, match_restriction
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandSubject, Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.types.permissions import CommandPattern, CommandSubject, Rule, RuleEffect, RuleScope
+from desktop_agent.types.tool_calls import Effect
 
 MakeTool = Callable[..., AnyTool]
 LINES = (

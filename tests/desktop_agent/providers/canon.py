@@ -6,16 +6,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.providers.dialects import answering
-from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
+from desktop_agent.providers.dialects import response_stream
+from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.provider import Provider
-from desktop_agent.providers.think_tags import ThinkTags
+from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
-from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
-from desktop_agent.vocabulary.errors import ProviderError
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
     ContentDelta,
@@ -28,7 +28,7 @@ from desktop_agent.vocabulary.provider_events import (
     ToolArgsDelta,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.requests import ModelRequest
+from desktop_agent.types.providers import ModelRequest
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 GENERATED = "call_generated"
@@ -123,14 +123,14 @@ def matches(found: list[dict[str, Any]], wanted: list[dict[str, Any]], *, extras
     assert len(ids) == len(set(ids))
 
 
-def fold_with(chunks: list[bytes], builder: PartBuilder, reader: answering.FrameReader) -> list[dict[str, Any]]:
+def fold_with(chunks: list[bytes], builder: PartBuilder, reader: response_stream.FrameReader) -> list[dict[str, Any]]:
     """Bytes to canonical events in memory, the way `answered` does it."""
     decoder = SseDecoder()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
     return fold_frames(frames, builder, reader)
 
 
-def fold_frames(frames: list[Frame], builder: PartBuilder, reader: answering.FrameReader) -> list[dict[str, Any]]:
+def fold_frames(frames: list[Frame], builder: PartBuilder, reader: response_stream.FrameReader) -> list[dict[str, Any]]:
     """The same from frames on."""
     for frame in frames:
         was_done = reader.done

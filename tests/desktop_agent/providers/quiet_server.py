@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.errors import ProviderError
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig, Timeouts
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import ModelRequest, ProviderConfig, Timeouts
 from tests.desktop_agent.providers.vendor_streams import ROOTS, dialect_of, events
 
 SIGNS_OF_LIFE = {

@@ -17,23 +17,30 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from desktop_agent.agent.pictures import PictureSupport, prepare_pictures
-from desktop_agent.agent.request import without_abandoned
+from desktop_agent.agent.model_request import PictureSupport, prepare_pictures, without_abandoned
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.conversation.picture_fitting import PictureFitter
-from desktop_agent.conversation.repair import normalised_history
-from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.dialects.openai_chat import OpenAIChat
-from desktop_agent.providers.dialects.servers import FAMILIES
-from desktop_agent.providers.provider import Provider
+from desktop_agent.conversation.history import normalised_history
+from desktop_agent.conversation.picture_preparation import PictureFitter
+from desktop_agent.providers.dialects.openai_chat.adapter import OpenAIChat
+from desktop_agent.providers.dialects.server_families import FAMILIES
+from desktop_agent.providers.provider import Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.blocks import Image, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.errors import ProviderError
-from desktop_agent.vocabulary.images import Base64Source, StoredSource
-from desktop_agent.vocabulary.messages import Message, MessageState, Role, now
-from desktop_agent.vocabulary.provider_events import StopReason
-from desktop_agent.vocabulary.requests import ModelRequest
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Image,
+    Outcome,
+    StoredSource,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+)
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.messages import Message, MessageState, Role, now
+from desktop_agent.types.provider_events import StopReason
+from desktop_agent.types.providers import ModelRequest
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.canon import recordings
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
 from tests.desktop_agent.providers.sdk_types import judge

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers import call_builder
-from desktop_agent.providers.call_builder import MAX_NAME_LENGTH, MAX_REPARSED_SIZE, ToolCallBuilder
-from desktop_agent.providers.transport.json_text import loads_object
-from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.providers import tool_call_builder
+from desktop_agent.providers.tool_call_builder import MAX_NAME_LENGTH, MAX_REPARSED_SIZE, ToolCallBuilder
+from desktop_agent.providers.transport.json_codec import loads_object
+from desktop_agent.types.blocks import ToolUse
 
 
 def ended(*pieces: object, cut: bool = False) -> list[ToolUse]:
@@ -132,7 +132,7 @@ def test_arguments_in_many_pieces_cost_no_square_of_their_length(
         parsed.append(len(text))
         return loads_object(text)
 
-    monkeypatch.setattr(call_builder, "loads_object", counting)
+    monkeypatch.setattr(tool_call_builder, "loads_object", counting)
     builder = ToolCallBuilder("p", lambda: "made")
     builder.add_fragment(index=head.get("index"), id=head.get("id"), name="write_file")
     text = json.dumps({"text": ("a line of words\n" * 500 + "{}\n") * 4})

@@ -4,12 +4,12 @@ import sys
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.connect import catalogue_vendor, make_provider
-from desktop_agent.providers.dialects.openai_chat import OpenAIChat
-from desktop_agent.providers.transport.addresses import api_root, join_url, url_outside_v1
+from desktop_agent.providers.dialects.openai_chat.adapter import OpenAIChat
+from desktop_agent.providers.dialects.server_families import api_root, join_url, url_outside_v1
+from desktop_agent.providers.provider import catalogue_vendor, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
-from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
 from tests.desktop_agent.providers.canon import ask
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.frame.patience import PATIENCE
@@ -113,7 +113,7 @@ def test_a_bare_host_of_a_known_server_is_completed() -> None:
 
 LOADED = """
 import sys
-from desktop_agent.providers.connect import load_dialects
+from desktop_agent.providers.provider import load_dialects
 rooms = "desktop_agent.providers.dialects."
 before = rooms + "gemini" in sys.modules
 load_dialects(["gemini", "gemini"])

@@ -8,13 +8,11 @@ from contextlib import AsyncExitStack
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.dialects.openai_chat import OpenAIChat
-from desktop_agent.providers.failover import Failover
-from desktop_agent.providers.health import INITIAL_BACKOFF, AddressHealth
-from desktop_agent.providers.provider import Provider
+from desktop_agent.providers.dialects.openai_chat.adapter import OpenAIChat
+from desktop_agent.providers.provider import INITIAL_BACKOFF, AddressHealth, Failover, Provider
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.errors import (
     AgentError,
     AuthenticationFailed,
     CachingNotSupported,
@@ -29,8 +27,8 @@ from desktop_agent.vocabulary.errors import (
     TimedOut,
     Truncated,
 )
-from desktop_agent.vocabulary.messages import Message, now
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.messages import Message, now
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
     ContentDelta,
@@ -38,10 +36,10 @@ from desktop_agent.vocabulary.provider_events import (
     Origin,
     ProviderEvent,
     ThinkingDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.requests import ModelInfo, ModelRequest
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.providers import ModelInfo, ModelRequest
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 
 STARTED = AnswerStarted(Origin(provider="p"))

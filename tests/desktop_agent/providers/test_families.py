@@ -8,13 +8,12 @@ import pytest
 
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
 from desktop_agent.providers.dialects.openai_chat.request import build_body
-from desktop_agent.providers.dialects.servers import FAMILIES, ServerQuirks
-from desktop_agent.providers.transport.json_text import dumps, loads
-from desktop_agent.vocabulary.blocks import Block, Image, Json, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.images import Base64Source
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.providers.dialects.server_families import FAMILIES, ServerQuirks
+from desktop_agent.providers.transport.json_codec import dumps, loads
+from desktop_agent.types.blocks import Base64Source, Block, Image, Json, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.providers import (
     Capabilities,
     JsonFormat,
     ModelRequest,
@@ -28,7 +27,7 @@ from desktop_agent.vocabulary.requests import (
     ReasoningEffort,
     ToolChoice,
 )
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.deviations import ALLOWED
 from tests.desktop_agent.providers.sdk_types import findings, judge
 

@@ -1,6 +1,6 @@
 """Which address is asked first, by a clock that the test moves."""
 
-from desktop_agent.providers.health import INITIAL_BACKOFF, MAX_BACKOFF, AddressHealth
+from desktop_agent.providers.provider import INITIAL_BACKOFF, MAX_BACKOFF, AddressHealth
 
 
 class Clock:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.faces.client import Client
-from desktop_agent.vocabulary.blocks import ServerStep, Text, Thinking
-from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.engine_events import RunEnd
-from desktop_agent.vocabulary.messages import MessageState
-from desktop_agent.vocabulary.provider_events import AnswerNamed
-from tests.desktop_agent.faces.serving import DIALECTS
+from desktop_agent.api.client import Client
+from desktop_agent.types.blocks import ServerStep, Text, Thinking
+from desktop_agent.types.engine_events import RunEnd
+from desktop_agent.types.messages import MessageState
+from desktop_agent.types.provider_events import AnswerNamed
+from desktop_agent.types.providers import Dialect
+from tests.desktop_agent.api.serving import DIALECTS
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.desktop_agent.providers.vendor_streams import ROOTS, said
 from tests.frame.patience import PATIENCE
@@ -43,8 +43,8 @@ async def test_stop_loses_nothing_that_was_received(
 ) -> None:
     if pieces == ["ab", "abc"]:
         # Stop comes while the run gives way to others, and not while it waits for its server.
-        monkeypatch.setattr("desktop_agent.agent.hearing.SLICE_SECONDS", 0.0)
-        monkeypatch.setattr("desktop_agent.agent.hearing.MAX_SLICE_SECONDS", PATIENCE)
+        monkeypatch.setattr("desktop_agent.agent.provider_stream.SLICE_SECONDS", 0.0)
+        monkeypatch.setattr("desktop_agent.agent.provider_stream.MAX_SLICE_SECONDS", PATIENCE)
     # One piece of bytes: when the answer is named, the rest of it was read.
     begun = b"".join(takewhile(lambda event: b"never sent" not in event, said(dialect, [*pieces, "never sent"])))
     async with (

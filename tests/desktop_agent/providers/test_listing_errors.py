@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.errors import AuthenticationFailed, InvalidRequest, ProviderError, UnreadableAnswer
-from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.types.errors import AuthenticationFailed, InvalidRequest, ProviderError, UnreadableAnswer
+from desktop_agent.types.providers import ModelInfo
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desktop_agent.providers.part_builder import PartBuilder, new_call_id
-from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.vocabulary.blocks import Citation, ServerStep, ToolUse, Unknown
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.providers.text_builder import ThinkTags
+from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     ContentDelta,
     MessageDelta,
@@ -16,9 +16,9 @@ from desktop_agent.vocabulary.provider_events import (
     TextClosed,
     ThinkingBlock,
     ThinkingDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.usage import Usage
 
 CITATION = Citation(title="t", url="https://x.example", start=0, end=1)
 STEP = ServerStep(provider="p", name="search", raw={"q": 1})

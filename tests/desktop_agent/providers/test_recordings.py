@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 import pytest
 
-from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.dialects.anthropic.frames import FrameReader as AnthropicReader
-from desktop_agent.providers.dialects.gemini.frames import FrameReader as GeminiReader
-from desktop_agent.providers.dialects.openai_chat.frames import FrameReader as ChatReader
-from desktop_agent.providers.dialects.openai_responses.frames import FrameReader as ResponsesReader
+from desktop_agent.providers.dialects.anthropic.response_stream import FrameReader as AnthropicReader
+from desktop_agent.providers.dialects.gemini.response_stream import FrameReader as GeminiReader
+from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader as ChatReader
+from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader as ResponsesReader
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.think_tags import ThinkTags
+from desktop_agent.providers.provider import make_provider
+from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
 from tests.desktop_agent.providers.canon import (

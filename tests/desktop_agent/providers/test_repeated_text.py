@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
+from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.repeated_text import RepeatFilter
+from desktop_agent.providers.provider import make_provider
+from desktop_agent.providers.text_builder import RepeatFilter
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
-from desktop_agent.vocabulary.errors import Truncated
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ModelRequest
+from desktop_agent.types.blocks import JsonObject, ToolUse
+from desktop_agent.types.errors import Truncated
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import ModelRequest
 from tests.desktop_agent.providers.loopback import chunk, sse
 from tests.desktop_agent.providers.test_strange_servers import answer_of, failure_of, head, raw
 

@@ -4,12 +4,11 @@ import pytest
 
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.scripted import Expect, ScriptBroken, ScriptedProvider, Turn, Wait
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.errors import CachingNotSupported, RateLimited
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import ImageLimits, ModelInfo
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.errors import CachingNotSupported, RateLimited
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
+from desktop_agent.types.providers import ImageLimits, ModelInfo
 from tests.desktop_agent.providers.canon import simple_request
 from tests.frame.patience import PATIENCE
 

@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 import pytest
 
+from desktop_agent.api.client import Client
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.faces.client import Client
-from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.blocks import Text, Thinking
-from desktop_agent.vocabulary.errors import ProviderError
-from desktop_agent.vocabulary.messages import Message, MessageState, now
-from desktop_agent.vocabulary.options import AgentOptions
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ThinkingDelta
+from desktop_agent.types.blocks import Text, Thinking
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.options import AgentOptions
+from desktop_agent.types.provider_events import ContentDelta, Done, ThinkingDelta
 from tests.desktop_agent.providers.canon import simple_request
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.frame.patience import PATIENCE

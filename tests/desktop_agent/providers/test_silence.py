@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from desktop_agent.vocabulary.errors import TimedOut
+from desktop_agent.types.errors import TimedOut
 from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
 from tests.desktop_agent.providers.vendor_streams import DIALECTS
 

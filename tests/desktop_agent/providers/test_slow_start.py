@@ -8,19 +8,17 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.agent.retry import RetryPolicy
-from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.dialects.answering import request_timeouts
-from desktop_agent.providers.failover import Failover
-from desktop_agent.providers.provider import Provider
+from desktop_agent.agent.run_context import RetryPolicy
+from desktop_agent.providers.dialects.response_stream import request_timeouts
+from desktop_agent.providers.provider import Failover, Provider, make_provider
 from desktop_agent.providers.transport import http_client
-from desktop_agent.providers.transport.broken_lines import error_from_read
-from desktop_agent.providers.transport.chunked_body import ReadLimits
+from desktop_agent.providers.transport.connection_errors import error_from_read
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.errors import ConnectionFailed, ProviderError, RemedyAction, TimedOut
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.providers.transport.httpx_transport import ReadLimits
+from desktop_agent.types.errors import ConnectionFailed, ProviderError, RemedyAction, TimedOut
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import (
     Capabilities,
     ModelRequest,
     ProviderConfig,

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.gemini.frames import FrameReader as GeminiReader
-from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
+from desktop_agent.providers.dialects.gemini.response_stream import FrameReader as GeminiReader
+from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.provider_events import ContentDelta
 
 A = '{"a": 1}'
 STOP = {"finishReason": "STOP"}

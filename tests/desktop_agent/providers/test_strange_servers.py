@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.errors import (
     ConnectionFailed,
     Overloaded,
     ProviderError,
@@ -20,9 +20,9 @@ from desktop_agent.vocabulary.errors import (
     Truncated,
     UnreadableAnswer,
 )
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ModelRequest
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import ModelRequest
 from tests.desktop_agent.providers.loopback import chunk, sse
 from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS, dialect_of, events
 from tests.frame.patience import PATIENCE

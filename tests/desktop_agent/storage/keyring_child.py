@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from desktop_agent.storage.secrets import SecretStore
-from desktop_agent.vocabulary.errors import SecretsUnavailable
+from desktop_agent.types.errors import SecretsUnavailable
 
 PLANTED = os.environ.get("PLANTED", "")
 

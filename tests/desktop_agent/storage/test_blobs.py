@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage.blobs import BlobFiles
-from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.storage.content_files import BlobFiles
+from desktop_agent.types.errors import StorageFailed
 
 DATA = b"\x00\xff bytes"
 DIGEST = hashlib.sha256(DATA).hexdigest()

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage import checkup
-from desktop_agent.storage.checkup import INDEX_REPAIRED, NO_DAMAGE
-from desktop_agent.storage.database.checking import IntegrityCheck
+from desktop_agent.storage import guarded_database
+from desktop_agent.storage.guarded_database import INDEX_REPAIRED, NO_DAMAGE, IntegrityCheck
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import DatabaseDamaged
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.errors import DatabaseDamaged
+from desktop_agent.types.messages import Message
 
 NAME = "conversations.sqlite3"
 HOUR = 3600
@@ -82,7 +81,7 @@ async def test_a_check_is_due_once_a_day_and_once_a_week_where_there_is_much(
     two_days_ago = time.time() - 48 * HOUR
     os.utime(tmp_path / f"{NAME}.last-check", (two_days_ago, two_days_ago))
     assert check.is_due()
-    monkeypatch.setattr(checkup, "_LARGE_BYTES", 1)
+    monkeypatch.setattr(guarded_database, "_LARGE_BYTES", 1)
     assert not check.is_due()
     await store.close()
 

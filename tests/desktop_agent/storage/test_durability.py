@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage.pictures import PictureFiles
+from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import DatabaseBusy, DiskFull, StorageFailed
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Preferences
+from desktop_agent.types.errors import DatabaseBusy, DiskFull, StorageFailed
+from desktop_agent.types.messages import Message
+from desktop_agent.types.preferences import Preferences
 from tests.frame.disks import fill, remount
 
 APPENDING = """
@@ -24,8 +24,8 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.engine_events import Envelope
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import Envelope
+from desktop_agent.types.provider_events import ContentDelta
 
 async def main():
     store = await Store.open(Path(sys.argv[1]))

@@ -12,7 +12,7 @@ import pytest
 
 from desktop_agent.storage.conversation_locks import ConversationLocks
 from desktop_agent.storage.file_lock import FileLock, Holder
-from desktop_agent.vocabulary.errors import ConversationInUse, LocksRefused, StorageFailed
+from desktop_agent.types.errors import ConversationInUse, LocksRefused, StorageFailed
 
 ROOT = Path(__file__).parents[3]
 HOLDS = """

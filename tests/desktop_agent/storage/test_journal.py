@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
     Envelope,
@@ -27,10 +27,9 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import RateLimited, WrittenElsewhere, WrongUse
-from desktop_agent.vocabulary.images import Base64Source, StoredSource
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.errors import RateLimited, WrittenElsewhere, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import (
     ContentDelta,
     Done,
     MessageDelta,
@@ -38,9 +37,9 @@ from desktop_agent.vocabulary.provider_events import (
     ThinkingBlock,
     ThinkingDelta,
     ToolArgsDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.storage.test_store import json_objects, png, texts
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

@@ -2,11 +2,18 @@ import json
 
 import pytest
 
-from desktop_agent.storage.json_form import draft_to_json, message_to_json, read_draft, read_event, read_message
-from desktop_agent.storage.records import Draft, DraftResource
-from desktop_agent.vocabulary.blocks import Text, Unknown
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.tool_calls import UntrustedSource
+from desktop_agent.storage.records import (
+    Draft,
+    DraftResource,
+    draft_to_json,
+    message_to_json,
+    read_draft,
+    read_event,
+    read_message,
+)
+from desktop_agent.types.blocks import Text, Unknown
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.tool_calls import UntrustedSource
 
 
 def read(text: str) -> Message:

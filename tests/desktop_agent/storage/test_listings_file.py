@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage.listings_file import ModelListingsFile, SavedListing
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
+from desktop_agent.engine.model_listings import ModelListingsFile, SavedListing
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.messages import now
+from desktop_agent.types.providers import Capabilities, ModelInfo, Price
 
 FULL = ModelInfo(
     "a",

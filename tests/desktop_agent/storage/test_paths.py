@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage.blobs import BlobFiles
+from desktop_agent.storage.content_files import BlobFiles
 from desktop_agent.storage.conversation_locks import ConversationLocks
-from desktop_agent.storage.database.presence import Presence
-from desktop_agent.storage.files import damaged_copy_path
-from desktop_agent.storage.paths import data_folder
+from desktop_agent.storage.files import damaged_copy_path, data_folder
+from desktop_agent.storage.open_files import Presence
 from desktop_agent.storage.preferences_file import Preferences, PreferencesFile
-from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.types.errors import StorageFailed
 
 
 def test_the_platforms_folder_is_made_private(own_home: Path) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage.pictures import PictureFiles
-from desktop_agent.vocabulary.errors import ImageRefused, StorageFailed
+from desktop_agent.storage.content_files import PictureFiles
+from desktop_agent.types.errors import ImageRefused, StorageFailed
 
 DATA = b"\x89PNG\r\n\x1a\n" + b"body"
 

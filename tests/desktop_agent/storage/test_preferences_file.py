@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage.preferences_file import PreferencesFile
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.preferences import (
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.preferences import (
     AppearancePreferences,
     ChatPreferences,
     Preferences,
     ProviderPreferences,
 )
+from desktop_agent.types.providers import Endpoint
 
 
 def names_in(folder: Path) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.storage.database.opening import open_database
-from desktop_agent.storage.json_form import rule_to_json
-from desktop_agent.storage.records import StoredRules
+from desktop_agent.storage.opening import open_database
+from desktop_agent.storage.records import StoredRules, rule_to_json
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.conduct.rules import (
+from desktop_agent.types.messages import now
+from desktop_agent.types.permissions import (
     CommandPattern,
     CommandsPattern,
     HostPattern,
@@ -21,7 +21,6 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.vocabulary.messages import now
 
 
 @pytest.mark.parametrize(

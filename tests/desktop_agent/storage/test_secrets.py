@@ -15,7 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.storage.secrets import SecretStore
-from desktop_agent.vocabulary.errors import KeyringMissing
+from desktop_agent.types.errors import KeyringMissing
 
 CHILD = Path(__file__).with_name("keyring_child.py")
 PLANTED = "sk-planted-0123456789-never-to-be-seen"

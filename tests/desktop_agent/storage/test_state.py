@@ -8,15 +8,12 @@ from pathlib import Path
 
 from PIL import Image as Pillow
 
-from desktop_agent.storage.database.opening import DATABASE_NAME
-from desktop_agent.storage.json_form import read_state, state_to_json
-from desktop_agent.storage.records import ConversationState
+from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.storage.records import ConversationState, read_state, state_to_json
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.conduct.prompt_policies import PolicyTrigger, PromptPolicy
-from desktop_agent.vocabulary.conduct.queue import QueuedMessage
-from desktop_agent.vocabulary.images import Base64Source, StoredSource
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import PolicyTrigger, PromptPolicy, QueuedMessage
 
 POLICY = PromptPolicy(id="brief", text="Be brief.", scope="persistent", trigger=PolicyTrigger(word="long"))
 FULL = ConversationState(

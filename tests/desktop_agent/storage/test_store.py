@@ -18,13 +18,23 @@ from PIL import Image as Pillow
 
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.engine_events import Envelope, RunStarted
-from desktop_agent.vocabulary.errors import ImageRefused, StorageFailed, WrongUse
-from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import StopReason
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Image,
+    Json,
+    Outcome,
+    StoredSource,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+    UrlSource,
+)
+from desktop_agent.types.engine_events import Envelope, RunStarted
+from desktop_agent.types.errors import ImageRefused, StorageFailed, WrongUse
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import StopReason, Usage
 
 NASTY = "a\0b \ud800 \udfff é 漢字 🙂 \u2028 \x1b"
 

@@ -12,10 +12,10 @@ ROOT = Path(__file__).parents[3]
 # Only in this process and its children; the numbers are those of x86_64 (asm/unistd_64.h, linux/fcntl.h).
 WITHOUT = """
 import ctypes, runpy, sys
-from desktop_agent.tools.confining.call_filter import (
+from desktop_agent.sandbox.kernel_limits import (
     ALLOW, EQUAL, LOAD, NUMBER, REFUSE, RETURN, SECOND_ARGUMENT, install, step,
 )
-from desktop_agent.tools.confining.landlock import no_new_privileges
+from desktop_agent.sandbox.kernel_limits import no_new_privileges
 FLOCK, FCNTL, LOCKING = 73, 72, (5, 6, 7, 36, 37, 38)
 refused, code = sys.argv.pop(1), int(sys.argv.pop(1))
 refuse, allow = step(RETURN, REFUSE | code), step(RETURN, ALLOW)

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from desktop_agent.tools.answers import result_parts
-from desktop_agent.vocabulary.blocks import Image, Json, Text
-from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.images import UrlSource
+from desktop_agent.processes.foreign_code import result_parts
+from desktop_agent.types.blocks import Image, Json, Text, UrlSource
+from desktop_agent.types.errors import ToolFailed
 
 
 class Weather(BaseModel):

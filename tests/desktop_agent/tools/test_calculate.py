@@ -2,11 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.tools.arithmetic import FUNCTIONS, evaluate
-from desktop_agent.tools.calculate import calculate
+from desktop_agent.tools.builtin_tools import FUNCTIONS, calculate, evaluate
 from desktop_agent.tools.tool import RunningCall
-from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import ToolClass
+from desktop_agent.types.errors import ToolFailed, ToolInputInvalid
+from desktop_agent.types.tool_calls import ToolClass
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from desktop_agent.processes.worker_threads import Stopped
 from desktop_agent.tools.decorator import tool
-from desktop_agent.tools.in_thread import Stopped
 from desktop_agent.tools.tool import AnyTool, RunningCall
-from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
-from desktop_agent.vocabulary.conduct.rules import HostSubject
-from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid, WrongUse
-from desktop_agent.vocabulary.images import UrlSource
-from desktop_agent.vocabulary.tool_calls import Effect, TextPreview, ToolClass
+from desktop_agent.types.blocks import Image, Json, ResultPart, Text, UrlSource
+from desktop_agent.types.errors import ToolFailed, ToolInputInvalid, WrongUse
+from desktop_agent.types.permissions import HostSubject
+from desktop_agent.types.tool_calls import Effect, TextPreview, ToolClass
 
 
 class Place(BaseModel):

@@ -14,14 +14,13 @@ from typing import BinaryIO
 
 import pytest
 
-from desktop_agent.storage.blobs import BlobFiles
-from desktop_agent.tools.disk.attributes import FileAttributes
-from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS
-from desktop_agent.tools.file_keeper import Checkpointer, RestoreReport
-from desktop_agent.tools.keeping.looking import MAX_SAVED_BYTES
+from desktop_agent.storage.content_files import BlobFiles
+from desktop_agent.tools.checkpoints.checkpointer import Checkpointer, RestoreReport
+from desktop_agent.tools.checkpoints.snapshots import MAX_SAVED_BYTES
+from desktop_agent.tools.open_folders import HAS_DESCRIPTORS, FileAttributes
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
-from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileState
-from desktop_agent.vocabulary.errors import DiskFull, OutsideWorkspace, ToolFailed, WrongUse
+from desktop_agent.types.checkpoints import Checkpoint, FileState
+from desktop_agent.types.errors import DiskFull, OutsideWorkspace, ToolFailed, WrongUse
 
 NOBODY = 65534
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.tools.foreign_code import Fault, call_foreign, deep_copy, notify, safe_traceback, type_name
-from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import ToolCallPending, ToolFinished
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.tool_calls import ToolClass
+from desktop_agent.processes.foreign_code import Fault, call_foreign, deep_copy, notify, safe_traceback, type_name
+from desktop_agent.types.blocks import Json, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import ToolCallPending, ToolFinished
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.tool_calls import ToolClass
 
 NASTY = [SystemExit, GeneratorExit, KeyboardInterrupt, asyncio.CancelledError, StopAsyncIteration, MemoryError]
 

@@ -4,9 +4,16 @@ import threading
 
 import pytest
 
-from desktop_agent.tools.in_thread import CancelToken, Stopped, is_large, run_by_size, run_in_own_thread, run_in_thread
-from desktop_agent.vocabulary.blocks import Json, ToolResult
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.processes.worker_threads import (
+    CancelToken,
+    Stopped,
+    is_large,
+    run_by_size,
+    run_in_own_thread,
+    run_in_thread,
+)
+from desktop_agent.types.blocks import Json, ToolResult
+from desktop_agent.types.messages import Message
 
 
 async def test_results_and_errors_come_back() -> None:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.tools import in_thread
-from desktop_agent.tools.json_pieces import iter_json
-from desktop_agent.tools.schemas.json_schema import JsonSchema
+from desktop_agent.processes import worker_threads
+from desktop_agent.processes.worker_threads import iter_json
+from desktop_agent.tools.json_schema import JsonSchema
 from desktop_agent.tools.tool import Tool
-from desktop_agent.vocabulary.tool_calls import call_digest
+from desktop_agent.types.tool_calls import call_digest
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 texts = st.text(max_size=3)
@@ -25,7 +25,7 @@ values = st.recursive(
 @pytest.fixture(autouse=True, scope="module")
 def everything_is_large() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(in_thread, "_MAX_QUICK_VALUES", 3)
+        patch.setattr(worker_threads, "_MAX_QUICK_VALUES", 3)
         yield
 
 

@@ -3,14 +3,12 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from desktop_agent.tools.calculate import calculate
-from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
-from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.builtin_tools import builtin_tools, calculate
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
 class Nothing(BaseModel):

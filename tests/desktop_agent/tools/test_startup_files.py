@@ -1,6 +1,6 @@
 import pytest
 
-from desktop_agent.tools.startup_files import (
+from desktop_agent.sandbox.startup_files import (
     AskLevel,
     StartupFile,
     find_startup_file,

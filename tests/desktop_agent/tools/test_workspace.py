@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS
+from desktop_agent.tools.open_folders import HAS_DESCRIPTORS
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed, WrongUse
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed, WrongUse
 
 SECRET = b"secret of somebody else"
 

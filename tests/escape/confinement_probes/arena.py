@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from desktop_agent.tools.commands.bounds import build_policy
-from desktop_agent.tools.commands.confinement import Sandbox, bubblewrap_sandbox, landlock_sandbox, no_sandbox
-from desktop_agent.tools.commands.environment import command_environment
+from desktop_agent.sandbox.backends import Sandbox, bubblewrap_sandbox, landlock_sandbox, no_sandbox
+from desktop_agent.sandbox.environment import command_environment
+from desktop_agent.sandbox.policy import build_policy
 
 SECRET = "cherry-blackbird-of-a-probe"
 PYTHON = str(Path(sys.executable).resolve())

@@ -3,24 +3,22 @@
 from dataclasses import replace
 from typing import Any
 
-from desktop_agent.agent.calls import schedule
-from desktop_agent.agent.calls.call import ToolExecution
-from desktop_agent.agent.calls.judging.again import Reevaluation
-from desktop_agent.agent.calls.judging.asking import ApprovalFlow
-from desktop_agent.agent.calls.round import ToolBatch
-from desktop_agent.agent.calls.running.execution import ToolRunner
-from desktop_agent.agent.calls.running.start import NeedsApproval, PreflightCheck
 from desktop_agent.agent.run import Run
+from desktop_agent.agent.tool_calls import tool_batch
+from desktop_agent.agent.tool_calls.approval_flow import ApprovalFlow, Reevaluation
+from desktop_agent.agent.tool_calls.tool_batch import ToolBatch
+from desktop_agent.agent.tool_calls.tool_execution import ToolExecution
+from desktop_agent.agent.tool_calls.tool_runner import NeedsApproval, PreflightCheck, ToolRunner
 from desktop_agent.agent.turn import TurnLoop
-from desktop_agent.engine.ledger import JournalQueue
-from desktop_agent.engine.session_parts import recovery
-from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.permissions import gate, standing
+from desktop_agent.engine import recovery
+from desktop_agent.engine.session_runs import RunRecorder
+from desktop_agent.permissions import gate, policy
 from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, ApprovalBroker
 from desktop_agent.permissions.gate import Allowed
-from desktop_agent.permissions.standing import PermissionPolicy
-from desktop_agent.vocabulary.conduct.rules import RuleEffect
-from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.permissions.policy import PermissionPolicy
+from desktop_agent.storage.journal_queue import JournalQueue
+from desktop_agent.types.permissions import RuleEffect
+from desktop_agent.types.provider_events import StopReason
 from tests.invariants.seeded.fault import Fault, replaced, together
 
 
@@ -244,7 +242,7 @@ OF_CALLS = (
     Fault(
         "the last look comes behind the effect", (3,), replaced(ToolRunner, "_run_tool", _looks_again_behind_the_effect)
     ),
-    Fault("rules that deny are ignored", (4,), replaced(standing, "decide", _ignores_denials)),
+    Fault("rules that deny are ignored", (4,), replaced(policy, "decide", _ignores_denials)),
     Fault(
         "a specialist has no rules above it",
         (4,),
@@ -257,7 +255,7 @@ OF_CALLS = (
     Fault("no look before the start", (2, 4, 8), _NO_LOOK),
     Fault("no look again between the verdict and the start", (2, 4, 8), _NO_LOOK_AT_ALL),
     Fault("results are turned round", (5,), replaced(ToolBatch, "close", _turned_round)),
-    Fault("no barrier", (5,), replaced(schedule, "parallel_groups", _all_at_once)),
+    Fault("no barrier", (5,), replaced(tool_batch, "parallel_groups", _all_at_once)),
     Fault("every answer counts", (13,), replaced(ApprovalBroker, "answer", _takes_every_answer)),
     Fault(
         "the last decision counts",

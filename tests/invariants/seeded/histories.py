@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from desktop_agent.agent import request
-from desktop_agent.conversation import compacted
+from desktop_agent.agent import model_request
+from desktop_agent.conversation import history
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.conversation.repair import normalised_history
-from desktop_agent.engine import ledger
-from desktop_agent.vocabulary.blocks import Text, Thinking, ToolResult
-from desktop_agent.vocabulary.messages import MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.conversation.history import normalised_history
+from desktop_agent.storage import journal_queue
+from desktop_agent.types.blocks import Text, Thinking, ToolResult
+from desktop_agent.types.messages import MessageState, Role
+from desktop_agent.types.provider_events import ContentDelta
 from tests.invariants.seeded.fault import Fault, everywhere, replaced
 
 
@@ -95,7 +95,7 @@ def _cuts_anywhere(_real: Any) -> Any:
 def _drops_a_kept_result(real: Any) -> Any:
     def sent(messages: Any) -> Any:
         shown = real(messages)
-        if not shown or all(each.injected_by != compacted.COMPACTION_AUTHOR for each in shown):
+        if not shown or all(each.injected_by != history.COMPACTION_AUTHOR for each in shown):
             return shown
         return tuple(
             _with_blocks(each, each.blocks[1:]) if any(isinstance(b, ToolResult) for b in each.blocks[1:]) else each
@@ -113,15 +113,15 @@ OF_HISTORIES = (
     Fault("another message is kept than shown", (9,), replaced(AnswerBuilder, "message", _keeps_no_first_text)),
     Fault("what is interrupted loses its tail", (9,), replaced(AnswerBuilder, "message", _keeps_no_tail)),
     Fault("pieces are dropped", (9,), replaced(AnswerBuilder, "feed", _drops_pieces)),
-    Fault("the journal keeps first pieces only", (9,), replaced(ledger, "_append_text", _joins_nothing)),
-    Fault("thinking is touched", (10,), replaced(request, "without_abandoned", _touches_thinking)),
+    Fault("the journal keeps first pieces only", (9,), replaced(journal_queue, "_append_text", _joins_nothing)),
+    Fault("thinking is touched", (10,), replaced(model_request, "without_abandoned", _touches_thinking)),
     Fault("thinking without words is dropped", (10,), everywhere(normalised_history, _drops_silent_thinking)),
     Fault("repairing twice is not repairing once", (10,), everywhere(normalised_history, _names_results_anew)),
-    Fault("compaction cuts anywhere", (11,), replaced(compacted, "_kept_from", _cuts_anywhere)),
-    Fault("compaction drops a result that it keeps", (11,), everywhere(compacted.compacted_view, _drops_a_kept_result)),
+    Fault("compaction cuts anywhere", (11,), replaced(history, "_kept_from", _cuts_anywhere)),
+    Fault("compaction drops a result that it keeps", (11,), everywhere(history.compacted_view, _drops_a_kept_result)),
     Fault(
         "summaries go to the model as they are kept",
         (11,),
-        replaced(compacted, "_without_summaries", _leaves_summaries_in),
+        replaced(history, "_without_summaries", _leaves_summaries_in),
     ),
 )

@@ -3,14 +3,13 @@
 from typing import Any
 
 from desktop_agent.agent import turn
-from desktop_agent.agent.budget import NO_PRIOR_USE, Budget, PriorUse
-from desktop_agent.agent.conduct.guards import Guards
+from desktop_agent.agent.continuation import Guards
 from desktop_agent.agent.run import Run
-from desktop_agent.engine.session_parts import conduct
-from desktop_agent.engine.session_parts.conduct import RuntimeControls, _Modes, _Queue
-from desktop_agent.engine.session_parts.recorder import RunRecorder
-from desktop_agent.engine.session_parts.run_making import RunFactory
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished
+from desktop_agent.agent.run_context import NO_PRIOR_USE, Budget, PriorUse
+from desktop_agent.engine import session_controls
+from desktop_agent.engine.session_controls import RuntimeControls, _Modes, _Queue
+from desktop_agent.engine.session_runs import RunFactory, RunRecorder
+from desktop_agent.types.engine_events import RunEnd, RunFinished
 from tests.invariants.seeded.fault import Fault, replaced
 
 
@@ -123,10 +122,12 @@ OF_RUNS = (
     Fault("a message is delivered and stays", (7,), replaced(_Queue, "remove", _takes_it_and_leaves_it)),
     Fault("nothing is handed back", (7,), replaced(_Queue, "take_all", _hands_nothing_back)),
     Fault("what waits is not kept", (7,), replaced(RuntimeControls, "_unsent_messages", _keeps_none)),
-    Fault("what was delivered waits after a crash", (7,), replaced(conduct, "_undelivered", _believes_the_queue)),
+    Fault(
+        "what was delivered waits after a crash", (7,), replaced(session_controls, "_undelivered", _believes_the_queue)
+    ),
     Fault("the person's mode waits", (8,), replaced(_Modes, "set_by_person", _waits_for_the_edge)),
     Fault("the agent's mode does not wait", (8,), replaced(_Modes, "request_by_agent", _applies_at_once)),
-    Fault("the mode is forgotten", (8,), replaced(conduct, "_restored_mode", _forgets_the_mode)),
+    Fault("the mode is forgotten", (8,), replaced(session_controls, "_restored_mode", _forgets_the_mode)),
     Fault("no limit holds", (12,), replaced(Budget, "exceeded_limit", _never_enough)),
     Fault("a guard has no bound", (12,), replaced(Guards, "_count_iteration", _goes_on_for_ever)),
     Fault("pauses have no bound", (12,), replaced(turn, "MAX_PAUSES", lambda _: 10**9)),

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import (
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.tool_calls import (
     AllowForConversation,
     AllowOnce,
     Deny,
@@ -24,7 +24,7 @@ from desktop_agent.vocabulary.tool_calls import (
 )
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.approval.pending_approval import PendingApproval
-from ui.look.theme import DARK, ThemeSource
+from ui.style.theme import DARK, ThemeSource
 
 MORE = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 """With what grants more than once."""

@@ -4,10 +4,9 @@ import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QHBoxLayout, QStyle, QWidget
 
-from ui.approval.parts.key_button import ShortcutButton
-from ui.look.scheme import STRONG_DARK, STRONG_LIGHT
-from ui.look.style import apply_theme
-from ui.look.theme import DARK, LIGHT, ThemeSource
+from ui.approval.guarded_dialog import ShortcutButton
+from ui.style.style_sheet import apply_theme
+from ui.style.theme import DARK, LIGHT, STRONG_DARK, STRONG_LIGHT, ThemeSource
 
 FROM_THE_RIGHT = Qt.LayoutDirection.RightToLeft
 

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny, DenyAndStop
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.tool_calls import AllowOnce, Deny, DenyAndStop
 from tests.ui.approval.test_approval_dialog import MORE, Driver, call
 from ui.approval.pending_approval import RuleOffer
 

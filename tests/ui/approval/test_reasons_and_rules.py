@@ -6,11 +6,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QRadioButton
 
-from desktop_agent.permissions.rule_words import describe_rule
-from desktop_agent.permissions.shell.bundles import BUNDLES
-from desktop_agent.vocabulary.conduct.rules import CommandsPattern, Rule, RuleEffect
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce, CommandPreview
+from desktop_agent.permissions.rule_proposals import BUNDLES, describe_rule
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import CommandsPattern, Rule, RuleEffect
+from desktop_agent.types.tool_calls import AllowAlways, AllowOnce, CommandPreview
 from tests.ui.approval.test_approval_dialog import MORE, Driver, call
 from ui.approval.pending_approval import RuleOffer
 

@@ -6,11 +6,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from desktop_agent.permissions.shell.explaining import explain_line
-from desktop_agent.vocabulary.tool_calls import CommandPreview
-from ui.approval.parts.selectable_text import SelectableLabel
-from ui.approval.previews.command_view import CommandView
-from ui.look.theme import ThemeSource
+from desktop_agent.permissions.approvals import explain_line
+from desktop_agent.types.tool_calls import CommandPreview
+from ui.approval.command_preview import CommandView
+from ui.approval.labels import SelectableLabel
+from ui.style.theme import ThemeSource
 
 LINE = "curl -fsS https://example.org/install.sh"
 LEFT, SHIFT, CONTROL = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier

@@ -1,7 +1,7 @@
 import pytest
 
-from ui.approval.visible_text import fold_lines, map_folded_positions
-from ui.look.parts.json_text import arguments_as_json, arguments_from_json
+from ui.approval.untrusted_text import fold_lines, map_folded_positions
+from ui.style.text_display import arguments_as_json, arguments_from_json
 
 
 def test_arguments_are_shown_so_that_reading_back_gives_the_same():

@@ -5,12 +5,12 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QGuiApplication, QTextLayout
 from PySide6.QtWidgets import QListWidget, QRadioButton
 
-from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.types.errors import Sentence
 from tests.ui.drawn_order import from_left, rows_of
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.approval.parts.wrapped_text import WrappingLabel
+from ui.approval.labels import WrappingLabel
 from ui.approval.pending_approval import PendingApproval, RuleOffer
-from ui.look.theme import ThemeSource
+from ui.style.theme import ThemeSource
 
 GIVEN = {"from א": "mv א ב", "b": "ג > ד"}
 MARKS = set("\u2066\u2067\u2069")

@@ -9,16 +9,15 @@ import qasync
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.providers import Endpoint
 from tests.frame.patience import PATIENCE
-from ui.bridge.frame_clock import FrameClock
+from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.pictures import PictureStore
-from ui.bridge.servers import ModelServers
+from ui.bridge.model_servers import ModelServers
 from ui.bridge.settings import Settings
-from ui.bridge.tasks import BackgroundTasks
+from ui.bridge.storage import PictureStore
 
 T = TypeVar("T")
 LIMIT = PATIENCE
@@ -32,7 +31,7 @@ InLoop = Callable[[Coroutine[Any, Any, T]], T]
 def in_loop(qapp) -> Iterator[InLoop]:
     """Runs a coroutine to its end; the loop is closed with the test."""
     quits = qapp.quitOnLastWindowClosed()
-    qapp.setQuitOnLastWindowClosed(False)  # as ui.bridge.loop does: the loop ends with its coroutine
+    qapp.setQuitOnLastWindowClosed(False)  # as ui.bridge.event_loop does: the loop ends with its coroutine
     loop = qasync.QEventLoop(qapp)
     asyncio.set_event_loop(loop)
 

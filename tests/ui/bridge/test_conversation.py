@@ -6,11 +6,10 @@ import pytest
 
 from desktop_agent.conversation.items import Added, AnswerItem, Removed, Updated
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, RunEnd, RunFinished, RunStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
-from desktop_agent.vocabulary.tool_calls import AllowOnce, DiffPreview, TextPreview
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, RunFinished, RunStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
+from desktop_agent.types.tool_calls import AllowOnce, DiffPreview, TextPreview
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import Bridge, Heard, until
 from ui.bridge.conversation import OpenConversation
@@ -45,7 +44,7 @@ class Ticks:
 
 @pytest.fixture
 def by_hand(qtbot):
-    from ui.bridge.frame_clock import FrameClock
+    from ui.bridge.event_loop import FrameClock
 
     clock = FrameClock()
     session, ticks = Silent(), Ticks(clock)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ui.bridge import frame_clock
-from ui.bridge.frame_clock import FRAME_SECONDS, FrameClock
+from ui.bridge import event_loop
+from ui.bridge.event_loop import FRAME_SECONDS, FrameClock
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_idle_it_does_nothing(qtbot, clock):
 
 def test_the_next_tick_waits_for_the_next_frame(qtbot, clock, monkeypatch):
     moment = 100.0
-    monkeypatch.setattr(frame_clock, "monotonic", lambda: moment)
+    monkeypatch.setattr(event_loop, "monotonic", lambda: moment)
     with qtbot.waitSignal(clock.tick):
         clock.request()
     moment += 0.010

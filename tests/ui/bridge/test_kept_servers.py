@@ -2,9 +2,8 @@
 
 from pydantic import SecretStr
 
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import KeyringLocked
-from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.types.errors import KeyringLocked
+from desktop_agent.types.providers import Endpoint, ModelInfo
 from tests.desktop_agent.engine.servers import endpoint, keys_seen, model_server
 from tests.ui.bridge.in_loop import Heard
 from tests.ui.bridge.test_servers import run, states_of

@@ -2,11 +2,9 @@
 
 import json
 
-from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.images import StoredSource
-from desktop_agent.vocabulary.messages import Message
-from ui.bridge.drafts import ComposerDraft
-from ui.bridge.leftover import UnsavedContent
+from desktop_agent.types.blocks import Image, StoredSource
+from desktop_agent.types.messages import Message
+from ui.bridge.drafts import ComposerDraft, UnsavedContent
 
 
 def test_a_draft_is_in_it_with_its_pasted_texts_and_the_pictures_that_cannot_be_read():

@@ -7,17 +7,17 @@ import pytest
 from PIL import Image as Picture
 from shiboken6 import isValid
 
-from desktop_agent.engine.ledger import JournalQueue
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.journal_queue import JournalQueue
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.conduct.queue import QueuedMessage
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, Envelope, RunStarted
-from desktop_agent.vocabulary.errors import DiskFull
-from desktop_agent.vocabulary.messages import Message, now
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, UntrustedSource
+from desktop_agent.types.engine_events import ApprovalRequested, Envelope, RunStarted
+from desktop_agent.types.errors import DiskFull
+from desktop_agent.types.messages import Message, now
+from desktop_agent.types.policies import QueuedMessage
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce, UntrustedSource
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import Bridge, Heard, until
 from ui.bridge.drafts import ComposerDraft, DraftResource

@@ -6,9 +6,8 @@ import functools
 from pydantic import SecretStr
 
 from desktop_agent.engine import connections
-from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.requests import Capabilities
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.providers import Capabilities, Endpoint
 from tests.desktop_agent.engine.servers import endpoint, keys_seen, model_server
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.ui.bridge.in_loop import SCRIPTED, Bridge, Heard, until

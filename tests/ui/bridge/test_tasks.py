@@ -2,8 +2,8 @@
 
 import asyncio
 
-from desktop_agent.vocabulary.errors import WrongUse
-from ui.bridge.tasks import BackgroundTasks
+from desktop_agent.types.errors import WrongUse
+from ui.bridge.event_loop import BackgroundTasks
 
 
 def test_errors_reach_who_asked_for_them(in_loop, caplog):

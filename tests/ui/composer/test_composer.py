@@ -10,14 +10,12 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QToolButton, QWidget
 
-from desktop_agent.conversation.picture_intake import import_picture_async
-from ui.composer.attachment_chip import AttachmentChip
+from desktop_agent.conversation.picture_preparation import import_picture_async
+from ui.composer.attachment_chips import AttachmentChip, PastedText
+from ui.composer.attachment_items import PendingPicture, PromptSource, ServerPicture, estimated_tokens
 from ui.composer.composer import Composer
 from ui.composer.message_editor import MAX_TEXT_LENGTH
-from ui.composer.offers.attached import PromptSource, ServerPicture
-from ui.composer.offers.chip_row import PastedText
-from ui.composer.pictures import PendingPicture, estimated_tokens
-from ui.look.theme import ThemeSource
+from ui.style.theme import ThemeSource
 
 
 def png(width=40, height=30, colour="red"):

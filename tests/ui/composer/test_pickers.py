@@ -7,15 +7,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QListView, QMenu, QPushButton, QToolButton
 
-from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
-from ui.composer.model_picker import ModelPicker
-from ui.composer.model_rows import model_rows
-from ui.composer.workspace_picker import WorkspacePicker
-from ui.look.parts.found_rows import ResultModel
-from ui.look.rows import RowRole
-from ui.look.theme import ThemeSource
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabilities, Endpoint, ModelInfo, Price
+from ui.composer.pickers import ModelPicker, WorkspacePicker, model_rows
+from ui.style.list_rows import ResultModel, RowRole
+from ui.style.theme import ThemeSource
 
 
 @dataclass

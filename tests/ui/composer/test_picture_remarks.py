@@ -2,11 +2,10 @@
 
 import pytest
 
-from desktop_agent.conversation.picture_intake import ImportedPicture
-from desktop_agent.vocabulary.images import MEDIA_TYPES_WITHOUT_GIF
-from desktop_agent.vocabulary.requests import ImageLimits
-from ui.composer.picture_remarks import picture_notices
-from ui.composer.pictures import PendingPicture
+from desktop_agent.conversation.picture_preparation import ImportedPicture
+from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF
+from desktop_agent.types.providers import ImageLimits
+from ui.composer.attachment_items import PendingPicture, picture_notices
 
 
 def picture(name="a", width=800, height=600, size=1000, media_type="image/png"):

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.providers import (
     Capabilities,
     ReasoningAdaptive,
     ReasoningBetweenTools,
@@ -12,9 +12,8 @@ from desktop_agent.vocabulary.requests import (
     ReasoningDisabled,
     ReasoningEffort,
 )
-from ui.composer.reasoning_choices import is_unsupported, reasoning_choices
-from ui.composer.reasoning_switch import ReasoningPicker
-from ui.look.theme import ThemeSource
+from ui.composer.parameter_buttons import ReasoningPicker, is_unsupported, reasoning_choices
+from ui.style.theme import ThemeSource
 
 MAX = ReasoningEffort(level="max")
 ALL = Capabilities(

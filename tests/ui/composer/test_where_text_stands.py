@@ -4,9 +4,9 @@ import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLabel
 
-from desktop_agent.conversation.picture_intake import import_picture_async
+from desktop_agent.conversation.picture_preparation import import_picture_async
 from ui.composer.composer import Composer
-from ui.look.theme import ReadingStyle, ThemeSource
+from ui.style.theme import ReadingStyle, ThemeSource
 
 
 @pytest.fixture

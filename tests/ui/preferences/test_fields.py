@@ -4,9 +4,9 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QLineEdit, QSpinBox
 
-from ui.look.style import apply_theme
-from ui.look.theme import ThemeSource
-from ui.preferences.checked_fields import ValidatedForm
+from ui.preferences.forms import ValidatedForm
+from ui.style.style_sheet import apply_theme
+from ui.style.theme import ThemeSource
 
 
 class Form(ValidatedForm):

@@ -6,10 +6,9 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QTableView
 
-from desktop_agent.vocabulary.requests import Price
-from ui.look.theme import ThemeSource
-from ui.preferences.price_rows import parse_price
-from ui.preferences.prices_form import PricesForm
+from desktop_agent.types.providers import Price
+from ui.preferences.prices_form import PricesForm, parse_price
+from ui.style.theme import ThemeSource
 
 
 @dataclass(frozen=True)

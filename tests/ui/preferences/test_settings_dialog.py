@@ -14,12 +14,12 @@ from PySide6.QtWidgets import (
     QSpinBox,
 )
 
-from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
-from ui.look.theme import ThemeSource
-from ui.preferences.field_controls import control_for
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
+from ui.preferences.forms import control_for
 from ui.preferences.settings_dialog import CUSTOM_PAGES, SettingsDialog
+from ui.style.theme import ThemeSource
 
 RULES = ("Rules", "Decisions")
 OPENAI = next(each for each in CLOUD_PROVIDERS if each.id == "openai")

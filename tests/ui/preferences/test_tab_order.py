@@ -4,15 +4,13 @@ import pytest
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.conduct.modes import Mode
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import ModePreferences, Preferences, SpecialistPreferences
-from ui.look.parts.flow_rows import FlowRows
-from ui.look.theme import ThemeSource
-from ui.preferences.settings_dialog import SettingsDialog
-from ui.preferences.tab_order import TabOrder
+from desktop_agent.types.mcp import McpServer, StdioConnection
+from desktop_agent.types.permissions import Mode, Rule, RuleEffect
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.preferences import ModePreferences, Preferences, SpecialistPreferences
+from ui.preferences.settings_dialog import SettingsDialog, TabOrder
+from ui.style.layouts import FlowRows
+from ui.style.theme import ThemeSource
 
 RULE = Rule(effect=RuleEffect.DENY, tool="fetch_page")
 MODE = Mode(name="careful", title="Careful", rules=(RULE,))

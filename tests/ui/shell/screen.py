@@ -7,16 +7,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
 
+from desktop_agent.api.command_line import LaunchOptions
 from desktop_agent.conversation.items import AnswerItem
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.faces.arguments import LaunchOptions
 from desktop_agent.providers.scripted import ScriptedProvider
-from desktop_agent.vocabulary.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from tests.ui.bridge.in_loop import SCRIPTED, Heard, until
 from ui.app import AppController
-from ui.look.parts.question_box import QuestionBox
-from ui.look.theme import ThemeSource
-from ui.shell.start.front import StartupWindow
+from ui.shell.startup_window import StartupWindow
+from ui.style.theme import ThemeSource
+from ui.style.widgets import QuestionBox
 
 NOWHERE = LaunchOptions(None, None, None)
 

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.engine.servers import JSON, answer, endpoint, listing, model_server, refusal
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.ui.bridge.in_loop import until

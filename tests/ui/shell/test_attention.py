@@ -5,11 +5,11 @@ import asyncio
 from PySide6.QtWidgets import QListView
 
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import until
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.look.rows import RowRole
+from ui.style.list_rows import RowRole
 
 
 def badges(screen):

@@ -2,17 +2,16 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton
 
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.errors import (
     AuthenticationFailed,
     ConnectionFailed,
     ConversationInUse,
     RemedyAction,
     Sentence,
 )
-from ui.look.icons import pixmap
-from ui.look.theme import ThemeSource
 from ui.shell import banners
 from ui.shell.banners import Banner, BannerArea, BannerButton, BannerFrame
+from ui.style.theme import ThemeSource, pixmap
 
 
 class Driver:

@@ -11,14 +11,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
-from desktop_agent.conversation.picture_intake import ImportedPicture
+from desktop_agent.conversation.picture_preparation import ImportedPicture
 from desktop_agent.engine import connections
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from tests.desktop_agent.faces.test_ask import png
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
+from tests.desktop_agent.api.test_ask import png
 from tests.ui.bridge.in_loop import LIMIT, until
-from ui.composer.pictures import PendingPicture
+from ui.composer.attachment_items import PendingPicture
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
+from desktop_agent.types.providers import Capabilities, ModelInfo
 from tests.ui.bridge.in_loop import until
 
 MODELS = (ModelInfo("m", "Small", Capabilities(context_window=4_000)), ModelInfo("n", "Unknown"))

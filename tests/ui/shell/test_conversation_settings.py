@@ -5,8 +5,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QPlainTextEdit, QToolButton
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ConversationParameters
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import ConversationParameters
 from tests.ui.bridge.in_loop import until
 
 SET = ConversationParameters(temperature=0.2, max_tokens=500, system_prompt="Be brief.")

@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QDialog
 
-from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.types.errors import StorageFailed
 
 
 async def refuse(*_):

@@ -2,15 +2,15 @@
 
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from desktop_agent.engine import following
+from desktop_agent.engine import session_opening
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.storage import disk_watch
-from desktop_agent.storage.checkup import NO_DAMAGE
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.storage import database_thread
+from desktop_agent.storage.guarded_database import NO_DAMAGE
+from desktop_agent.types.provider_events import ContentDelta
 from tests.frame.disks import remount
 from tests.ui.bridge.in_loop import until
-from ui.bridge import disk
-from ui.shell.disk_notices import DISK_BANNER_KEY
+from ui.bridge import storage
+from ui.shell.storage import DISK_BANNER_KEY
 
 
 def shown(screen):
@@ -18,8 +18,8 @@ def shown(screen):
 
 
 def test_a_read_only_folder_is_shown_and_used_as_soon_as_it_can_be(on_screen, small_disk, monkeypatch):
-    monkeypatch.setattr(disk_watch, "FIRST_RETRY_SECONDS", 0.02)
-    monkeypatch.setattr(following, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(database_thread, "FIRST_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(session_opening, "POLL_SECONDS", 0.02)
     folder = small_disk / "data"
 
     async def begin(screen):
@@ -100,7 +100,7 @@ def test_a_check_is_a_command_and_its_result_told(on_screen):
 
 
 def test_it_is_checked_while_nobody_waits(on_screen, monkeypatch):
-    monkeypatch.setattr(disk, "IDLE_MS", 1)
+    monkeypatch.setattr(storage, "IDLE_MS", 1)
 
     async def work(screen):
         await until(lambda: screen.engine.store.integrity_checker.last() is not None)

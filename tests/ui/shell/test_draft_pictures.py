@@ -7,8 +7,8 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QToolButton
 
-from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.blocks import Image
+from desktop_agent.types.messages import Message
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import answers, composer, details, png, show

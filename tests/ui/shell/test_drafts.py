@@ -13,13 +13,13 @@ from shiboken6 import delete
 
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import DiskFull
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.errors import DiskFull
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import ComposerDraft
-from ui.bridge.pictures import PictureStore
+from ui.bridge.storage import PictureStore
 from ui.composer.message_editor import MAX_TEXT_LENGTH
 from ui.shell import drafts
 

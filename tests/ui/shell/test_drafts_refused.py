@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from desktop_agent.storage.database import conversations as database
+from desktop_agent.storage import conversation_rows as database
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import DiskFull, WrongUse
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.errors import DiskFull, WrongUse
+from desktop_agent.types.messages import Message
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import answers, composer, png, show
 from ui.bridge.drafts import ComposerDraft
-from ui.bridge.pictures import PictureStore
+from ui.bridge.storage import PictureStore
 from ui.shell import conversation_page
 
 

@@ -6,11 +6,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
 from ui.composer.message_editor import MAX_TEXT_LENGTH
-from ui.shell.palette.palette import CommandPalette
+from ui.shell.command_palette import CommandPalette
 
 
 class Hasty(Screen):

@@ -2,8 +2,8 @@
 
 from desktop_agent.conversation.items import ToolCallItem
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import until
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ui.look.theme import ReadingStyle
-from ui.shell.kept_look import WindowStateFile, load_appearance, load_enter_sends, save_appearance
+from ui.shell.window import WindowStateFile, load_appearance, load_enter_sends, save_appearance
+from ui.style.theme import ReadingStyle
 
 USUAL = ("system", 100, ReadingStyle())
 

@@ -11,10 +11,9 @@ from PySide6.QtWidgets import QPushButton, QToolButton
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
-from desktop_agent.vocabulary.errors import ConversationInUse
-from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ReasoningDisabled, ReasoningEffort
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.errors import ConversationInUse
+from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
+from desktop_agent.types.providers import Capabilities, ModelInfo, ReasoningDisabled, ReasoningEffort
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.fake_opener import fake_opener
 from tests.ui.bridge.in_loop import until
@@ -165,7 +164,7 @@ def test_without_xdg_open_qt_opens_it_or_it_is_said(on_screen, monkeypatch, can_
         return can_open
 
     monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
-    monkeypatch.setattr("ui.bridge.opening.shutil.which", lambda _: None)
+    monkeypatch.setattr("ui.bridge.desktop.shutil.which", lambda _: None)
 
     async def work(screen):
         screen.window.page.transcript.link_activated.emit("https://a.example/b")

@@ -2,13 +2,13 @@
 
 from PySide6.QtWidgets import QLabel, QWidget
 
-from desktop_agent.conversation.spending import ConversationUsage
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.usage import Usage
-from ui.look.theme import ThemeSource
-from ui.shell.page_frame import PageFrame
-from ui.shell.usage_meter import UsageMeter
+from desktop_agent.conversation.history import ConversationUsage
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import Usage
+from ui.shell.context_usage import UsageMeter
+from ui.shell.layout import PageFrame
+from ui.style.theme import ThemeSource
 
 
 def test_what_is_wrong_with_a_picture_is_said_before_there_is_a_conversation(qtbot):

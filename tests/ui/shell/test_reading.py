@@ -5,9 +5,9 @@ from PySide6.QtGui import QFontDatabase, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.preferences import Preferences
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from ui.look.theme import READING_WIDTH
+from desktop_agent.types.preferences import Preferences
+from desktop_agent.types.provider_events import ContentDelta
+from ui.style.theme import READING_WIDTH
 
 
 async def prefer(screen, **appearance):

@@ -4,9 +4,9 @@ import sqlite3
 from contextlib import closing
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.storage.database.opening import DATABASE_NAME
-from desktop_agent.vocabulary.errors import DatabaseReplaced
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.types.errors import DatabaseReplaced
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_disk_notices import shown
 

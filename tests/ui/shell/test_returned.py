@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.conduct.hooks import HookDeny, Hooks
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.policies import HookDeny, Hooks
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 
 

@@ -6,7 +6,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QFrame, QListWidget, QPushButton
 
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.types.errors import WrongUse
 from tests.ui.bridge.in_loop import until
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from desktop_agent.conversation.spending import ConversationUsage
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.usage import Usage
-from ui.look.sentences import format_count, format_dollars, format_price
-from ui.shell.usage_meter import UsageMeter
+from desktop_agent.conversation.history import ConversationUsage
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import Usage
+from ui.shell.context_usage import UsageMeter
+from ui.style.text import format_count, format_dollars, format_price
 
 WARM = Usage(input_tokens=48_000, output_tokens=2_400, cache_read_tokens=39_840, total_tokens=50_400, cost=0.42)
 

@@ -9,17 +9,16 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QListView, QPushButton, QWidget
 
+from desktop_agent.api.command_line import LaunchOptions
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem
 from desktop_agent.engine import connections
 from desktop_agent.engine.engine import RunDefaults
-from desktop_agent.faces.arguments import LaunchOptions
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred
-from desktop_agent.vocabulary.errors import DiskFull, QuotaExhausted, RemedyAction, WrongUse
-from desktop_agent.vocabulary.messages import Role, now
-from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.engine_events import Envelope, ErrorOccurred
+from desktop_agent.types.errors import DiskFull, QuotaExhausted, RemedyAction, WrongUse
+from desktop_agent.types.messages import Role, now
+from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
 from tests.desktop_agent.agent.desk import call
 from tests.desktop_agent.engine.servers import endpoint, model_server
 from tests.ui.bridge.in_loop import until
@@ -27,7 +26,7 @@ from tests.ui.shell.screen import Screen
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.bridge.drafts import ComposerDraft
 from ui.shell.banners import BannerFrame
-from ui.shell.panes import PAGE_WIDTH
+from ui.shell.layout import PAGE_WIDTH
 
 
 def waiting():
@@ -630,8 +629,8 @@ def test_there_is_a_way_back_from_connecting_a_model(on_screen):
 
 
 def test_where_no_conversation_is_open_the_welcome_has_no_way_back(qtbot):
-    from ui.look.theme import ThemeSource
-    from ui.welcome.welcome import WelcomePage
+    from ui.style.theme import ThemeSource
+    from ui.welcome.welcome_page import WelcomePage
 
     welcome = WelcomePage(ThemeSource())
     qtbot.addWidget(welcome)

@@ -6,12 +6,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton, QToolButton
 
-from ui.look.rows import RowRole
-from ui.look.style import style_sheet
-from ui.look.theme import ThemeSource
 from ui.sidebar import conversation_list
 from ui.sidebar.conversation_list import ConversationList
-from ui.sidebar.conversation_model import ConversationModel
+from ui.sidebar.conversation_rows import ConversationModel
+from ui.style.list_rows import RowRole
+from ui.style.style_sheet import style_sheet
+from ui.style.theme import ThemeSource
 
 NOON = datetime(2026, 5, 20, 12, 0).astimezone()
 

@@ -12,13 +12,13 @@ from PySide6.QtCore import QSocketNotifier
 from PySide6.QtWidgets import QApplication
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, ToolFinished, TurnStarted
-from desktop_agent.vocabulary.errors import RemedyAction, Sentence
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import ApprovalRequested, ToolFinished, TurnStarted
+from desktop_agent.types.errors import RemedyAction, Sentence
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
 from tests.ui.transcript.feeding import Feed, NoPictures
-from ui.look.theme import ThemeSource
+from ui.style.theme import ThemeSource
 from ui.transcript.view import TranscriptView
 
 

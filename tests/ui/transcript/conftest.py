@@ -1,19 +1,19 @@
 import pytest
 
 from tests.ui.transcript.feeding import NoPictures
-from ui.look.theme import LIGHT
-from ui.transcript.blocks.colouring.highlighter import Highlighter
-from ui.transcript.input import copying
-from ui.transcript.look import RenderStyle
-from ui.transcript.pictures import ThumbnailCache
-from ui.transcript.rows.stage import RenderContext, RowSignals
-from ui.transcript.workshop import JobQueue
+from ui.style.theme import LIGHT
+from ui.transcript import clipboard
+from ui.transcript.blocks.code.highlighter import Highlighter
+from ui.transcript.blocks.image_store import ThumbnailCache
+from ui.transcript.rows.render_context import RenderContext, RowSignals
+from ui.transcript.style import RenderStyle
+from ui.transcript.workers import JobQueue
 
 
 @pytest.fixture(autouse=True)
 def _copies_at_once(monkeypatch):
     """However slow the machine is; tests of copying in slices set their own."""
-    monkeypatch.setattr(copying, "_SLICE_SECONDS", 60.0)
+    monkeypatch.setattr(clipboard, "_SLICE_SECONDS", 60.0)
 
 
 @pytest.fixture

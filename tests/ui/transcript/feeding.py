@@ -6,8 +6,8 @@ from pathlib import Path
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.engine_events import Envelope
-from desktop_agent.vocabulary.images import StoredSource
+from desktop_agent.types.blocks import StoredSource
+from desktop_agent.types.engine_events import Envelope
 
 
 class Feed:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from ui.transcript.markdown.leaves import Leaf
+from ui.transcript.markdown.elements import Leaf
 from ui.transcript.markdown.stream import MarkdownStream
 
 WORDS = (

@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QMenu
 
 from desktop_agent.conversation.transcript import Transcript
 from tests.ui.transcript.feeding import Feed, NoPictures
-from ui.look.theme import ThemeSource
-from ui.transcript.markdown.inline import utf16_length
-from ui.transcript.surface.selection import TextPosition
+from ui.style.theme import ThemeSource
+from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.view import TranscriptView
+from ui.transcript.viewport.selection import TextPosition
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -89,7 +89,7 @@ class Standing:
 
     def selected(self):
         """The selected text, as it would be copied."""
-        from ui.transcript.surface.selection import selected_text_parts
+        from ui.transcript.viewport.selection import selected_text_parts
 
         return "\n\n".join(selected_text_parts(self.view.row_viewport.selection, self.rows))
 

@@ -4,8 +4,8 @@ from PySide6.QtWidgets import QScrollBar, QWidget
 
 from desktop_agent.conversation.items import Removed, Updated
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
+from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ErrorOccurred,
     RunEnd,
@@ -14,13 +14,13 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta
 from tests.ui.transcript.feeding import Feed
-from ui.transcript.accessibility.announcer import Announcer
-from ui.transcript.surface.row_list import RowList
-from ui.transcript.surface.screen import RowViewport
-from ui.transcript.surface.scroller import Scroller
+from ui.transcript.accessibility.tree import Announcer
+from ui.transcript.viewport.row_list import RowList
+from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.viewport import RowViewport
 
 
 class Listener:

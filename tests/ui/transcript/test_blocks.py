@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QPoint
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult
+from desktop_agent.types.blocks import Outcome, Text, ToolResult
 from tests.ui.transcript.colouring.whole import words_by_line
-from ui.look.theme import DARK, LIGHT
+from ui.style.theme import DARK, LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.colouring.palette import SYNTAX_COLORS
-from ui.transcript.blocks.flow import TextLayout
 from ui.transcript.blocks.table_block import TableBlock
-from ui.transcript.look import RenderStyle
-from ui.transcript.markdown.inline import Line, parse_inline, utf16_length
+from ui.transcript.blocks.text_layout import TextLayout
+from ui.transcript.markdown.inline import Line, parse_inline
 from ui.transcript.markdown.stream import parse_leaves
-from ui.transcript.rows.chooser import make_row
-from ui.transcript.rows.stage import ViewChoices
-from ui.transcript.surface.selection import word_at
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.rows.render_context import ViewChoices
+from ui.transcript.rows.row_factory import make_row
+from ui.transcript.style import SYNTAX_COLORS, RenderStyle
+from ui.transcript.viewport.selection import word_at
 
 
 @pytest.fixture
@@ -192,9 +192,9 @@ def test_what_was_undone_has_not_the_sign_of_the_button_beside_it(render_context
 
 
 def test_icons_differ_between_outcomes():
-    from ui.transcript.rows.cards import call_head
+    from ui.transcript.rows import tool_row
 
-    icons = [(icon, word) for word, icon, _ in call_head._outcomes().values()]
+    icons = [(icon, word) for word, icon, _ in tool_row._outcomes().values()]
     assert len({icon for icon, _ in icons}) >= 6
 
 

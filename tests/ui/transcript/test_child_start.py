@@ -9,7 +9,7 @@ import pytest
 
 from tests.frame.patience import PATIENCE
 from ui import __main__ as program
-from ui.transcript.child_start import WORKER_FLAG, worker_command, worker_environment, worker_folder
+from ui.transcript.workers import WORKER_FLAG, worker_command, worker_environment, worker_folder
 
 
 @pytest.mark.parametrize("part", ["colouring", "diagram"])
@@ -35,7 +35,7 @@ def test_a_frozen_program_starts_itself(monkeypatch):
 
 def test_a_part_is_run_instead_of_the_window(monkeypatch):
     monkeypatch.setattr(program, "_run_child", lambda name: name)
-    assert program.main([WORKER_FLAG, "colouring"]) == "ui.transcript.blocks.colouring.child"
+    assert program.main([WORKER_FLAG, "colouring"]) == "ui.transcript.blocks.code.highlighter_worker"
 
 
 def test_parts_know_little_of_the_environment(monkeypatch):
@@ -47,7 +47,7 @@ LOADED = """
 import sys
 import ui.app
 from ui.transcript.view import TranscriptView
-from ui.transcript.blocks.code.file_names import suggest_file_name
+from ui.transcript.blocks.code.code_block import suggest_file_name
 assert suggested_name("bash") == "code.sh"
 print(sorted(name for name in sys.modules if name.startswith("pygments")))
 """
@@ -60,7 +60,7 @@ def test_the_window_loads_no_grammar():
 
 def test_a_part_is_of_the_folder_that_the_program_lies_in(tmp_path):
     # Another one may be installed.
-    part = tmp_path / "ui/transcript/blocks/colouring/child.py"
+    part = tmp_path / "ui/transcript/blocks/code/highlighter_worker.py"
     part.parent.mkdir(parents=True)
     part.write_text("def main():\n    print('mine')\n    return 3\n")
     (tmp_path / "ui/__main__.py").write_text(Path(program.__file__).read_text(encoding="utf-8"))

@@ -7,20 +7,20 @@ from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeySeque
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QToolTip
 
-from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
-from desktop_agent.vocabulary.images import StoredSource
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from desktop_agent.types.blocks import Image, StoredSource, Text
+from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
 from tests.ui.transcript.copying.safe_html import SafeReader
 from tests.ui.transcript.standing import LEFT, Standing
-from ui.shell.contents.decoding import MAX_SHOWN_PIXELS
-from ui.transcript.input import copying, offers
+from ui.shell.picture_canvas import MAX_SHOWN_PIXELS
+from ui.transcript import clipboard
+from ui.transcript.input import context_menu
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-def clipboard():
+def copied():
     data = QGuiApplication.clipboard().mimeData()
     return data.text(), bytes(data.data("text/markdown").data()).decode(), data.html()
 
@@ -40,7 +40,7 @@ def standing(qtbot):
 def test_all_of_a_conversation_is_copied_in_three_forms(standing, qtbot):
     press(standing.view, Qt.Key.Key_A)
     press(standing.view, Qt.Key.Key_C)
-    plain, markdown, html = clipboard()
+    plain, markdown, html = copied()
     assert plain == "Make a *list*\n\nHere:\n\n• one\n• two\n\nx\n\na\n=1"
     assert markdown == ("Make a *list*\n\nHere:\n\n- **one**\n- two\n\n```py\nx\n```\n\n| a |\n| --- |\n| =1 |")
     reader = SafeReader()
@@ -51,7 +51,7 @@ def test_all_of_a_conversation_is_copied_in_three_forms(standing, qtbot):
 
 
 def test_rows_that_nobody_has_seen_are_copied_in_slices_and_the_screen_says_so(qtbot, monkeypatch):
-    monkeypatch.setattr(copying, "_SLICE_SECONDS", 0.0005)
+    monkeypatch.setattr(clipboard, "_SLICE_SECONDS", 0.0005)
     messages = [m for n in range(400) for m in (Message.user(f"Ask {n}"), Message.assistant(f"- **Answer** {n}"))]
     standing = Standing(qtbot, messages)
     standing.view._copy_note._wait.setInterval(0)
@@ -66,7 +66,7 @@ def test_rows_that_nobody_has_seen_are_copied_in_slices_and_the_screen_says_so(q
     qtbot.waitUntil(standing.view._copy_note.isVisible)
     assert standing.view._copy_note.accessibleName().startswith("Copying…")
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() != "before")
-    plain, markdown, _ = clipboard()
+    plain, markdown, _ = copied()
     assert plain.startswith("Ask 0\n\n• Answer 0\n\nAsk 1")
     assert markdown.endswith("Ask 399\n\n- **Answer** 399")
     assert len(said) > 3
@@ -76,7 +76,7 @@ def test_rows_that_nobody_has_seen_are_copied_in_slices_and_the_screen_says_so(q
 
 
 def test_what_is_copied_is_what_stood_there_when_it_was_asked_for(qtbot, monkeypatch):
-    monkeypatch.setattr(copying, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(clipboard, "_SLICE_SECONDS", 0.0)
     standing = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(60)])
     standing.send(TurnStarted("t", "m", "model"), ContentDelta("One"))
     press(standing.view, Qt.Key.Key_A)
@@ -89,7 +89,7 @@ def test_what_is_copied_is_what_stood_there_when_it_was_asked_for(qtbot, monkeyp
 
 
 def test_a_later_copy_replaces_one_that_is_not_complete(qtbot, monkeypatch):
-    monkeypatch.setattr(copying, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(clipboard, "_SLICE_SECONDS", 0.0)
     standing = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(100)])
     press(standing.view, Qt.Key.Key_A)
     standing.view.copy()
@@ -192,21 +192,21 @@ def test_the_menu_of_a_message(standing, menus):
     assert not actions["Copy"].isEnabled()
     assert actions["Copy"].shortcut() == QKeySequence(QKeySequence.StandardKey.Copy)
     actions["Copy message as Markdown"].trigger()
-    assert clipboard()[:2] == ("Here:\n\n- **one**\n- two",) * 2
+    assert copied()[:2] == ("Here:\n\n- **one**\n- two",) * 2
     actions["Copy message"].trigger()
-    assert clipboard()[0] == "Here:\n\n• one\n• two"
-    assert "<li><strong>one</strong></li>" in clipboard()[2]
+    assert copied()[0] == "Here:\n\n• one\n• two"
+    assert "<li><strong>one</strong></li>" in copied()[2]
     actions["Copy conversation as Markdown"].trigger()
-    assert clipboard()[0].startswith("## You said\n\nMake a *list*\n\n## Assistant said\n\nHere:")
-    assert "secret" not in clipboard()[0]
+    assert copied()[0].startswith("## You said\n\nMake a *list*\n\n## Assistant said\n\nHere:")
+    assert "secret" not in copied()[0]
     actions["Select all"].trigger()
     menu.close()
     standing.select(1, "one")
     menu, actions = standing.menu(standing.point(1, "one", 1))
     actions["Copy as Markdown"].trigger()
-    assert clipboard()[0] == "- **one**"
+    assert copied()[0] == "- **one**"
     actions["Copy"].trigger()
-    assert clipboard()[:2] == ("• one", "- **one**")
+    assert copied()[:2] == ("• one", "- **one**")
     menu.close()
 
 
@@ -220,7 +220,7 @@ def test_the_menus_of_code_and_tables(standing, menus):
     menu, actions = standing.menu(standing.point(3, "a", 0))
     assert menu.accessibleName() == "Menu: Table"
     actions["Copy table as Markdown"].trigger()
-    assert clipboard()[:2] == ("| a |\n| --- |\n| =1 |",) * 2
+    assert copied()[:2] == ("| a |\n| --- |\n| =1 |",) * 2
     actions["Copy table as CSV"].trigger()
     assert QGuiApplication.clipboard().text() == "a\r\n'=1\r\n"
     menu.close()
@@ -295,8 +295,8 @@ def test_of_two_images_the_last_one_is_copied(qtbot, tmp_path, menus):
 
 
 def test_a_copied_image_is_bounded_as_where_it_is_looked_at_and_kept_nowhere(qtbot, tmp_path, menus, monkeypatch):
-    assert offers._MAX_COPIED_PIXELS == MAX_SHOWN_PIXELS
-    monkeypatch.setattr(offers, "_MAX_COPIED_PIXELS", 10_000)
+    assert context_menu._MAX_COPIED_PIXELS == MAX_SHOWN_PIXELS
+    monkeypatch.setattr(context_menu, "_MAX_COPIED_PIXELS", 10_000)
     picture = Picture(qtbot, tmp_path)
     picture.copy()
     qtbot.waitUntil(lambda: not QGuiApplication.clipboard().image().isNull())
@@ -306,7 +306,7 @@ def test_a_copied_image_is_bounded_as_where_it_is_looked_at_and_kept_nowhere(qtb
 
 
 def test_an_image_that_cannot_be_read_is_said_to_be_so(qtbot, tmp_path, menus, monkeypatch):
-    monkeypatch.setattr(offers, "_MESSAGE_MS", 50)
+    monkeypatch.setattr(context_menu, "_MESSAGE_MS", 50)
     picture = Picture(qtbot, tmp_path)
     (tmp_path / picture.digest).write_bytes(b"nonsense")
     picture.copy()
@@ -314,7 +314,7 @@ def test_an_image_that_cannot_be_read_is_said_to_be_so(qtbot, tmp_path, menus, m
     assert picture.view._copy_note.accessibleName().startswith("This picture was not copied")
     qtbot.waitUntil(lambda: not picture.view._copy_note.isVisible())
     assert QGuiApplication.clipboard().text() == "before"
-    monkeypatch.setattr(offers, "_MESSAGE_MS", 50_000)
+    monkeypatch.setattr(context_menu, "_MESSAGE_MS", 50_000)
     picture.copy()
     qtbot.waitUntil(picture.view._copy_note.isVisible)
     picture.copy_text("code")

@@ -5,8 +5,8 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.transcript import geometry
-from ui.transcript.geometry import Heights
+from ui.transcript.rows import heights
+from ui.transcript.rows.heights import Heights
 
 operations = st.lists(
     st.tuples(
@@ -18,7 +18,7 @@ operations = st.lists(
 
 @given(st.integers(1, 5), st.integers(0, 40), st.integers(0, 200), operations)
 def test_sums_and_searches_agree_with_a_plain_list(chunk, count, default, done):
-    with patch.object(geometry, "_CHUNK", chunk):
+    with patch.object(heights, "_CHUNK", chunk):
         compare(count, default, done)
 
 

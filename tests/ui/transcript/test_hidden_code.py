@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 
-from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.code_places import PositionedCodeLines
-from ui.transcript.blocks.code.lines.hidden import spell_out_line
-from ui.transcript.look import RenderStyle
-from ui.transcript.markdown.inline import slice_utf16, utf16_length
+from ui.style.theme import LIGHT
+from ui.transcript.blocks.code.code_lines import PositionedCodeLines
+from ui.transcript.blocks.code.line_breaking import spell_out_line
+from ui.transcript.markdown.inline import slice_utf16
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.style import RenderStyle
 
 TROJAN = 'if level != "user\u202e \u2066# check\u2069 \u2066":'
 

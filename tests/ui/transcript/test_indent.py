@@ -6,13 +6,12 @@ import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 
-from ui.look.theme import LIGHT
-from ui.transcript.blocks.indent import indent_width, is_right_to_left_block, paint_containers
-from ui.transcript.blocks.inline_object import InlineObject
-from ui.transcript.blocks.math.inline_formulas import InlineFormulas
-from ui.transcript.blocks.text_block import MarkdownTextBlock
-from ui.transcript.look import RenderStyle
+from ui.style.theme import LIGHT
+from ui.transcript.blocks.math.math_block import InlineFormulas
+from ui.transcript.blocks.text_block import MarkdownTextBlock, indent_width, is_right_to_left_block, paint_containers
+from ui.transcript.blocks.text_layout import InlineObject
 from ui.transcript.markdown.stream import parse_leaves
+from ui.transcript.style import RenderStyle
 
 WIDE, LEFT = 300, 60
 

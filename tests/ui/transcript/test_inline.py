@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.transcript.markdown.inline import SpanStyle, parse_image_only, parse_inline, slice_utf16, utf16_length
+from ui.transcript.markdown.inline import SpanStyle, parse_image_only, parse_inline, slice_utf16
+from ui.transcript.markdown.open_blocks import close_open_inline
 from ui.transcript.markdown.stream import parse_leaves
-from ui.transcript.markdown.unfinished import close_open_inline
+from ui.transcript.markdown.text_units import utf16_length
 
 
 def styled(text, references=None):

@@ -9,18 +9,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures, read_all
 from tests.ui.transcript.random_markdown import cut_up, markdown
-from ui.look.theme import ThemeSource
-from ui.transcript.blocks.math.orders import RenderQueue
+from ui.style.theme import ThemeSource
+from ui.transcript.blocks.math.formulas import RenderQueue
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import MarkdownTextBlock
 from ui.transcript.markdown import sections
 from ui.transcript.rows import markdown_body
-from ui.transcript.rows.body.column import BlockColumn
+from ui.transcript.rows.block_stack import BlockColumn
 from ui.transcript.view import TranscriptView
 
 cuts = st.lists(st.integers(1, 40), min_size=1, max_size=5)

@@ -4,10 +4,15 @@ from importlib.resources import files
 
 import pytest
 
-from ui.transcript.markdown.inline import SpanStyle, link_tooltip, parse_inline, slice_utf16
-from ui.transcript.markdown.inline.claims import is_top_level_domain
-from ui.transcript.markdown.inline.hosts import display_host, unicode_host
-from ui.transcript.markdown.inline.links import misleading_link_note, safe_target
+from ui.transcript.markdown.inline import SpanStyle, parse_inline, slice_utf16
+from ui.transcript.markdown.links import (
+    display_host,
+    is_top_level_domain,
+    link_tooltip,
+    misleading_link_note,
+    safe_target,
+    unicode_host,
+)
 
 CYRILLIC_APPLE = "https://\u0430\u0440\u0440\u04cf\u0435.com"
 

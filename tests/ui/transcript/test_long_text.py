@@ -7,15 +7,14 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter, QPixmap
 
 from desktop_agent.conversation.items import AnswerItem, CallState, StreamedText, ToolCallItem, UserItem
-from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.images import UrlSource
+from desktop_agent.types.blocks import Image, UrlSource
 from tests.ui.transcript.feeding import read_all
-from ui.transcript.blocks.flow import TextLayout
+from ui.transcript.blocks.text_layout import TextLayout
 from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.inline import LINE_BREAK, Line, parse_inline
-from ui.transcript.markdown.pieces import PIECE, split_long_text
 from ui.transcript.markdown.stream import MarkdownStream, parse_leaves
-from ui.transcript.rows.chooser import make_row
+from ui.transcript.markdown.text_units import PIECE, split_long_text
+from ui.transcript.rows.row_factory import make_row
 
 SCREEN = 600
 HOSTILE = (

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.ui.transcript.random_markdown import Reader, cut_up, markdown
 from ui.transcript.markdown import stream as stream_module
-from ui.transcript.markdown.leaves import Container, Leaf
+from ui.transcript.markdown.elements import Container, Leaf
+from ui.transcript.markdown.open_blocks import displayed_tail
 from ui.transcript.markdown.parser import parse_blocks
-from ui.transcript.markdown.pieces import PIECE
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
+from ui.transcript.markdown.rules import FOOTNOTES_KEY
 from ui.transcript.markdown.stream import normalize_newlines, parse_leaves
-from ui.transcript.markdown.unfinished import displayed_tail
+from ui.transcript.markdown.text_units import PIECE
 
 EXAMPLES = 350
 SHORT = 160
@@ -77,8 +77,8 @@ def small_pieces():
             patch.setattr(f"ui.transcript.markdown.{module}.PIECE", 30)
         for module in ("freezing", "rules.tables"):
             patch.setattr(f"ui.transcript.markdown.{module}.FIRST_BAR", 12)
-        patch.setattr("ui.transcript.markdown.pieces._LONGEST_CLUSTER", 8)
-        patch.setattr("ui.transcript.markdown.pieces._MAX_MARKS", 6)
+        patch.setattr("ui.transcript.markdown.text_units._LONGEST_CLUSTER", 8)
+        patch.setattr("ui.transcript.markdown.text_units._MAX_MARKS", 6)
         yield
 
 

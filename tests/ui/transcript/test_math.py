@@ -10,33 +10,38 @@ from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.messages import Message
 from tests.ui.transcript.feeding import NoPictures
-from ui.look.theme import DARK, LIGHT, ThemeSource
+from ui.style.theme import DARK, LIGHT, ThemeSource
 from ui.transcript.blocks.block import PaintContext
-from ui.transcript.blocks.flow import TextLayout
-from ui.transcript.blocks.inline_object import InlineObject
 from ui.transcript.blocks.math import formulas as formulas_module
 from ui.transcript.blocks.math import typesetting
-from ui.transcript.blocks.math.chemistry import chemistry_to_latex
 from ui.transcript.blocks.math.formulas import (
     FormulaCache,
     FormulaRequest,
     MathCallbacks,
     PendingFormula,
     RenderedFormula,
+    _luminance,
+    with_readable_colors,
 )
-from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH, FormulaError, prepare_latex
+from ui.transcript.blocks.math.latex import (
+    MAX_LATEX_LENGTH,
+    FormulaError,
+    chemistry_to_latex,
+    formula_error_sentence,
+    prepare_latex,
+)
 from ui.transcript.blocks.math.math_block import MathBlock
-from ui.transcript.blocks.math.readable import _luminance, with_readable_colors
-from ui.transcript.blocks.math.reasons import formula_error_sentence
 from ui.transcript.blocks.math.typesetting import COLOR, TypesetFormula, typeset
 from ui.transcript.blocks.text_block import MarkdownTextBlock, TextBlock
-from ui.transcript.look import RenderStyle
-from ui.transcript.markdown.inline import OBJECT, parse_inline, utf16_length
-from ui.transcript.markdown.leaves import Leaf
+from ui.transcript.blocks.text_layout import InlineObject, TextLayout
+from ui.transcript.markdown.elements import Leaf
+from ui.transcript.markdown.inline import OBJECT, parse_inline
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.style import RenderStyle
 from ui.transcript.view import TranscriptView
-from ui.transcript.workshop import JobQueue
+from ui.transcript.workers import JobQueue
 
 USUAL = {
     "fraction": r"\frac{a+b}{c-d}",

@@ -8,12 +8,12 @@ from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.items import CallState, NoticeItem, StreamedText, ToolCallItem
 from desktop_agent.conversation.transcript import COMPACTED, Transcript
-from desktop_agent.vocabulary.blocks import Summary, Text, ToolResult
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.types.blocks import Summary, Text, ToolResult
+from desktop_agent.types.messages import Message, Role
 from tests.ui.transcript.feeding import NoPictures
-from ui.look.theme import ThemeSource
+from ui.style.theme import ThemeSource
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.rows.chooser import make_row
+from ui.transcript.rows.row_factory import make_row
 from ui.transcript.view import TranscriptView
 
 SUMMARY = "## Goals\n\nPaint the **shed**."

@@ -9,15 +9,14 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, UrlSource
+from desktop_agent.types.messages import Message
 from tests.ui.transcript.feeding import NoPictures
-from ui.look.theme import ThemeSource
-from ui.transcript import pictures as pictures_module
-from ui.transcript.pictures import ThumbnailCache, decode_image, encoded_image_size, image_size
+from ui.style.theme import ThemeSource
+from ui.transcript.blocks import image_store as pictures_module
+from ui.transcript.blocks.image_store import ThumbnailCache, decode_image, encoded_image_size, image_size
 from ui.transcript.view import TranscriptView
-from ui.transcript.workshop import JobQueue
+from ui.transcript.workers import JobQueue
 
 
 def png(width, height, color="#ff0000") -> bytes:
@@ -66,7 +65,7 @@ def test_a_missing_or_damaged_file_is_said_to_be_so(tmp_path, workshop, qtbot):
 
 
 def test_the_cache_is_bounded(tmp_path, workshop, qtbot, monkeypatch):
-    monkeypatch.setattr("ui.transcript.pictures._MAX_THUMBNAIL_BYTES", 3 * 10 * 10 * 4)
+    monkeypatch.setattr("ui.transcript.blocks.image_store._MAX_THUMBNAIL_BYTES", 3 * 10 * 10 * 4)
     thumbnails, told = ThumbnailCache(NoPictures(tmp_path), workshop), []
     sources = [stored(tmp_path, 50, 50, color) for color in ("#100000", "#200000", "#300000", "#400000", "#500000")]
     for source in sources:
@@ -122,7 +121,7 @@ def test_a_closed_workshop_delivers_nothing_and_takes_nothing(qapp, qtbot):
 
 
 def test_only_so_many_jobs_wait(qapp, qtbot, monkeypatch):
-    monkeypatch.setattr("ui.transcript.workshop._MAX_WAITING", 2)
+    monkeypatch.setattr("ui.transcript.workers._MAX_WAITING", 2)
     workshop, told = JobQueue(), []
     for number in range(50):
         workshop.submit(number, lambda number=number: number, told.append)

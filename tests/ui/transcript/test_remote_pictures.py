@@ -5,20 +5,18 @@ from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
-from desktop_agent.vocabulary.images import UrlSource
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.blocks import Image, Text, UrlSource
+from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures
 from tests.ui.transcript.test_pictures import png
-from ui.look.theme import LIGHT, ThemeSource
-from ui.transcript import remote_pictures
-from ui.transcript.blocks.picture.remote_block import RemoteImageBlock
-from ui.transcript.look import RenderStyle
+from ui.style.theme import LIGHT, ThemeSource
+from ui.transcript.blocks import image_store
+from ui.transcript.blocks.image_blocks import RemoteImageBlock
+from ui.transcript.blocks.image_store import InMemoryImage, LoadState, RemoteImages, image_size
 from ui.transcript.markdown.inline import RemoteImage
-from ui.transcript.pictures import InMemoryImage, image_size
-from ui.transcript.remote_pictures import LoadState, RemoteImages
+from ui.transcript.style import RenderStyle
 from ui.transcript.view import TranscriptView
 
 HERE = "https://x.org/a/b.png?c=d"
@@ -63,7 +61,7 @@ def test_a_refusal_can_be_overruled_only_where_that_helps(remote):
 
 
 def test_only_so_much_is_kept(remote, monkeypatch):
-    monkeypatch.setattr(remote_pictures, "_MAX_REMOTE_BYTES", 2500)
+    monkeypatch.setattr(image_store, "_MAX_REMOTE_BYTES", 2500)
     for name in "abcd":
         remote.load(name)
         remote.arrived(name, png(4, 2).ljust(1000, b"x"), name)

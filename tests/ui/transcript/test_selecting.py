@@ -7,11 +7,11 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
 from tests.ui.transcript.standing import LEFT, Standing
-from ui.transcript.surface.selection import TextPosition
+from ui.transcript.viewport.selection import TextPosition
 
 TEXT = (
     "First *words* of a paragraph with [a link](https://x.org/very/long/target) and `code` in it.\n"

@@ -1,8 +1,8 @@
 """Steps that a provider took on its own servers."""
 
 from desktop_agent.conversation.items import ServerStepItem
-from ui.transcript.rows.chooser import make_row
-from ui.transcript.rows.server_step_row import ServerStepRow
+from ui.transcript.rows.notice_rows import ServerStepRow
+from ui.transcript.rows.row_factory import make_row
 
 
 def step(text, name="web_search"):

@@ -4,9 +4,9 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from desktop_agent.vocabulary.blocks import Citation, Text
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, TextClosed
+from desktop_agent.types.blocks import Citation, Text
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, TextClosed
 from tests.ui.transcript.standing import Standing
 from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources
 

@@ -4,16 +4,15 @@ import pytest
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Image, Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import ToolFinished, ToolProgress, ToolStarted, TurnStarted
+from desktop_agent.types.blocks import Image, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import ToolFinished, ToolProgress, ToolStarted, TurnStarted
 from tests.ui.transcript.feeding import Feed, NoPictures
 from tests.ui.transcript.test_pictures import stored
-from ui.look.theme import ReadingStyle, ThemeSource
-from ui.transcript.blocks.code.output import OutputBlock, OutputTailBlock
-from ui.transcript.blocks.picture.thumbnails_block import ThumbnailsBlock
+from ui.style.theme import ReadingStyle, ThemeSource
+from ui.transcript.blocks.code.terminal_output import OutputBlock, OutputTailBlock
+from ui.transcript.blocks.image_blocks import ThumbnailsBlock
 from ui.transcript.rows import tool_row
-from ui.transcript.rows.cards import call_head
-from ui.transcript.rows.chooser import make_row
+from ui.transcript.rows.row_factory import make_row
 from ui.transcript.view import TranscriptView
 
 
@@ -119,8 +118,7 @@ def test_pictures_of_a_result_are_seen(running, tmp_path):
 
 def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monkeypatch):
     now = [100.0]
-    for module in (tool_row, call_head):
-        monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(tool_row, "monotonic", lambda: now[0])
     running.row.refresh("state")
     running.row._since = 100.0
     seconds = running.view._render_context.seconds
@@ -135,8 +133,7 @@ def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monke
 
 def test_the_clock_goes_on_when_rows_are_made_anew(running, monkeypatch):
     now = [100.0]
-    for module in (tool_row, call_head):
-        monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(tool_row, "monotonic", lambda: now[0])
     starts = tool_row._START_TIMES[running.view._render_context.seconds]
     starts.clear()
     running.row._since = None

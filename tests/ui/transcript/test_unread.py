@@ -6,20 +6,20 @@ import pytest
 
 from desktop_agent.conversation.items import AnswerItem, StreamedText
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures, read_all
-from ui.look.theme import ThemeSource
-from ui.transcript.blocks.table.measuring import CellRuler
+from ui.style.theme import ThemeSource
 from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.blocks.table_cells import CellRuler
 from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.stream import MarkdownStream
-from ui.transcript.rows.body.unread import LazySection
-from ui.transcript.rows.chooser import make_row
-from ui.transcript.surface.preparing import layout_in_view
-from ui.transcript.surface.selection import TextPosition
+from ui.transcript.rows.block_factory import LazySection
+from ui.transcript.rows.row_factory import make_row
 from ui.transcript.view import TranscriptView
+from ui.transcript.viewport.scroller import layout_in_view
+from ui.transcript.viewport.selection import TextPosition
 
 SECTION = """## Part {0}
 

@@ -6,8 +6,8 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
-from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import (
+from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import (
     AnswerAwaited,
     ApprovalRequested,
     ErrorOccurred,
@@ -17,11 +17,11 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import RemedyAction, Sentence
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from desktop_agent.types.errors import RemedyAction, Sentence
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
 from tests.ui.transcript.standing import Standing
-from ui.look.theme import DARK, LIGHT
+from ui.style.theme import DARK, LIGHT
 
 PARAGRAPHS = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(40))
 
@@ -280,7 +280,7 @@ def test_another_width_keeps_the_block_that_is_read(long):
 
 def test_removed_rows_are_gone_and_the_rest_stays(qtbot):
     stand = Standing(qtbot, [Message.user("Hello")])
-    from desktop_agent.vocabulary.provider_events import ToolArgsDelta
+    from desktop_agent.types.provider_events import ToolArgsDelta
 
     stand.send(TurnStarted("t", "m", "model"), ToolArgsDelta("a", "run", '{"x'))
     assert len(stand.rows) == 2
@@ -310,7 +310,7 @@ def test_an_empty_transcript_says_so(qtbot):
 
 
 def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
-    from tests.bench.bench_transcript import text_of
+    from tests.bench.transcript.texts import text_of
 
     text = text_of(1500)
     streamed = Standing(qtbot, [Message.user("Go")])

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from ui.transcript.workshop import JobQueue
+from ui.transcript.workers import JobQueue
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ui.transcript.markdown import written as written_module
-from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, parse_inline, slice_utf16, utf16_length
-from ui.transcript.markdown.inline.lines import make_slicer
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
-from ui.transcript.markdown.written import line_to_html, line_to_markdown
+from ui.transcript.markdown import serializer as written_module
+from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, make_slicer, parse_inline, slice_utf16
+from ui.transcript.markdown.rules import FOOTNOTES_KEY
+from ui.transcript.markdown.serializer import line_to_html, line_to_markdown
+from ui.transcript.markdown.text_units import utf16_length
 
 NOTES = {FOOTNOTES_KEY: {"1": True}}
 ATOMS = (

@@ -6,11 +6,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from desktop_agent.providers.demo.actor import play
-from desktop_agent.providers.demo.question import ReceivedRequest
-from desktop_agent.providers.demo.script import Call
+from desktop_agent.providers.demo.script import Call, ReceivedRequest
+from desktop_agent.providers.demo.scripted_model import play
 from tests.ui.bridge.in_loop import until
-from ui.welcome.starters import DEMO_STARTERS, StarterMessages
+from ui.shell.conversation_page import DEMO_STARTERS, StarterMessages
 
 
 def test_a_click_or_a_key_sends(qtbot):

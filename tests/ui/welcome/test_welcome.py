@@ -6,14 +6,13 @@ from pydantic import SecretStr
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QToolButton
 
-from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ModelInfo
 from tests.ui.bridge.fake_opener import fake_opener
-from ui.look.style import apply_theme
-from ui.look.theme import ThemeSource
+from ui.style.style_sheet import apply_theme
+from ui.style.theme import ThemeSource
 from ui.welcome.server_rows import TypedServer
-from ui.welcome.welcome import WelcomePage
+from ui.welcome.welcome_page import WelcomePage
 
 FACTS = (
     "local_chosen", "refresh_requested", "key_submitted", "session_key_submitted", "custom_submitted",

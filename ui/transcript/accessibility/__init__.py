@@ -1,1 +1,1 @@
-"""The transcript for people who do not see it."""
+"""The accessible tree of the transcript, for screen readers."""

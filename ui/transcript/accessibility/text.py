@@ -1,119 +1,255 @@
-"""Text that assistive technology reads piece by piece, with the caret in it and where its characters stand.
+"""The accessible text of rows and blocks, with positions on the screen, and what accessible nodes need of the view."""
 
-Offsets are UTF-16 units, as all of Qt's. PySide6 hands no selection out to C++ (`selection` has no Python half), so
-none is counted; that it changed is said by an event. Words and sentences are found by Qt itself, in the text.
-"""
-
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QAccessibleTextInterface
 
-from ui.transcript.markdown.inline import slice_utf16, utf16_length
+from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.blocks.text_block import RuleBlock, TextBlock
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.rows.row import MAX_SPOKEN, Row, RowSelection
+from ui.transcript.rows.row_factory import make_row
+from ui.transcript.viewport.selection import TextPosition
+from ui.transcript.viewport.viewport import RowViewport
+
+_KEPT_ROWS = 48
+"""Rows that were made for reading alone."""
 
 
-class AccessibleText(Protocol):
-    """A text and its places on the screen, in global pixels."""
+@dataclass(frozen=True, slots=True)
+class ViewActions:
+    """What assistive technology can do in the view."""
+
+    caret: Callable[[], TextPosition | None]
+    set_caret: Callable[[TextPosition], None]
+    show: Callable[[int, RowSelection], None]
+    open_link: Callable[[str, int], None]
+
+
+class AccessibilityContext:
+    """Rows far from the screen are made for reading, a few at a time, and never laid out but for their buttons."""
+
+    def __init__(self, viewport: RowViewport, actions: ViewActions) -> None:
+        self.viewport = viewport
+        self.actions = actions
+        self._detached_rows: OrderedDict[str, Row] = OrderedDict()
+
+    def row(self, index: int) -> Row | None:
+        """The row of an item, on the screen or not."""
+        rows = self.viewport.rows
+        if not 0 <= index < self.count:
+            return None
+        if known := rows.existing_row(index):
+            return known
+        item = rows.transcript[index]
+        found = self._detached_rows.get(item.id)
+        if found is None:
+            found = make_row(item, rows.render_context, rows.width)
+            for at, block in enumerate(found.blocks):
+                if not isinstance(block, TextBlock | TableBlock | MathBlock):
+                    found.settle_block(at)
+            # What still grows is made anew each time.
+            if not found.is_open:
+                self._detached_rows[item.id] = found
+        if item.id in self._detached_rows:
+            self._detached_rows.move_to_end(item.id)
+        if len(self._detached_rows) > _KEPT_ROWS:
+            self._detached_rows.popitem(last=False)
+        return found
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return min(len(self.viewport.rows), len(self.viewport.rows.transcript))
+
+    def is_shown(self, index: int) -> bool:
+        """Whether a row is one of those on the screen or near it, so that places in it are known."""
+        return self.viewport.rows.existing_row(index) is not None
+
+    def forget(self) -> None:
+        """Other rows, or another look."""
+        self._detached_rows.clear()
+
+    def forget_item(self, item_id: str) -> None:
+        """An item changed."""
+        self._detached_rows.pop(item_id, None)
+
+    def row_box(self, index: int) -> QRect:
+        """Where a row is in the viewport, exact or guessed; no row is made for that."""
+        rows = self.viewport.rows
+        if not 0 <= index < self.count:
+            return QRect()
+        top, bottom = rows.row_top(index), rows.row_top(index + 1)
+        return QRect(self.viewport.column, top - rows.top, rows.width, bottom - top)
+
+    def block_box(self, index: int, block: int) -> QRect:
+        """Where a block is in the viewport; its row, where that is all that is known."""
+        box, row = self.row_box(index), self.viewport.rows.existing_row(index)
+        if row and block < len(row.blocks):
+            return row.block_box(block).translated(box.topLeft())
+        return box
+
+    def to_global(self, box: QRect) -> QRect:
+        """From the viewport to the screen."""
+        return box.translated(self.viewport.viewport.mapToGlobal(QPoint(0, 0)))
+
+
+class AccessibleBlockText:
+    """The text of one block as it is copied; the words for it, where there is nothing to copy."""
+
+    def __init__(self, context: AccessibilityContext, index: int, block: int) -> None:
+        self._context = context
+        self._index, self._block = index, block
+
+    def _find_block(self) -> Block | None:
+        row = self._context.row(self._index)
+        return row.blocks[self._block] if row and self._block < len(row.blocks) else None
 
     def text(self) -> str:
         """All of it."""
-        ...
+        block = self._find_block()
+        return _text_of(block) if block else ""
 
     def caret(self) -> int:
         """Where the caret is in it, or -1."""
-        ...
+        position = self._context.actions.caret()
+        is_here = position is not None and (position.row, position.block) == (self._index, self._block)
+        return position.offset if position and is_here else -1
 
     def set_caret(self, offset: int) -> None:
         """Stand there."""
-        ...
+        self._context.actions.set_caret(self._position_at(offset))
 
     def select(self, start: int, end: int) -> None:
         """Select a part; nothing, when both are the same."""
-        ...
+        self._context.viewport.select(self._position_at(start), self._position_at(end))
+
+    def _position_at(self, offset: int) -> TextPosition:
+        return TextPosition(self._index, self._block, offset)
 
     def character_rect(self, offset: int) -> QRect:
-        """Where a character stands."""
-        ...
+        """Where a character stands; its block, where nobody has looked yet."""
+        box = self._context.block_box(self._index, self._block)
+        block = self._find_block()
+        if block and block.is_laid_out and self._context.is_shown(self._index):
+            boxes = block.boxes(offset, offset + 1)
+            caret = block.caret_rect_at(offset) if not boxes else None
+            found = boxes[0] if boxes else caret
+            if found is not None:
+                return self._context.to_global(found.toAlignedRect().translated(box.topLeft()))
+        return self._context.to_global(box)
 
     def offset_at(self, point: QPoint) -> int:
         """The character at a point, or -1."""
-        ...
+        viewport = self._context.viewport
+        position = viewport.place_at(viewport.viewport.mapFromGlobal(point))
+        return position.offset if (position.row, position.block) == (self._index, self._block) else -1
 
     def scroll_to(self, offset: int) -> None:
         """Scroll to a place."""
-        ...
+        self._context.actions.show(self._index, ((self._block, offset), (self._block, offset + 1)))
 
 
-class HasAccessibleText(Protocol):
-    """Whose text it is."""
-
-    @property
-    def readable(self) -> Callable[[], AccessibleText | None]:
-        """The text now."""
-        ...
+def _text_of(block: Block) -> str:
+    return "" if isinstance(block, RuleBlock) else block.plain() or block.spoken_text()
 
 
-class AccessibleTextInterface(QAccessibleTextInterface):
-    """Of one node."""
+@dataclass(frozen=True, slots=True)
+class _BlockStart:
+    start: int
+    block: int
 
-    def __init__(self, node: HasAccessibleText) -> None:
-        super().__init__()
-        self._node = node
 
-    def characterCount(self) -> int:
-        """In UTF-16 units."""
-        readable = self._node.readable()
-        return utf16_length(readable.text()) if readable else 0
+class AccessibleRowText:
+    """The texts of all blocks of a row, one on each line; its beginning, when there is very much of it."""
 
-    def text(self, startOffset: int, endOffset: int, /) -> str:  # noqa: N803  Qt's names
-        """A part of it."""
-        readable = self._node.readable()
-        text = readable.text() if readable else ""
-        return slice_utf16(text, max(0, startOffset), endOffset if endOffset >= 0 else utf16_length(text))
+    def __init__(self, context: AccessibilityContext, index: int) -> None:
+        self._context = context
+        self._index = index
 
-    def cursorPosition(self) -> int:
-        """Where the caret is, or -1."""
-        readable = self._node.readable()
-        return readable.caret() if readable else -1
+    def _row(self) -> Row | None:
+        return self._context.row(self._index)
 
-    def setCursorPosition(self, position: int, /) -> None:
-        """Put the caret."""
-        if readable := self._node.readable():
-            readable.set_caret(position)
+    def text(self) -> str:
+        """All of it; what is folded away too."""
+        row = self._row()
+        if row is None:
+            return ""
+        if not bool(getattr(row, "unfolded", True)):
+            return row.spoken_text()[:MAX_SPOKEN]
+        return self._joined(row)[0]
 
-    def selectionCount(self) -> int:
-        """None: see above."""
-        return 0
+    def _joined(self, row: Row) -> tuple[str, list[_BlockStart]]:
+        parts: list[str] = []
+        pieces: list[_BlockStart] = []
+        at = length = 0
+        for number, block in enumerate(row.blocks):
+            if text := _text_of(block):
+                pieces.append(_BlockStart(at, number))
+                parts.append(text)
+                at += utf16_length(text) + 1
+                length += len(text) + 1
+            if length > MAX_SPOKEN:
+                break
+        return "\n".join(parts)[:MAX_SPOKEN], pieces
 
-    def addSelection(self, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
-        """Select."""
-        if readable := self._node.readable():
-            readable.select(startOffset, endOffset)
+    def _pieces(self) -> list[_BlockStart]:
+        row = self._row()
+        return self._joined(row)[1] if row and bool(getattr(row, "unfolded", True)) else []
 
-    def removeSelection(self, selectionIndex: int, /) -> None:  # noqa: N803
-        """Select nothing."""
-        del selectionIndex
-        if readable := self._node.readable():
-            readable.select(0, 0)
+    def _at(self, offset: int) -> tuple[AccessibleBlockText, int] | None:
+        found = [piece for piece in self._pieces() if piece.start <= offset]
+        return (
+            (AccessibleBlockText(self._context, self._index, found[-1].block), offset - found[-1].start)
+            if found
+            else None
+        )
 
-    def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
-        """Select something else."""
-        del selectionIndex
-        self.addSelection(startOffset, endOffset)
+    def caret(self) -> int:
+        """Where the caret is in it, or -1."""
+        position = self._context.actions.caret()
+        if position is None or position.row != self._index:
+            return -1
+        starts = {piece.block: piece.start for piece in self._pieces()}
+        return starts[position.block] + position.offset if position.block in starts else -1
 
-    def characterRect(self, offset: int, /) -> QRect:
-        """Where a character stands."""
-        readable = self._node.readable()
-        return readable.character_rect(offset) if readable else QRect()
+    def set_caret(self, offset: int) -> None:
+        """Stand there."""
+        if found := self._at(offset):
+            found[0].set_caret(found[1])
 
-    def offsetAtPoint(self, point: QPoint, /) -> int:
+    def select(self, start: int, end: int) -> None:
+        """From one place to another, over several blocks too."""
+        pieces = self._pieces()
+        places = [
+            TextPosition(self._index, piece.block, offset - piece.start)
+            for offset in (start, end)
+            for piece in [each for each in pieces if each.start <= offset][-1:]
+        ]
+        if len(places) == 2:
+            self._context.viewport.select(*places)
+
+    def character_rect(self, offset: int) -> QRect:
+        """Where a character stands; the row, where nobody has looked yet."""
+        found = self._at(offset)
+        return (
+            found[0].character_rect(found[1]) if found else self._context.to_global(self._context.row_box(self._index))
+        )
+
+    def offset_at(self, point: QPoint) -> int:
         """The character at a point, or -1."""
-        readable = self._node.readable()
-        return readable.offset_at(point) if readable else -1
+        viewport = self._context.viewport
+        position = viewport.place_at(viewport.viewport.mapFromGlobal(point))
+        starts = {piece.block: piece.start for piece in self._pieces()}
+        return (
+            starts[position.block] + position.offset if position.row == self._index and position.block in starts else -1
+        )
 
-    def scrollToSubstring(self, startIndex: int, endIndex: int, /) -> None:  # noqa: N803
-        """Bring a place into sight."""
-        del endIndex
-        if readable := self._node.readable():
-            readable.scroll_to(startIndex)
+    def scroll_to(self, offset: int) -> None:
+        """Scroll to a place."""
+        if found := self._at(offset):
+            found[0].scroll_to(found[1])

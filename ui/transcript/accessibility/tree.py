@@ -1,20 +1,45 @@
-"""The transcript for assistive technology: all rows in their order, each made when it is asked for."""
+"""The accessible tree of the transcript: its rows, the events that screen readers hear, and announcements of what is
+new.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from weakref import ref
 
 from PySide6.QtCore import QObject, QPoint, QRect
-from PySide6.QtGui import QAccessible, QAccessibleInterface
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleEvent,
+    QAccessibleInterface,
+    QAccessibleTextCursorEvent,
+    QAccessibleTextSelectionEvent,
+)
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
-from desktop_agent.conversation.items import Change, Updated
-from ui.transcript.accessibility.node import AccessibleNode, AccessibleNodeInterface, child_at
-from ui.transcript.accessibility.parts import BlockNode
-from ui.transcript.accessibility.reach import AccessibilityContext, ViewActions
-from ui.transcript.accessibility.readables import AccessibleRowText
-from ui.transcript.row_changes import index_after
-from ui.transcript.rows.body.replacing import BlockReplacement
-from ui.transcript.surface.screen import RowViewport
+from desktop_agent.conversation.items import (
+    Added,
+    AnswerItem,
+    CallState,
+    Change,
+    Item,
+    NoticeItem,
+    Removed,
+    ServerStepItem,
+    ThinkingItem,
+    ToolCallItem,
+    UnknownItem,
+    Updated,
+)
+from desktop_agent.conversation.transcript import Transcript
+from ui.transcript.accessibility.block_nodes import BlockNode
+from ui.transcript.accessibility.nodes import AccessibleNode, AccessibleNodeInterface, child_at
+from ui.transcript.accessibility.text import AccessibilityContext, AccessibleRowText, ViewActions
+from ui.transcript.blocks.block import BlockReplacement
+from ui.transcript.rows.row import MAX_SPOKEN, Row
+from ui.transcript.viewport.row_list import RowList, index_after
+from ui.transcript.viewport.selection import TextPosition
+from ui.transcript.viewport.viewport import RowViewport
 
 _KEPT_NODES = 600
 """Rows that stay known to assistive technology at once; the ones asked for longest ago are given up."""
@@ -229,3 +254,104 @@ def _install_factory() -> None:
     if not _installed:
         _installed.append(True)
         QAccessible.installFactory(_make_interface)
+
+
+class AccessibilityNotifier:
+    """Of one view; silent while nobody listens."""
+
+    def __init__(self, tree: AccessibleTree) -> None:
+        self._tree = tree
+        self._caret: TextPosition | None = None
+
+    def announce(self, words: str, urgent: bool) -> None:  # noqa: FBT001  what the announcer's callback carries
+        """Announce; urgent words interrupt."""
+        event = QAccessibleAnnouncementEvent(self._tree.view, words)
+        if urgent:
+            event.setPoliteness(QAccessible.AnnouncementPoliteness.Assertive)
+        QAccessible.updateAccessibility(event)
+
+    def notify_focus(self) -> None:
+        """The keyboard is on another message, or on a link or button of it: that is what should be read now."""
+        index, key = self._tree.viewport.focused
+        node = self._tree.row_node(index) if QAccessible.isActive() else None
+        if node is not None:
+            block, _, name = key.partition("/")
+            found = node.block_node(int(block)).find_child(name) if name else None
+            QAccessible.updateAccessibility(QAccessibleEvent(found or node, QAccessible.Event.Focus))
+
+    def notify_caret(self, position: TextPosition | None) -> None:
+        """The caret moved, and what is selected with it; in another block, that block has the keyboard now."""
+        before, self._caret = self._caret, position
+        row = self._tree.row_node(position.row) if position and QAccessible.isActive() else None
+        if row is None or position is None:
+            return
+        block_node = row.block_node(position.block)
+        if before is None or (before.row, before.block) != (position.row, position.block):
+            QAccessible.updateAccessibility(QAccessibleEvent(block_node, QAccessible.Event.Focus))
+        QAccessible.updateAccessibility(QAccessibleTextCursorEvent(block_node, position.offset))
+        start, end = self._tree.viewport.selection.ordered
+        if start != end and (start.row, start.block) == (end.row, end.block) == (position.row, position.block):
+            QAccessible.updateAccessibility(QAccessibleTextSelectionEvent(block_node, start.offset, end.offset))
+
+
+class Announcer:
+    """`say` takes the words and whether they are urgent. Nothing is said while nobody listens."""
+
+    def __init__(self, say: Callable[[str, bool], None], listening: Callable[[], bool]) -> None:
+        self._announce = say
+        self._is_listening = listening
+        self._announced: set[tuple[str, str]] = set()
+        self._of: Callable[[], Transcript | None] = lambda: None
+
+    def announce_changes(self, changes: Sequence[Change], rows: RowList) -> None:
+        """After a frame's changes were taken in."""
+        self._forget_removed(changes, rows.transcript)
+        if not self._is_listening():
+            return
+        known = min(len(rows), len(rows.transcript))
+        indices = dict.fromkeys(each.index for each in changes if isinstance(each, Added | Updated))
+        for index in indices:
+            if index < known:
+                self._announce_row(index, rows)
+
+    def _forget_removed(self, changes: Sequence[Change], transcript: Transcript) -> None:
+        """What was said of rows that are gone, or of another conversation."""
+        if self._of() is not transcript:
+            self._of = ref(transcript)
+            self._announced.clear()
+        elif self._announced and any(isinstance(each, Removed) for each in changes):
+            there = {item.id for item in transcript}
+            self._announced = {said for said in self._announced if said[0] in there}
+
+    def _announce_row(self, index: int, rows: RowList) -> None:
+        item = rows.transcript[index]
+        what = _occasion_of(item)
+        if what and (item.id, what) not in self._announced:
+            self._announced.add((item.id, what))
+            self._announce(
+                _announcement_for(rows.row(index), item)[:MAX_SPOKEN],
+                isinstance(item, NoticeItem) and item.level == "error",
+            )
+
+
+def _occasion_of(item: Item) -> str:
+    """What has happened to an item that is said once; nothing while it grows, nor of what the person said."""
+    match item:
+        case AnswerItem() | ThinkingItem():
+            return "finished" if item.finished else ""
+        case ToolCallItem():
+            return str(item.state) if item.state in {CallState.WAITING, CallState.ENDED} else ""
+        case NoticeItem() | ServerStepItem() | UnknownItem():
+            return "there"
+        case _:
+            return ""
+
+
+def _announcement_for(row: Row, item: Item) -> str:
+    if isinstance(item, AnswerItem):
+        return row.spoken_text()
+    if isinstance(item, NoticeItem):
+        return f"{row.label}: {row.spoken_text()}"
+    # Of thinking and calls how they ended: the rest is folded away, and read where somebody wants it.
+    first = row.blocks[0].spoken_text() if row.blocks else ""
+    return f"{row.label}: {first}" if first else row.label

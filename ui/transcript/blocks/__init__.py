@@ -1,1 +1,1 @@
-"""The visible pieces of a row. Each lays itself out to a width, paints itself, and knows its text."""
+"""The blocks of a row: each lays itself out to a width, paints itself, and knows its text."""

@@ -1,4 +1,4 @@
-"""Painted buttons: their measures, their looks."""
+"""Painted buttons, and the header line of what folds: an icon, a title, a state and a chevron."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
 from ui.transcript.blocks.block import Block, Control, PaintContext
-from ui.transcript.look import RenderStyle
+from ui.transcript.style import RenderStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +107,129 @@ class ButtonRowBlock(Block):
     def controls(self) -> Sequence[Control]:
         """The buttons."""
         return self._controls
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """`state` stands at the right in a pill, in `state_color`, and before it `action`: what else can be done.
+
+    A chevron is shown when it can be opened.
+    """
+
+    title: str
+    icon: str = ""
+    color: str = "muted"
+    strong: bool = False
+    state: str = ""
+    state_icon: str = ""
+    state_color: str = "muted"
+    is_open: bool | None = None
+    control: str = ""
+    action: str = ""
+    action_icon: str = ""
+
+
+class HeaderBlock(Block):
+    """The whole line is the button, but for the one in it that is an action of its own."""
+
+    def __init__(
+        self, head: Header, press: Callable[[], None] | None = None, callback: Callable[[], None] | None = None
+    ) -> None:
+        self.header = head
+        self._on_press = press
+        self._act = callback
+        self._action: Control | None = None
+        self._width = 0
+        self._height = 0
+        self._style: RenderStyle | None = None
+
+    def set_header(self, head: Header) -> None:
+        """Say something else."""
+        if head != self.header:
+            self.header, self.is_laid_out = head, False
+
+    def estimate(self, width: int, style: RenderStyle) -> int:
+        """Exact."""
+        del width
+        return style.px(26)
+
+    def layout(self, width: int, style: RenderStyle) -> int:
+        """Exact."""
+        self._width, self._height, self._style, self.is_laid_out = width, style.px(26), style, True
+        self._action = self._layout_action(style)
+        return self._height
+
+    def _layout_action(self, style: RenderStyle) -> Control | None:
+        head = self.header
+        if not head.action or self._act is None:
+            return None
+        wide = flat_button_width(style, head.action, icon=bool(head.action_icon))
+        x = self._width - self._state_width(style) - wide
+        return Control(head.action, QRect(x, style.px(1), wide, self._height - style.px(2)), self._act)
+
+    def _state_width(self, style: RenderStyle) -> int:
+        """With its icon and what stands apart before it."""
+        if not self.header.state:
+            return 0
+        return int(QFontMetricsF(style.small).horizontalAdvance(self.header.state)) + 2 + style.px(20) + style.px(8)
+
+    def _title_width(self, style: RenderStyle) -> int:
+        font = style.strong if self.header.strong else style.small
+        return int(QFontMetricsF(font).horizontalAdvance(self.header.title)) + 2
+
+    def paint(self, context: PaintContext) -> None:
+        """From left to right."""
+        painter, style, head = context.painter, context.style, self.header
+        hovered = bool(head.control) and context.hovered == head.control
+        color = "text" if hovered else head.color
+        x = 0
+        if head.icon:
+            painter.drawPixmap(x, self._middle(style.px(16)), style.icon(head.icon, color, 16, context.ratio))
+            x += style.px(24)
+        self._paint_state(context)
+        right = self._width - self._state_width(style)
+        if self._action is not None:
+            right = self._action.box.left()
+            paint_flat_button(context, self._action, head.action, head.action_icon)
+        room = right - x - style.px(28)
+        font = style.strong if head.strong else style.small
+        painter.setFont(font)
+        painter.setPen(style.color(color))
+        title = QFontMetricsF(font).elidedText(head.title, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QRect(x, 0, room, self._height), Qt.AlignmentFlag.AlignVCenter, title)
+        if head.is_open is not None:
+            x += min(room, self._title_width(style)) + style.px(4)
+            chevron = "chevron-down" if head.is_open else "chevron-right"
+            painter.drawPixmap(x, self._middle(style.px(14)) + 1, style.icon(chevron, color, 14, context.ratio))
+        if head.control and context.focused == head.control:
+            paint_focus_ring(painter, style, QRect(-4, 0, self._width + 8, self._height))
+
+    def _paint_state(self, context: PaintContext) -> None:
+        """The pill at the right."""
+        painter, style, head = context.painter, context.style, self.header
+        if not head.state:
+            return
+        wide = int(QFontMetricsF(style.small).horizontalAdvance(head.state)) + 2
+        x = self._width - wide
+        painter.setFont(style.small)
+        painter.setPen(style.color(head.state_color))
+        painter.drawText(QRect(x, 0, wide, self._height), Qt.AlignmentFlag.AlignVCenter, head.state)
+        x -= style.px(20)
+        icon = style.icon(head.state_icon, head.state_color, 15, context.ratio)
+        painter.drawPixmap(x, self._middle(style.px(15)), icon)
+
+    def _middle(self, size: int) -> int:
+        return (self._height - size) // 2
+
+    def spoken_text(self) -> str:
+        """Title and state."""
+        return ", ".join(part for part in (self.header.title, self.header.state) if part)
+
+    def controls(self) -> Sequence[Control]:
+        """The action, which lies in the line, and the line itself when it can be opened."""
+        if not self.is_laid_out:
+            return ()
+        action = (self._action,) if self._action is not None else ()
+        if not self._on_press or not self.header.control:
+            return action
+        return (*action, Control(self.header.control, QRect(0, 0, self._width, self._height), self._on_press))

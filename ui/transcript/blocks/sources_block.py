@@ -1,4 +1,4 @@
-"""Where the claims of an answer come from: a numbered list, each source with its title and its host."""
+"""The sources of an answer: a numbered list, each with its title and its host."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from urllib.parse import quote
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt, QUrl
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
-from desktop_agent.vocabulary.blocks import Citation
-from ui.look.visible_text import show_hidden
-from ui.transcript.blocks.block import WHOLE_TEXT, Control, PaintContext
+from desktop_agent.types.blocks import Citation
+from ui.style.text import show_hidden
+from ui.transcript.blocks.block import WHOLE_TEXT, Control, ItemListBlock, PaintContext
 from ui.transcript.blocks.buttons import paint_focus_ring
-from ui.transcript.blocks.listed.listed_block import ItemListBlock
-from ui.transcript.look import RenderStyle
-from ui.transcript.markdown.inline import Line, Span, SpanStyle, link_tooltip, utf16_length
-from ui.transcript.markdown.inline.hosts import display_host
-from ui.transcript.markdown.written import line_to_html, line_to_markdown
+from ui.transcript.markdown.inline import Line, Span, SpanStyle
+from ui.transcript.markdown.links import display_host, link_tooltip
+from ui.transcript.markdown.serializer import line_to_html, line_to_markdown
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.style import RenderStyle
 
 _MAX_TITLE_LENGTH = 300
 _SHOWN_AT_FIRST = 5

@@ -1,17 +1,336 @@
-"""A table: columns as wide as they need, cells that wrap when the column is too narrow for all of them."""
+"""A table block: columns as wide as they need, and rows that are laid out and painted when they come near the
+screen.
+"""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Protocol
 
-from PySide6.QtCore import QPoint, QPointF, QRectF
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QLinearGradient, QPainterPath
 
-from ui.transcript.blocks.block import WHOLE_TEXT, TextRange
-from ui.transcript.blocks.flow import TextLayout
-from ui.transcript.blocks.table.rows import TableRows
-from ui.transcript.copying.leaf_forms import table_html, table_markdown, table_rule
-from ui.transcript.look import RenderStyle
-from ui.transcript.markdown.inline import Line, link_tooltip, utf16_length
-from ui.transcript.markdown.written import line_to_html, line_to_markdown
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, TextRange
+from ui.transcript.blocks.math.formulas import MathCallbacks
+from ui.transcript.blocks.math.math_block import InlineFormulas
+from ui.transcript.blocks.table_cells import TableCells
+from ui.transcript.blocks.text_layout import TextLayout
+from ui.transcript.markdown.elements import Leaf
+from ui.transcript.markdown.inline import Line
+from ui.transcript.markdown.links import link_tooltip
+from ui.transcript.markdown.parser import References
+from ui.transcript.markdown.serializer import line_to_html, line_to_markdown, table_html, table_markdown, table_rule
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.style import RenderStyle
+
+_MIN_WIDTH, _MAX_MIN_WIDTH = 64, 240
+"""Pixels at 100 %: a column is not made narrower to make the table fit; one of a table that moves sideways anyway is
+not wider."""
+
+
+class TablePiece(Protocol):
+    """Some rows of a table."""
+
+    is_laid_out: bool
+    layout_count: int
+
+    def measure(self, style: RenderStyle) -> None:
+        """Say how wide its cells want to be."""
+        ...
+
+    def forget(self) -> None:
+        """The columns are others."""
+        ...
+
+    def invalidate_widths(self) -> None:
+        """What is known of its cells' widths is not true any more."""
+        ...
+
+
+class TableColumns:
+    """As wide as the widest cell wants, if all fit. `scrolled` is how far the table was moved, in pixels."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.scrolled = 0
+        self._pieces: list[TablePiece] = []
+        self._needs: list[list[float]] = []
+        self._before: list[list[float]] = [[0.0] * count]
+        self._natural = [0.0] * count
+        self._shared: tuple[int, list[int]] | None = None
+        self._lefts: list[int] = []
+        self._style: RenderStyle | None = None
+
+    def set_style(self, style: RenderStyle) -> None:
+        """In another look all cells are as wide as they are in that one."""
+        if self._style not in (None, style):
+            for piece in self._pieces:
+                piece.invalidate_widths()
+                piece.forget()
+                piece.layout_count = 0
+            self._needs = [[0.0] * self.count for _ in self._pieces]
+            self._before = [[0.0] * self.count for _ in range(len(self._pieces) + 1)]
+            self._natural, self._shared = self._before[-1], None
+        self._style = style
+
+    def measure(self, style: RenderStyle) -> None:
+        """Have the piece with the head measured: its place on the screen may be far away."""
+        self._pieces[0].measure(style)
+
+    def add(self, piece: TablePiece) -> int:
+        """A piece at the end; answers its number."""
+        if self._pieces:
+            # It has no lower edge any more.
+            self._pieces[-1].is_laid_out, self._pieces[-1].layout_count = False, 0
+        self._pieces.append(piece)
+        self._needs.append([0.0] * self.count)
+        self._before.append(self._before[-1])
+        return len(self._pieces) - 1
+
+    def truncate(self, count: int) -> None:
+        """Keep only the first pieces."""
+        if count >= len(self._pieces):
+            return
+        del self._pieces[count:], self._needs[count:], self._before[count + 1 :]
+        if self._pieces:
+            self._pieces[-1].is_laid_out, self._pieces[-1].layout_count = False, 0
+        self._widen()
+
+    def is_last(self, number: int) -> bool:
+        """Whether the table ends with this piece."""
+        return number == len(self._pieces) - 1
+
+    def set_wanted_widths(self, number: int, needs: list[float]) -> None:
+        """A piece wants its columns so wide; when that changes the columns, all pieces must be laid out again."""
+        if needs == self._needs[number]:
+            return
+        self._needs[number] = needs
+        for at in range(number, len(self._needs)):
+            self._before[at + 1] = list(map(max, self._before[at], self._needs[at]))
+        self._widen()
+
+    def _widen(self) -> None:
+        if self._natural == self._before[-1]:
+            return
+        self._natural, self._shared = self._before[-1], None
+        for piece in self._pieces:
+            piece.forget()
+            piece.layout_count = 0
+
+    @property
+    def natural_widths(self) -> list[float]:
+        """How wide the columns want to be."""
+        return self._natural
+
+    def widths(self, room: int, style: RenderStyle) -> list[int]:
+        """Of the columns, in a room so wide."""
+        if self._shared is None or self._shared[0] != room:
+            pad = 2 * style.px(10)
+            wanted = [int(natural) + pad for natural in self._natural]
+            widths = (
+                wanted
+                if sum(wanted) <= room
+                else distribute_width(wanted, room, style.px(_MIN_WIDTH) + pad, style.px(_MAX_MIN_WIDTH))
+            )
+            self._shared = room, widths
+            self._lefts = list(accumulate(widths, initial=0))
+            self.scrolled = min(self.scrolled, self.max_scroll(room))
+        return self._shared[1]
+
+    @property
+    def lefts(self) -> list[int]:
+        """Where the columns begin, and where the last one ends."""
+        return self._lefts
+
+    def max_scroll(self, room: int) -> int:
+        """How far the table can be moved."""
+        return max(0, self._lefts[-1] - room) if self._lefts else 0
+
+    def scroll(self, pixels: int, room: int) -> bool:
+        """Answers whether anything moved."""
+        wanted = max(0, min(self.scrolled + pixels, self.max_scroll(room)))
+        moved, self.scrolled = wanted != self.scrolled, wanted
+        return moved
+
+
+def distribute_width(wanted: Sequence[int], room: int, least: int, most: int) -> list[int]:
+    """Narrow columns keep what they want, the others share the rest in proportion.
+
+    When some would be too narrow to be read, the table is wider than the room, and only the widest give way.
+    """
+    if sum(min(least, each) for each in wanted) > room:
+        return [min(each, max(least, most)) for each in wanted]
+    widths = [0] * len(wanted)
+    open_columns = set(range(len(wanted)))
+    rest = room
+    while open_columns:
+        fair = rest / len(open_columns)
+        fitting = {column for column in open_columns if wanted[column] <= fair}
+        if not fitting:
+            break
+        for column in fitting:
+            widths[column] = wanted[column]
+            rest -= wanted[column]
+        open_columns -= fitting
+    whole = sum(wanted[column] for column in open_columns) or 1
+    for column in open_columns:
+        widths[column] = max(min(least, wanted[column]), int(rest * wanted[column] / whole))
+    return widths
+
+
+_CORNER = 10
+_FADE = 28
+
+
+class TableRows(Block):
+    """The first piece of a table has its head. Rows that grow lay out their own cells alone while the columns stay."""
+
+    def __init__(
+        self, leaf: Leaf, references: References, columns: TableColumns | None = None, math: MathCallbacks | None = None
+    ) -> None:
+        self.columns = columns or TableColumns(len(leaf.aligns))
+        self.number = self.columns.add(self)
+        self.cells = TableCells(leaf, references, InlineFormulas(math, self._reset))
+        self.tops: list[int] = [0]
+        self.widths: list[int] = []
+        self.width = 0
+        self.laid_out_style: RenderStyle | None = None
+
+    @property
+    def leaf(self) -> Leaf:
+        """The rows as they were written."""
+        return self.cells.leaf
+
+    def set_leaf(self, leaf: Leaf) -> None:
+        """The same rows with more text in them, or more rows."""
+        same = self.cells.set_leaf(leaf)
+        self.dirty_from = self.dirty_top(same)
+        del self.tops[same + 1 :]
+        self.is_laid_out, self.layout_count = False, 0
+
+    def dirty_top(self, row: int | None = None) -> int:
+        """From where a table that goes on with this row is painted anew: its rounded corners become straight lines."""
+        last = len(self.tops) - 1
+        return max(0, self.tops[last if row is None else min(row, last)] - _CORNER)
+
+    def refresh_references(self) -> bool:
+        """A definition arrived: read again, if a cell could use one."""
+        if not any("]" in cell for row in self.leaf.cells for cell in row):
+            return False
+        self._reset()
+        return True
+
+    def _reset(self) -> None:
+        self.cells.reset()
+        self.forget()
+        self.layout_count = 0
+
+    def forget(self) -> None:
+        """Keep the text alone."""
+        self.cells.forget()
+        self.tops, self.widths = [0], []
+        self.is_laid_out, self.dirty_from = False, 0
+
+    def invalidate_widths(self) -> None:
+        """Measure again."""
+        self.cells.invalidate_widths()
+
+    def measure(self, style: RenderStyle) -> None:
+        """Say how wide the cells want to be."""
+        self.columns.set_style(style)
+        if not self.cells.is_measured:
+            needs = self.cells.wanted_widths(style)
+            self.columns.set_wanted_widths(self.number, list(map(max, *needs, needs[0])))
+
+    def estimate(self, width: int, style: RenderStyle) -> int:
+        """From how wide the cells want to be; as if no cell wrapped, while this is the whole table."""
+        count = len(self.leaf.cells)
+        lines = count
+        if self.number:
+            self.columns.measure(style)
+            self.measure(style)
+            widths = self.columns.widths(width - 1, style)
+            lines = sum(self.cells.estimate_line_count(row, widths, style) for row in range(count))
+        return lines * style.line + count * style.px(12) + 2
+
+    def layout(self, width: int, style: RenderStyle) -> int:
+        """Measure the new rows, and lay out what the columns' widths changed."""
+        self.measure(style)
+        widths = self.columns.widths(width - 1, style)
+        if (width, widths) != (self.width, self.widths):
+            self.cells.forget()
+            self.tops, self.dirty_from = [0], 0
+        self.width, self.widths, self.laid_out_style = width, widths, style
+        for row in range(len(self.tops) - 1, len(self.leaf.cells)):
+            self.tops.append(self.tops[-1] + self.cells.height(row, widths, style) + style.px(12))
+        self.is_laid_out = True
+        return self._height
+
+    @property
+    def _height(self) -> int:
+        return self.tops[-1] + (2 if self.columns.is_last(self.number) else 0)
+
+    def paint(self, context: PaintContext) -> None:
+        """Frame, head, rows inside the clip, the selected part of the text."""
+        painter, style = context.painter, context.style
+        # Pieces have straight sides where they touch.
+        top = 0.5 if self.cells.has_head else -2.0 * _CORNER
+        bottom = self._height - (0.5 if self.columns.is_last(self.number) else -2.0 * _CORNER)
+        frame = QRectF(0.5, top, min(self.columns.lefts[-1], self.width - 1), bottom - top)
+        painter.save()
+        painter.setClipRect(QRect(0, 0, self.width, self._height), Qt.ClipOperation.IntersectClip)
+        painter.save()
+        path = QPainterPath()
+        path.addRoundedRect(frame, 8, 8)
+        painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
+        painter.translate(-self.columns.scrolled, 0)
+        for row in range(max(0, bisect_right(self.tops, context.clip.top()) - 1), len(self.tops) - 1):
+            if self.tops[row] > context.clip.bottom():
+                break
+            self._paint_row(context, row)
+        painter.restore()
+        self._paint_fades(context)
+        painter.setPen(style.color("border"))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(frame, 8, 8)
+        painter.restore()
+
+    def _paint_fades(self, context: PaintContext) -> None:
+        """Columns that go on behind an edge fade away there."""
+        room, scrolled, wide = self.width - 1, self.columns.scrolled, context.style.px(_FADE)
+        clear = QColor(context.style.color("window"))
+        clear.setAlpha(0)
+        edges = ((0, wide, scrolled > 0), (room, room - wide, scrolled < self.columns.max_scroll(room)))
+        for edge, inner, goes_on in edges:
+            if goes_on:
+                fade = QLinearGradient(edge, 0, inner, 0)
+                fade.setStops([(0, context.style.color("window")), (1, clear)])
+                context.painter.fillRect(QRect(min(edge, inner), 0, wide, self._height), fade)
+
+    def _paint_row(self, context: PaintContext, row: int) -> None:
+        painter, style, lefts = context.painter, context.style, self.columns.lefts
+        top, tall = self.tops[row], self.tops[row + 1] - self.tops[row]
+        if self.cells.is_head(row):
+            painter.fillRect(QRect(0, top, lefts[-1], tall), style.color("surface"))
+        elif row or not self.cells.has_head:
+            painter.fillRect(QRect(0, top, lefts[-1], 1), style.color("border"))
+        first = self.column_at(self.columns.scrolled)
+        offset, part = self.cells.offset_of(row, first) if context.selection else 0, None
+        for column in range(first, len(self.widths)):
+            if lefts[column] > self.columns.scrolled + self.width:
+                break
+            if context.selection:
+                part, offset = self.cells.selected_part(row, column, offset, context.selection)
+            at = QPointF(lefts[column] + style.px(10), top + style.px(6))
+            self.text_layout(row, column, style).draw(painter, style, at, "text", part)
+
+    def text_layout(self, row: int, column: int, style: RenderStyle) -> TextLayout:
+        """A cell, laid out."""
+        return self.cells.text_layout(row, column, self.widths[column] - 2 * style.px(10), style)
+
+    def column_at(self, x: int) -> int:
+        """The column at an x of the whole table."""
+        return max(0, min(bisect_right(self.columns.lefts, x) - 1, len(self.widths) - 1))
 
 
 class TableBlock(TableRows):

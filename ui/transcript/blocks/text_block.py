@@ -1,20 +1,77 @@
-"""A paragraph, a heading, or plain text as the person typed it."""
+"""Blocks of text: paragraphs, headings, thematic breaks, and the indents, markers and bars of lists and quotes around
+them.
+"""
 
-from PySide6.QtCore import QPoint, QPointF, QRect, QRectF
-from PySide6.QtGui import QFont, QFontMetricsF
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 
-from ui.transcript.blocks.block import WHOLE_TEXT, PaintContext, TextRange
-from ui.transcript.blocks.flow import TextLayout
-from ui.transcript.blocks.flow_block import LaidOutTextBlock
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter
+
+from ui.style.text_display import LEFT_TO_RIGHT_MARK, bidi_mark_positions, in_logical_order
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, StyledTextBlock, TextRange
 from ui.transcript.blocks.math.formulas import MathCallbacks
-from ui.transcript.blocks.math.inline_formulas import InlineFormulas
-from ui.transcript.copying.leaf_forms import leaf_markdown
-from ui.transcript.look import RenderStyle
-from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, link_tooltip, parse_inline, utf16_length
+from ui.transcript.blocks.math.math_block import InlineFormulas
+from ui.transcript.blocks.text_layout import TextLayout
+from ui.transcript.markdown.elements import Container, Leaf
+from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, parse_inline
 from ui.transcript.markdown.inline import Span as InlineSpan
-from ui.transcript.markdown.leaves import Leaf
+from ui.transcript.markdown.links import link_tooltip
 from ui.transcript.markdown.parser import References
-from ui.transcript.markdown.written import slice_line
+from ui.transcript.markdown.serializer import RULE_TEXT, leaf_markdown, slice_line
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.style import RenderStyle
+
+
+class LaidOutTextBlock(StyledTextBlock):
+    """Places are those of the plain text, in which a formula is its source."""
+
+    _text_layout: TextLayout | None = None
+
+    def offset_at(self, point: QPoint) -> int:
+        """The nearest place."""
+        return (
+            self._text_layout.line.to_plain(self._text_layout.offset_at(point.x(), point.y()))
+            if self._text_layout
+            else 0
+        )
+
+    def boxes(self, start: int, end: int) -> list[QRectF]:
+        """What a part of the text covers, line by line."""
+        if not self._text_layout:
+            return []
+        end = min(end, self._text_end(self._text_layout))
+        if not self._text_layout.objects:
+            return self._text_layout.boxes(start, end - start)
+        line = self._text_layout.line
+        first, last = line.from_plain(start), line.from_plain(end)
+        # A part of a formula is all of it.
+        first -= first == last and first > 0 and end > start
+        return self._text_layout.boxes(first, last - first)
+
+    def _text_end(self, text_layout: TextLayout) -> int:
+        """Where its own text ends: looked up once for each flow, for that goes through all of the text."""
+        if text_layout.said is None:
+            text_layout.said = utf16_length(self.plain())
+        return text_layout.said
+
+    def caret_rect_at(self, offset: int) -> QRectF | None:
+        """In its line."""
+        return self._text_layout.caret_rect_at(self._text_layout.line.from_plain(offset)) if self._text_layout else None
+
+    def caret_stop_at(self, offset: int) -> int:
+        """Not inside of a formula."""
+        line = self.line()
+        return line.to_plain(line.from_plain(offset)) if OBJECT in line.text else offset
+
+    def link_at(self, point: QPoint) -> str:
+        """The target under a point."""
+        return self._text_layout.link_at(point.x(), point.y()) if self._text_layout else ""
+
+    def natural_width(self) -> int:
+        """The longest line."""
+        return int(self._text_layout.width) + 1 if self._text_layout else 0
+
 
 BODY, SMALL, STRONG = "body", "small", "strong"
 
@@ -190,3 +247,176 @@ def _with_back_link(line: Line, label: str) -> Line:
         return line
     way = InlineSpan(utf16_length(line.text), len(_BACK_LINK), SpanStyle.NOTE, f"{BACK_TARGET}{label}")
     return Line(f"{line.text}{_BACK_LINK}", (*line.spans, way))
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawnLine(Line):
+    """A line with marks in it, which stand at these places of the drawn text."""
+
+    marks: tuple[int, ...] = ()
+
+    def to_plain(self, offset: int) -> int:
+        """Without the marks before it."""
+        return offset - bisect_left(self.marks, offset)
+
+    def from_plain(self, offset: int) -> int:
+        """With them."""
+        # A mark is before a place if fewer characters are between it and the beginning than the place has.
+        return offset + bisect_right([mark - at for at, mark in enumerate(self.marks)], offset)
+
+
+class CallSummaryBlock(TextBlock):
+    """A small muted line. Places are those of the text without marks."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(Line(text), SMALL, "muted")
+
+    def layout(self, width: int, style: RenderStyle) -> int:
+        """Break into lines."""
+        text = self.line().text
+        marks = bidi_mark_positions(text)
+        if not marks:
+            return super().layout(width, style)
+        font = self.font(style)
+        line = _DrawnLine(LEFT_TO_RIGHT_MARK + in_logical_order(text), marks=(0, *(mark + 1 for mark in marks)))
+        self._text_layout, self._shown, self.is_laid_out = (
+            TextLayout(line, font, style, width, style.line_of(font)),
+            None,
+            True,
+        )
+        self.dirty_from, self.is_right_to_left = 0, False
+        return self._text_layout.height
+
+    def boxes(self, start: int, end: int) -> list[QRectF]:
+        """What a part of the text covers, line by line."""
+        if not self._text_layout:
+            return []
+        first, last = self._drawn_range((start, min(end, self._text_end(self._text_layout))))
+        return self._text_layout.boxes(first, last - first)
+
+    def paint(self, context: PaintContext) -> None:
+        """The lines inside the clip."""
+        if self._text_layout:
+            selection = context.selection and self._drawn_range(context.selection)
+            clip = QRectF(context.clip)
+            self._text_layout.draw(context.painter, context.style, QPointF(0, 0), self._color, selection, clip)
+
+    def _drawn_range(self, span: tuple[int, int]) -> tuple[int, int]:
+        line = self._text_layout.line if self._text_layout else Line("")
+        return line.from_plain(span[0]), line.from_plain(span[1])
+
+
+class RuleBlock(Block):
+    """A quiet line across the column."""
+
+    def __init__(self) -> None:
+        self._width = 0
+
+    def estimate(self, width: int, style: RenderStyle) -> int:
+        """Exact."""
+        del width
+        return style.px(9)
+
+    def layout(self, width: int, style: RenderStyle) -> int:
+        """Exact."""
+        self.is_laid_out, self._width = True, width
+        return self.estimate(width, style)
+
+    def paint(self, context: PaintContext) -> None:
+        """One pixel high."""
+        context.painter.fillRect(QRect(0, context.style.px(4), self._width, 1), context.style.color("border"))
+
+    def plain(self) -> str:
+        """As in Markdown."""
+        return "---"
+
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """A line that is a rule wherever it stands."""
+        del start, end
+        return RULE_TEXT
+
+    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """An element of its own."""
+        del start, end
+        return "<hr>"
+
+
+_QUOTE, _ITEM = 16, 24
+_BULLETS = "•◦▪"
+
+
+def indent_width(containers: tuple[Container, ...], style: RenderStyle) -> int:
+    """Pixels beside the block, on the side where its text begins."""
+    return sum(style.px(_QUOTE if each.kind == "quote" else _ITEM) for each in containers)
+
+
+def is_right_to_left_block(block: Block) -> bool:
+    """Whether a block is written from right to left, so that its markers and bars stand at its right."""
+    return bool(block.containers) and isinstance(block, TextBlock) and block.is_right_to_left
+
+
+def paint_containers(painter: QPainter, style: RenderStyle, block: Block, previous: Block | None, box: QRect) -> None:
+    """Bars and markers. The painter stands at the block's origin; `box` is where the block stands in its row."""
+    turned = is_right_to_left_block(block)
+    before = previous.containers if previous and is_right_to_left_block(previous) == turned else ()
+    at = indent_width(block.containers, style)
+    for depth, each in enumerate(block.containers):
+        wide = style.px(_QUOTE if each.kind == "quote" else _ITEM)
+        x = box.width() + at - wide if turned else -at
+        if each.kind == "quote":
+            goes_on = len(before) > depth and before[depth].kind == "quote"
+            top = -block.gap if goes_on else 0
+            bar = x + wide - style.px(5) if turned else x + style.px(2)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(style.color("border"))
+            painter.drawRect(QRect(bar, top, style.px(3), box.height() - top))
+        elif each.marker:
+            line = block.first_line(style) if isinstance(block, TextBlock) else QRect(0, 0, 0, style.line)
+            room = QRect(x, line.top() - 1, wide, line.height())
+            baseline = block.first_baseline(style) if isinstance(block, TextBlock) else None
+            _paint_marker(painter, style, each, room, baseline, turned=turned)
+        at -= wide
+
+
+def _paint_marker(
+    painter: QPainter, style: RenderStyle, containers: Container, room: QRect, baseline: float | None, *, turned: bool
+) -> None:
+    marker = containers.marker
+    if containers.kind == "item" and marker in "☐☑":
+        _paint_check_box(painter, style, room, ticked=marker == "☑", turned=turned)
+        return
+    # Long numbers reach into the margin rather than into the text.
+    font = style.small if containers.kind == "footnote" else style.body
+    metrics = QFontMetricsF(font)
+    if containers.kind == "footnote":
+        marker = metrics.elidedText(marker, Qt.TextElideMode.ElideRight, room.width() + style.px(10))
+    gap = style.px(8 if marker in _BULLETS else 0)
+    needed = int(metrics.horizontalAdvance(marker)) + style.px(7)
+    left = min(room.left() + gap, room.right() - needed + 1)
+    if turned:
+        marker = _mirrored(marker)
+        left = max(room.right() - gap + 1, room.left() + needed) - metrics.horizontalAdvance(marker)
+    if baseline is None:
+        baseline = room.top() + (room.height() - metrics.height()) / 2 + metrics.ascent()
+    painter.setFont(font)
+    painter.setPen(style.color("muted"))
+    # On the very line of the letters beside it: a box that is centred rounds differently.
+    painter.drawText(QPointF(left, baseline), marker)
+
+
+def _mirrored(marker: str) -> str:
+    """A number with its sign on the other side: `1.` is `.1` where text runs from right to left."""
+    number = marker.rstrip(".)")
+    return marker[len(number) :].replace(")", "(") + number if number.isdigit() else marker
+
+
+def _paint_check_box(painter: QPainter, style: RenderStyle, room: QRect, *, ticked: bool, turned: bool) -> None:
+    size = style.px(14)
+    left = room.right() - style.px(3) - size if turned else room.left() + style.px(3)
+    frame = QRect(left, room.top() + 1 + (room.height() - size) // 2, size, size)
+    painter.setPen(style.color("accent" if ticked else "muted"))
+    painter.setBrush(style.color("accent") if ticked else Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(frame, 3, 3)
+    if ticked:
+        ratio = painter.device().devicePixelRatio()
+        painter.drawPixmap(frame.adjusted(1, 1, 0, 0).topLeft(), style.icon("check", "on_accent", 13, ratio))

@@ -1,1 +1,1 @@
-"""What a person does: the mouse, the wheel, the keys, the menu, the clipboard."""
+"""Input: the mouse, the wheel, the keyboard, the caret, links and the context menu."""

@@ -1,4 +1,4 @@
-"""Keys: scrolling, walking messages, pressing what a message offers, selecting and copying."""
+"""Keys: scrolling, moving the focus through messages and their controls, selecting and copying."""
 
 from collections.abc import Callable
 
@@ -6,11 +6,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
 from ui.transcript.blocks.block import Control
-from ui.transcript.surface.places import scroll_to_text
-from ui.transcript.surface.screen import RowViewport
-from ui.transcript.surface.scroller import Scroller
-from ui.transcript.surface.selection import LAST_OFFSET, TextPosition
-from ui.transcript.surface.stops import FocusStop, Link, find_focus_stop, link_selection, next_focus_stop
+from ui.transcript.viewport.positions import (
+    FocusStop,
+    Link,
+    find_focus_stop,
+    link_selection,
+    next_focus_stop,
+    scroll_to_text,
+)
+from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.selection import LAST_OFFSET, TextPosition
+from ui.transcript.viewport.viewport import RowViewport
 
 _CTRL = Qt.KeyboardModifier.ControlModifier
 _SHIFT = Qt.KeyboardModifier.ShiftModifier

@@ -1,4 +1,4 @@
-"""Where links lead: to the person's browser, or from a footnote's sign to its text and back."""
+"""Follow links: to the browser, or from a footnote's sign to its text and back."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -9,15 +9,15 @@ from PySide6.QtCore import QCoreApplication, QObject, QPoint, Signal
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BACK_TARGET, MarkdownTextBlock
-from ui.transcript.markdown.inline import link_tooltip, utf16_length
-from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET
-from ui.transcript.markdown.inline.links import safe_target
-from ui.transcript.markdown.leaves import Container
-from ui.transcript.rows.body.unread import LazySection
+from ui.transcript.markdown.elements import Container
+from ui.transcript.markdown.inline import FOOTNOTE_TARGET
+from ui.transcript.markdown.links import link_tooltip, safe_target
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.row import Row
-from ui.transcript.surface.places import scroll_to_text
-from ui.transcript.surface.screen import RowViewport
-from ui.transcript.surface.scroller import Scroller
+from ui.transcript.viewport.positions import scroll_to_text
+from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.viewport import RowViewport
 
 _MAX_TOOLTIP_LENGTH = 400
 """Characters of a footnote in a tip."""

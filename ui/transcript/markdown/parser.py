@@ -1,19 +1,309 @@
-"""The block half of Markdown: top-level pieces with their lines, inline text left as it is."""
+"""Parse the block structure of Markdown: from the tokens of markdown-it to top-level blocks of leaves. Inline text
+stays as it is.
+"""
 
+import re
 from collections import ChainMap
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import unescapeAll
 from markdown_it.parser_block import ParserBlock
+from markdown_it.token import Token
 
-from ui.transcript.markdown.leaves import CarriedBlock, TopLevelBlock
-from ui.transcript.markdown.rules.display_math import display_math
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY, footnote_definition, footnote_reference
-from ui.transcript.markdown.rules.inline_math import inline_math
-from ui.transcript.markdown.rules.limits import DepthLimitedParser, bounded_definition, bounded_heading
-from ui.transcript.markdown.rules.link_targets import is_valid_target, normalize_target
-from ui.transcript.markdown.rules.tables import table
-from ui.transcript.markdown.walk import top_level_blocks
+from ui.transcript.markdown.elements import (
+    CarriedBlock,
+    Container,
+    Leaf,
+    LeafKind,
+    ListItem,
+    SplitPoint,
+    TopLevelBlock,
+    TopLevelKind,
+)
+from ui.transcript.markdown.rules import (
+    FOOTNOTES_KEY,
+    DepthLimitedParser,
+    bounded_definition,
+    bounded_heading,
+    display_math,
+    footnote_definition,
+    footnote_reference,
+    inline_math,
+    is_valid_target,
+    normalize_target,
+    table,
+)
+from ui.transcript.markdown.text_units import split_long_text as in_pieces
+
+_LISTS = {"bullet_list_open", "ordered_list_open"}
+# Neither does anything that follows belong to it, nor does it belong to what stands above.
+_RULE = "***"
+
+
+@dataclass(slots=True)
+class _OpenContainer:
+    """A quote, a footnote or a list: how its lines begin, the first one and a blank one, and where its blocks end.
+
+    `leaf` is the number of leaves above the outermost container, or above the footnote.
+    """
+
+    first: str
+    blank: str
+    leaf: int = 0
+    note: str | None = None
+    is_list: bool = False
+    end: int | None = None
+    after_definition: bool = False
+    stops: list[SplitPoint] = field(default_factory=list[SplitPoint])
+
+    def opening(self, token: Token, number: int | None, *, after_blank: bool) -> str:
+        """What is read in the place of all that stands above a block or an item."""
+        made_up = _RULE
+        if self.is_list:
+            # Four columns to its text: no item of the same list can be taken for one inside it.
+            made_up = f"{token.markup}   x" if number is None else f"1{token.markup}  x"
+        return f"{self.first}{made_up}\n" + (f"{self.blank}\n" if after_blank else "")
+
+
+class SplitPoints:
+    """Follows the tokens of one top-level block. Into the items of a list it does not look."""
+
+    def __init__(self) -> None:
+        self._containers: list[_OpenContainer] = []
+        self._open: list[_OpenContainer] = []
+
+    def all(self) -> tuple[SplitPoint, ...]:
+        """In what may go on after the last token, in the order of the text."""
+        return tuple(stop for around in self._open for stop in around.stops)
+
+    def add_token(self, token: Token, leaf: int, after_blank: Callable[[int], bool], number: int | None) -> None:
+        """The next token; so many leaves stand above it. Items of the list around it are at this number."""
+        around = self._containers
+        if token.nesting < 0 and token.level == len(around) - 1:
+            around.pop()
+        elif token.nesting >= 0 and token.level == len(around) and token.type != "inline":
+            if around:
+                self._open = [*around]
+                self._child(token, leaf, after_blank, number)
+            self._enter(token, leaf)
+
+    def _child(self, token: Token, leaf: int, after_blank: Callable[[int], bool], number: int | None) -> None:
+        around = self._containers[-1]
+        first, last = cast("list[int]", token.map)
+        is_definition = token.type == "definition"
+        # A definition may still get its title from the block below it, but not from another definition.
+        start = first if (is_definition and around.after_definition) or around.is_list else around.end
+        # The first leaf has what tells where the container begins.
+        is_shown = leaf > around.leaf or (is_definition and leaf == 0 and around.note is None)
+        if (
+            start is not None
+            and is_shown
+            and not (around.is_list and around.end is None)
+            and not token.meta.get("open")
+        ):
+            opening = around.opening(token, number, after_blank=after_blank(first)) if leaf else ""
+            sure = {"math_block": last, "table": first + 2}.get(token.type, first + 1)
+            around.stops.append(SplitPoint(start, sure, leaf, opening, number or 0, around.note))
+        around.after_definition = is_definition
+        if not is_definition:
+            around.end = last
+
+    def _enter(self, token: Token, leaf: int) -> None:
+        """What stands inside of two footnotes is left alone: which text is the last of each is known at their ends."""
+        above = self._containers[-1] if self._containers else _OpenContainer("", "")
+        if token.type == "blockquote_open":
+            self._containers.append(_OpenContainer(above.first + "> ", above.blank + ">", above.leaf, above.note))
+        elif token.type == "footnote_reference_open" and above.note is None:
+            label = cast("str", token.meta["label"])
+            self._containers.append(_OpenContainer(f"{above.first}[^{label}]: ", f"{above.blank}    ", leaf, label))
+        elif token.type in _LISTS and self._containers:
+            self._containers.append(_OpenContainer(above.first, above.blank, above.leaf, above.note, is_list=True))
+
+
+_TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_BLANK = re.compile(r"[ \t>]*")
+_BULLETS = "•◦▪"
+_TOP_LEVEL_KINDS: dict[str, TopLevelKind] = {
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "table": "table",
+    "paragraph_open": "paragraph",
+    "fence": "fence",
+    "math_block": "math",
+    "blockquote_open": "container",
+    "footnote_reference_open": "container",
+}
+
+
+def top_level_blocks(tokens: list[Token], text: str, carried: CarriedBlock | None = None) -> list[TopLevelBlock]:
+    """The top-level blocks; what is carried belongs to the first of them."""
+    pieces: list[TopLevelBlock] = []
+    lines = text.split("\n")
+    start = 0
+    while start < len(tokens):
+        end = _closing_index(tokens, start)
+        if tokens[start].type == "definition":
+            start = end
+            continue
+        pieces.append(_TokenWalker(lines, None if pieces else carried).piece(tokens[start:end]))
+        start = end
+    return pieces
+
+
+def _closing_index(tokens: list[Token], start: int) -> int:
+    """One past the token that closes the one at `start`."""
+    depth = 0
+    for index in range(start, len(tokens)):
+        depth += tokens[index].nesting
+        if not depth:
+            return index + 1
+    return len(tokens)
+
+
+class _TokenWalker:
+    """Flattens the tokens of one top-level block."""
+
+    def __init__(self, lines: list[str], carried: CarriedBlock | None) -> None:
+        self._lines = lines
+        self._carried = carried
+        self._out: list[Leaf] = []
+        self._inside: list[Container] = []
+        # For each list around: the number of its next item, None where items have none.
+        self._numbers: list[int | None] = []
+        self._items: list[ListItem] = []
+        # For each footnote around: its label, and its first leaf.
+        self._notes: list[tuple[str, int]] = []
+        self._opened = self._end = 0
+
+    def piece(self, tokens: list[Token]) -> TopLevelBlock:
+        """The block as a whole."""
+        opener = tokens[0]
+        first, last = cast("list[int]", opener.map)
+        kind: TopLevelKind = _TOP_LEVEL_KINDS.get(opener.type, "other")
+        ordinal = int(opener.attrs.get("start", 1)) if opener.type == "ordered_list_open" else 0
+        self._end = first
+        stops = SplitPoints()
+        for index, token in enumerate(tokens):
+            if kind == "container":
+                stops.add_token(token, len(self._out), self._blank_before, self._numbers[-1] if self._numbers else None)
+            self._take(token, tokens[index - 1])
+        return TopLevelBlock(
+            kind,
+            tuple(self._out),
+            first,
+            last,
+            last if kind == "math" else first + (2 if kind == "table" else 1),
+            tuple(self._items),
+            opener.markup,
+            ordinal,
+            tuple(opener.meta.get("missing", ())),
+            stops.all(),
+            is_open=bool(opener.meta.get("open")),
+        )
+
+    def _take(self, token: Token, before: Token) -> None:
+        match token.type:
+            case "inline":
+                self._inline(token, before)
+            case "fence" | "code_block":
+                self._add(token, "code", token.content.removesuffix("\n"), info=unescapeAll(token.info.strip()))
+            case "math_block":
+                self._add(token, "math", token.content)
+            case "hr":
+                self._add(token, "rule")
+            case "table":
+                self._add(token, "table", cells=tuple(token.meta["cells"]), aligns=tuple(token.meta["aligns"]))
+            case _:
+                self._nest(token)
+
+    def _nest(self, token: Token) -> None:
+        match token.type:
+            case "blockquote_open":
+                self._inside.append(Container("quote"))
+            case "footnote_reference_open":
+                self._inside.append(Container("footnote", token.meta["label"]))
+                self._notes.append((token.meta["label"], len(self._out)))
+                self._opened = cast("list[int]", token.map)[0]
+            case "bullet_list_open" | "ordered_list_open":
+                self._numbers.append(self._first_number(token))
+            case "bullet_list_close" | "ordered_list_close":
+                self._numbers.pop()
+            case "list_item_open":
+                self._open_item(token)
+            case "list_item_close" | "footnote_reference_close":
+                if self._inside[-1].marker:
+                    self._add(token, "paragraph")
+                if self._inside.pop().kind == "footnote":
+                    self._close_note()
+            case "blockquote_close":
+                self._inside.pop()
+            case _:
+                pass
+
+    def _close_note(self) -> None:
+        label, first = self._notes.pop()
+        for index in range(len(self._out) - 1, first - 1, -1):
+            leaf = self._out[index]
+            if leaf.kind in {"paragraph", "heading"} and not leaf.back:
+                self._out[index] = replace(leaf, back=label)
+                return
+
+    def _first_number(self, token: Token) -> int | None:
+        if token.type == "bullet_list_open":
+            return None
+        if self._carried and self._carried.ordinal and not self._out:
+            return self._carried.ordinal - 1
+        return int(token.attrs.get("start", 1))
+
+    def _open_item(self, token: Token) -> None:
+        line = cast("list[int]", token.map)[0]
+        if len(self._numbers) == 1 and not self._inside:
+            self._items.append(ListItem(line, len(self._out), self._blank_before(line)))
+        number = self._numbers[-1]
+        if number is None:
+            marker = _BULLETS[(self._numbers.count(None) - 1) % len(_BULLETS)]
+        else:
+            marker = f"{number}{token.markup}"
+            self._numbers[-1] = number + 1
+        self._inside.append(Container("item", marker))
+        self._opened = line
+
+    def _inline(self, token: Token, opener: Token) -> None:
+        text = token.content
+        if opener.type == "heading_open":
+            self._add_text(opener, "heading", text, level=int(opener.tag[1]))
+            return
+        if self._inside and self._inside[-1].kind == "item" and self._inside[-1].marker:
+            task = _TASK.match(text)
+            if task:
+                self._inside[-1] = Container("item", "☐" if task[1] == " " else "☑")
+                text = text[task.end() :]
+        if self._carried and self._carried.kind == "paragraph":
+            self._add_text(opener, "paragraph", text[len(self._carried.opening) :], separator=self._carried.separator)
+        else:
+            self._add_text(opener, "paragraph", text)
+
+    def _add_text(
+        self, token: Token, kind: LeafKind, text: str, *, level: int = 0, separator: str | None = None
+    ) -> None:
+        for index, (between, piece) in enumerate(in_pieces(text)):
+            self._add(token, kind, piece, level=level, separator=between if index else separator)
+
+    def _blank_before(self, line: int) -> bool:
+        return any(_BLANK.fullmatch(each) for each in self._lines[self._end : line])
+
+    def _add(self, token: Token, kind: LeafKind, text: str = "", **more: Any) -> None:
+        """A leaf; the token has its lines, or is the end of an item that has no leaf."""
+        first, last = token.map or (self._opened, self._opened + 1)
+        tight = bool(self._out and self._numbers) and not self._blank_before(first)
+        starts = not self._out and not (self._carried and self._carried.kind == "paragraph")
+        self._out.append(Leaf(kind, text, containers=tuple(self._inside), tight=tight, starts=starts, **more))
+        self._inside = [Container(each.kind) for each in self._inside]
+        self._end = last
+
 
 References = dict[str, Any]
 """What is defined: link labels as the parser writes them, and under `FOOTNOTES_KEY` the labels of footnotes."""

@@ -1,20 +1,13 @@
-"""A long finished text in sections that are read one by one and say the same as the whole text.
-
-A section ends before a line that begins a block whatever stood before it: a line after a blank one, or an ATX heading,
-that begins at the margin and is no item of a list, outside of code blocks and formulas. Where a code block begins is
-seen at a glance when its fence stands at the margin, or when all of it is indented alike; else the parser is asked.
-"""
+"""Split a long finished text into sections that can be parsed one by one and say the same as the whole text."""
 
 import re
 from collections.abc import Generator, Iterator, Sequence
 from typing import TypeVar
 
-from ui.transcript.markdown.freezing import line_offset
 from ui.transcript.markdown.open_blocks import end_of_fence
 from ui.transcript.markdown.parser import References, parse_blocks
-from ui.transcript.markdown.rules.display_math import MATH_OPENING
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
-from ui.transcript.markdown.stream import MarkdownStream
+from ui.transcript.markdown.rules import FOOTNOTES_KEY, MATH_OPENING
+from ui.transcript.markdown.stream import MarkdownStream, line_offset
 
 SECTION = 4000
 """Characters that a section has at least, the last one aside."""

@@ -1,21 +1,24 @@
-"""The part of a row that shows Markdown: leaves in, blocks out, what is closed is never touched again."""
+"""The part of a row that shows Markdown: leaves in, blocks out; what is closed is never touched again."""
 
 from collections.abc import Sequence
 
 from ui.transcript.blocks.block import Block
-from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeCallbacks
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BODY, MarkdownTextBlock
-from ui.transcript.markdown.leaves import Leaf
-from ui.transcript.markdown.leaves import TableRow as Cells
+from ui.transcript.markdown.elements import Leaf
+from ui.transcript.markdown.elements import TableRow as Cells
 from ui.transcript.markdown.sections import definitions_of, split_sections
 from ui.transcript.markdown.stream import MarkdownStream, StreamStep, normalize_newlines, parse_leaves
-from ui.transcript.rows.body.making import BlockFactory
-from ui.transcript.rows.body.shown import displayed_leaves, grow_table, split_tables
-from ui.transcript.rows.body.uncut import SplittingSection
-from ui.transcript.rows.body.unread import LazySection
+from ui.transcript.rows.block_factory import (
+    BlockFactory,
+    LazySection,
+    SplittingSection,
+    displayed_leaves,
+    grow_table,
+    split_tables,
+)
 from ui.transcript.rows.row import Row
 
 LONG_TEXT = 20_000

@@ -10,11 +10,13 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.estimating import estimate_tokens
-from desktop_agent.providers.catalogue.pricing import Pricing
-from desktop_agent.providers.dialects import servers
-from desktop_agent.providers.dialects.answering import (
+from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing, estimate_tokens
+from desktop_agent.providers.dialects import server_families
+from desktop_agent.providers.dialects.anthropic.model_listing import fetch_models, picture_limits_for
+from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
+from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER, FrameReader, UsageCounter, token_count
+from desktop_agent.providers.dialects.request_building import account_digest
+from desktop_agent.providers.dialects.response_stream import (
     EVENT_STREAM,
     OpenedStream,
     key_header,
@@ -23,24 +25,17 @@ from desktop_agent.providers.dialects.answering import (
     send_request,
     stream_events,
 )
-from desktop_agent.providers.dialects.anthropic.frames import FrameReader
-from desktop_agent.providers.dialects.anthropic.listing import fetch_models
-from desktop_agent.providers.dialects.anthropic.pictures import picture_limits_for
-from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
-from desktop_agent.providers.dialects.anthropic.steps import PROVIDER
-from desktop_agent.providers.dialects.anthropic.usage import UsageCounter, token_count
-from desktop_agent.providers.dialects.prefix import account_digest
+from desktop_agent.providers.dialects.server_families import api_root, join_url
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.addresses import api_root, join_url
+from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.http_client import (
     LISTING_LIMIT,
     HttpClient,
     HttpRequest,
     HttpResponse,
 )
-from desktop_agent.providers.transport.json_text import dumps, is_object, loads, object_in
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.providers.transport.json_codec import dumps, is_object, loads, object_in
+from desktop_agent.types.errors import (
     CachingNotSupported,
     InvalidRequest,
     NotFound,
@@ -48,9 +43,9 @@ from desktop_agent.vocabulary.errors import (
     TooLarge,
     UnreadableAnswer,
 )
-from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.messages import now
+from desktop_agent.types.provider_events import Origin, ProviderEvent
+from desktop_agent.types.providers import (
     CachedPrompt,
     ImageLimits,
     ModelInfo,
@@ -173,7 +168,7 @@ class Anthropic:
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, more = await self._ask(request)
-        is_anothers = servers.may_repeat(self._root)
+        is_anothers = server_families.may_repeat(self._root)
         builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, may_repeat=is_anothers)
         reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret), body.names)
         origin = Origin(provider=PROVIDER, account=self._account(request.model), prefix=body.prefix)

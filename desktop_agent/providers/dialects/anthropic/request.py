@@ -1,26 +1,59 @@
-"""ModelRequest to the JSON body of the Messages API. What had to be sent differently is said in adjustments."""
+"""Build the JSON body of the Messages API, with cache marks. What is sent differently is said in adjustments.
+
+At most four cache marks: behind the tools, the instructions, the last question, and the question before that.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
-from desktop_agent.providers.dialects.anthropic import caching
-from desktop_agent.providers.dialects.anthropic.history import names_by_wire_name, wire_name
-from desktop_agent.providers.dialects.anthropic.messages import EncodedHistory, HistoryEncoder
-from desktop_agent.providers.dialects.anthropic.thinking import (
+from desktop_agent.providers.dialects.anthropic.messages import (
+    EncodedHistory,
+    HistoryEncoder,
+    names_by_wire_name,
+    wire_name,
+)
+from desktop_agent.providers.dialects.anthropic.model_listing import (
     ThinkingAbility,
     ThinkingSetting,
     resolve_conflicts,
     thinking_ability,
     thinking_setting,
 )
-from desktop_agent.providers.dialects.prefix import PrefixDigest
-from desktop_agent.providers.transport.json_text import is_array, is_object, object_in
-from desktop_agent.vocabulary.errors import CapabilityMissing, Sentence, ToolCallingNotSupported
-from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.requests import Capabilities, ModelRequest, ProviderConfig
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.providers.dialects.request_building import PrefixDigest
+from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in
+from desktop_agent.types.errors import CapabilityMissing, Sentence, ToolCallingNotSupported
+from desktop_agent.types.messages import now
+from desktop_agent.types.providers import Capabilities, ModelRequest, ProviderConfig
+from desktop_agent.types.tool_calls import ToolSpec
+
+_MARKABLE = ("text", "image", "tool_use", "tool_result")
+
+
+def add_cache_marks(fields: dict[str, Any], lifetime: Literal["short", "long"]) -> None:
+    """Mark a body. One lifetime for all: longer ones would have to stand before shorter ones."""
+    control: dict[str, Any] = {"type": "ephemeral"}
+    if lifetime == "long":
+        control["ttl"] = "1h"
+    for name in ("tools", "system"):
+        if fields.get(name):
+            fields[name][-1]["cache_control"] = dict(control)
+    messages: list[dict[str, Any]] = [each for each in fields["messages"] if each["role"] != "system"]
+    asked = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    places = {len(messages) - 1, *[place for place in asked if place < len(messages) - 1][-1:]}
+    for place in places:
+        block = next((each for each in reversed(messages[place]["content"]) if each["type"] in _MARKABLE), None)
+        if block is not None:
+            block["cache_control"] = dict(control)
+
+
+def has_cache_marks(value: Any) -> bool:
+    """Whether the person marks by themselves: then nobody else does, because the number and the order count."""
+    if is_object(value):
+        return "cache_control" in value or any(map(has_cache_marks, value.values()))
+    return is_array(value) and any(map(has_cache_marks, value))
+
 
 DEFAULT_MAX_TOKENS = 8192
 # What the server counts; the rest of a body it refuses there.
@@ -100,8 +133,8 @@ def build_body(request: ModelRequest, known: Capabilities, account: str, *, olde
         **_container(written.container),
         "stream": True,
     }
-    if config.caching.enabled and not caching.has_cache_marks(extra):
-        caching.add_cache_marks(fields, config.caching.lifetime)
+    if config.caching.enabled and not has_cache_marks(extra):
+        add_cache_marks(fields, config.caching.lifetime)
     return RequestBody(
         fields=_with_extra_options(fields, extra),
         prefix=digest.value,

@@ -1,19 +1,36 @@
-"""Gemini's generateContent, at Google and behind gateways that speak it."""
+"""Gemini's generateContent, at Google and behind gateways: the provider, its model listing, and its cached prompts.
 
+What is cached (cachedContents, ai.google.dev/api/caching) costs money by the hour, so it is deleted when something
+longer takes its place, and at the end.
+"""
+
+import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
+from time import monotonic
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.estimating import estimate_tokens
-from desktop_agent.providers.catalogue.pricing import Pricing
-from desktop_agent.providers.dialects import servers
-from desktop_agent.providers.dialects.answering import (
+from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing, estimate_tokens
+from desktop_agent.providers.dialects import server_families
+from desktop_agent.providers.dialects.gemini.messages import PICTURE_LIMITS
+from desktop_agent.providers.dialects.gemini.request import (
+    RequestBody,
+    bare_model_name,
+    build_body,
+    messages_before_question,
+)
+from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER
+from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
+from desktop_agent.providers.dialects.request_building import PrefixDigest, account_digest
+from desktop_agent.providers.dialects.response_stream import (
     EVENT_STREAM,
     OpenedStream,
     key_header,
@@ -22,34 +39,34 @@ from desktop_agent.providers.dialects.answering import (
     send_request,
     stream_events,
 )
-from desktop_agent.providers.dialects.gemini.caching import PromptCaches, is_cache_missing
-from desktop_agent.providers.dialects.gemini.frames import FrameReader
-from desktop_agent.providers.dialects.gemini.listing import fetch_models
-from desktop_agent.providers.dialects.gemini.media import PICTURE_LIMITS
-from desktop_agent.providers.dialects.gemini.parts import PROVIDER
-from desktop_agent.providers.dialects.gemini.request import (
-    RequestBody,
-    bare_model_name,
-    build_body,
-    messages_before_question,
-)
-from desktop_agent.providers.dialects.prefix import account_digest
+from desktop_agent.providers.dialects.server_families import api_root
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.addresses import api_root
+from desktop_agent.providers.text_builder import ThinkTags
+from desktop_agent.providers.transport.error_responses import error_from_listing, has_error, not_a_model_server_error
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
-from desktop_agent.providers.transport.json_text import dumps, is_object, loads
-from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.providers.transport.json_codec import (
+    array_in,
+    dumps,
+    is_object,
+    loads,
+    object_in,
+    objects_in,
+    repair_text,
+)
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import (
+    AgentError,
     CachingNotSupported,
     InvalidRequest,
     NotFound,
+    PermissionRefused,
     ProviderError,
     UnreadableAnswer,
 )
-from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.provider_events import Origin, ProviderEvent
+from desktop_agent.types.providers import (
     CachedPrompt,
+    Capabilities,
     ImageLimits,
     ModelInfo,
     ModelRequest,
@@ -58,9 +75,209 @@ from desktop_agent.vocabulary.requests import (
     TokenCount,
 )
 
+FetchPage = Callable[[dict[str, str]], Awaitable[bytes]]
+_PER_PAGE = "1000"
+# Google has some dozens of models; a server whose pages never end is not followed for ever.
+_MAX_PAGES = 20
+
+
+async def fetch_models(fetch: FetchPage) -> tuple[ModelInfo, ...]:
+    """All models that answer questions. `fetch` asks for a page by its query. Raises ProviderError."""
+    found: dict[str, ModelInfo] = {}
+    query = {"pageSize": _PER_PAGE}
+    for _ in range(_MAX_PAGES):
+        page = _parse_page(await fetch(query))
+        for model in map(_parse_model, objects_in(page, "models")):
+            if model is not None:
+                found.setdefault(model.id, model)
+        token = page.get("nextPageToken")
+        if not isinstance(token, str) or not token or token == query.get("pageToken"):
+            break
+        query = {"pageSize": _PER_PAGE, "pageToken": token}
+    return tuple(found.values())
+
+
+def _parse_page(body: bytes) -> dict[str, Any]:
+    try:
+        data = loads(body)
+    except ValueError:
+        data = None
+    # A server without any model sends an empty object.
+    is_page = is_object(data) and (not data or bool({"models", "nextPageToken"} & data.keys()))
+    if not is_object(data) or not is_page or has_error(data.get("error")):
+        raise error_from_listing(body)
+    return data
+
+
+def _parse_model(entry: dict[str, Any]) -> ModelInfo | None:
+    name, title = entry.get("name"), entry.get("displayName")
+    if not isinstance(name, str) or not name.removeprefix("models/"):
+        return None
+    if "supportedGenerationMethods" in entry and "generateContent" not in array_in(entry, "supportedGenerationMethods"):
+        return None
+    thinks = entry.get("thinking")
+    return ModelInfo(
+        id=repair_text(name.removeprefix("models/")),
+        title=repair_text(title) if isinstance(title, str) and title else None,
+        capabilities=Capabilities(
+            context_window=_parse_size(entry.get("inputTokenLimit")),
+            max_output_tokens=_parse_size(entry.get("outputTokenLimit")),
+            reasoning=thinks if isinstance(thinks, bool) else None,
+        ),
+    )
+
+
+def _parse_size(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
+Exchange = Callable[[str, str, bytes | None], Awaitable[bytes]]
+# docs.cloud.google.com, Gemini 4 Argon: only implicit caching.
+_IMPLICIT_ONLY = ("gemini-4-argon",)
+_PREFIX_FIELDS = ("systemInstruction", "tools", "toolConfig")
+# A prompt this close to its end, in seconds, is not relied on.
+_EXPIRY_MARGIN = 5.0
+# Nobody waits longer for deletions when the program closes, in seconds.
+_CLOSE_TIMEOUT = 3.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPrefix:
+    """One kept prompt: the server's name for it, how many contents it holds, and when it is gone (monotonic clock)."""
+
+    name: str
+    model: str
+    size: int
+    digest: str
+    until: float
+
+
+class PromptCaches:
+    """The prompts that one provider had kept. `ask(method, path, body)` talks with the server."""
+
+    def __init__(self, ask: Exchange) -> None:
+        self._ask = ask
+        self._kept: list[CachedPrefix] = []
+        self._busy = asyncio.Lock()
+
+    def shortened(self, model: str, fields: JsonObject) -> tuple[JsonObject, CachedPrefix | None]:
+        """The same request with the longest kept prompt in place of its beginning, and which one that is."""
+        if "cachedContent" in fields:
+            return fields, None
+        kept = max(self._matching(model, fields), key=lambda each: each.size, default=None)
+        # Contents must not be empty.
+        if kept is None or kept.size >= len(fields["contents"]):
+            return fields, None
+        rest = {name: value for name, value in fields.items() if name not in _PREFIX_FIELDS}
+        return {**rest, "contents": fields["contents"][kept.size :], "cachedContent": kept.name}, kept
+
+    def forget(self, kept: CachedPrefix) -> None:
+        """The server does not have it any more."""
+        with suppress(ValueError):
+            self._kept.remove(kept)
+
+    async def create(self, model: str, fields: JsonObject, size: int, seconds: int) -> CachedPrompt:
+        """Have the first contents and what stands above them kept, or kept longer.
+
+        Raises CachingNotSupported and ProviderError.
+        """
+        if model.startswith(_IMPLICIT_ONLY):
+            raise CachingNotSupported(f"{model} keeps prompts by itself; it cannot be asked to.")
+        above = {name: fields[name] for name in _PREFIX_FIELDS if name in fields}
+        if not size and not above:
+            raise CachingNotSupported("Nothing stands before the question, so there is nothing to keep.")
+        async with self._busy:
+            known = self._matching(model, fields)
+            same = next((each for each in known if each.size == size), None)
+            found = await self._renew(same, seconds) if same is not None else None
+            if found is None:
+                kept_contents = {"contents": fields["contents"][:size]} if size else {}
+                path = model if "/" in model else f"models/{model}"
+                body = {"model": path, **kept_contents, **above, "ttl": f"{seconds}s"}
+                found = await self._ask("POST", "cachedContents", dumps(body))
+            prompt = _parse_cached_prompt(found)
+            digest = _digest(model, fields, size)
+            self._kept = [each for each in self._kept if each not in known]
+            self._kept.append(CachedPrefix(prompt.name or "", model, size, digest, monotonic() + seconds))
+            await self._delete_all([each for each in known if each.name != prompt.name])
+        return prompt
+
+    async def aclose(self) -> None:
+        """Delete what is kept. Raises nothing, and waits for a few seconds only."""
+        kept, self._kept = [each for each in self._kept if each.until > monotonic()], []
+        await self._delete_all(kept)
+
+    def _matching(self, model: str, fields: JsonObject) -> list[CachedPrefix]:
+        """Those alive that the request begins with."""
+        self._kept = [each for each in self._kept if each.until > monotonic()]
+        return [
+            each
+            for each in self._kept
+            if each.model == model
+            and each.until - _EXPIRY_MARGIN > monotonic()
+            and each.size <= len(fields["contents"])
+            and each.digest == _digest(model, fields, each.size)
+        ]
+
+    async def _renew(self, kept: CachedPrefix, seconds: int) -> bytes | None:
+        """Its new description, or None where the server does not have it any more."""
+        try:
+            return await self._ask("PATCH", kept.name, dumps({"ttl": f"{seconds}s"}))
+        except (InvalidRequest, NotFound, PermissionRefused):
+            self.forget(kept)
+            return None
+
+    async def _delete_all(self, kept: list[CachedPrefix]) -> None:
+        try:
+            async with asyncio.timeout(_CLOSE_TIMEOUT):
+                await asyncio.gather(*(self._delete(each) for each in kept))
+        except TimeoutError:
+            _log.info("the server did not delete %d kept prompts in time; they end by themselves", len(kept))
+
+    async def _delete(self, kept: CachedPrefix) -> None:
+        try:
+            await self._ask("DELETE", kept.name, None)
+        except AgentError as error:
+            _log.info("a kept prompt was not deleted (%s); it ends by itself", error.kind)
+
+
+def is_cache_missing(error: ProviderError) -> bool:
+    """Whether a request may have been refused because its kept prompt is no longer there: an expired one is reported
+    as missing, as not permitted, or as a bad argument."""
+    return isinstance(error, (InvalidRequest, NotFound, PermissionRefused)) and error.status in (400, 403, 404)
+
+
+def _digest(model: str, fields: JsonObject, size: int) -> str:
+    digest = PrefixDigest(model)
+    for name in _PREFIX_FIELDS:
+        digest.add(fields.get(name))
+    for content in fields["contents"][:size]:
+        digest.add(content)
+    return digest.value
+
+
+def _parse_cached_prompt(body: bytes) -> CachedPrompt:
+    try:
+        data = loads(body)
+    except ValueError:
+        data = None
+    read: JsonObject = data if is_object(data) else {}
+    name, tokens = read.get("name"), object_in(read, "usageMetadata").get("totalTokenCount")
+    if not isinstance(name, str) or not name.startswith("cachedContents/"):
+        raise not_a_model_server_error({}, body[:200].decode("utf-8", "replace"))
+    return CachedPrompt(name, tokens if type(tokens) is int else None, _parse_time(read.get("expireTime")))
+
+
+def _parse_time(value: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
 _DEFAULT_VERSION = "/v1beta"  # has the newest fields
 _VERSION = re.compile(r"/v\d+[a-z0-9]*$")
-_log = logging.getLogger(__name__)
 
 
 class Gemini:
@@ -155,7 +372,7 @@ class Gemini:
     async def _open(self, request: ModelRequest) -> OpenedStream:
         body = self._body(request)
         answer = await self._ask_with_cache(request, body)
-        is_anothers = servers.may_repeat(self._root)
+        is_anothers = server_families.may_repeat(self._root)
         builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, may_repeat=is_anothers)
         reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
         origin = Origin(provider=PROVIDER, account=self._account(request.model))

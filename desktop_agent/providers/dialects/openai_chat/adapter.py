@@ -6,11 +6,14 @@ from functools import partial
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.estimating import estimate_tokens
-from desktop_agent.providers.catalogue.pricing import Pricing
-from desktop_agent.providers.dialects import servers
-from desktop_agent.providers.dialects.answering import (
+from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing, estimate_tokens
+from desktop_agent.providers.dialects import server_families
+from desktop_agent.providers.dialects.openai_chat.messages import Recipient
+from desktop_agent.providers.dialects.openai_chat.model_listing import fetch_models
+from desktop_agent.providers.dialects.openai_chat.request import RequestBody, build_body, refused_fields
+from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
+from desktop_agent.providers.dialects.request_building import account_digest
+from desktop_agent.providers.dialects.response_stream import (
     EVENT_STREAM,
     OpenedStream,
     key_header,
@@ -19,19 +22,14 @@ from desktop_agent.providers.dialects.answering import (
     send_request,
     stream_events,
 )
-from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
-from desktop_agent.providers.dialects.openai_chat.listing import fetch_models
-from desktop_agent.providers.dialects.openai_chat.messages import Recipient
-from desktop_agent.providers.dialects.openai_chat.request import RequestBody, build_body, refused_fields
-from desktop_agent.providers.dialects.prefix import account_digest
+from desktop_agent.providers.dialects.server_families import api_root, join_url
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.addresses import api_root, join_url
+from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
-from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.errors import CachingNotSupported, InvalidRequest
-from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.errors import CachingNotSupported, InvalidRequest
+from desktop_agent.types.provider_events import Origin, ProviderEvent
+from desktop_agent.types.providers import (
     CachedPrompt,
     ImageLimits,
     ModelInfo,
@@ -57,13 +55,13 @@ class OpenAIChat:
         base_url: str,
         api_key: SecretStr | None = None,
         http: HttpClient,
-        quirks: servers.ServerQuirks | None = None,
+        quirks: server_families.ServerQuirks | None = None,
         catalogue: Catalogue | None = None,
         listing_timeouts: Timeouts | None = None,
     ) -> None:
         self._http = http
         self._is_guess = quirks is None
-        self._quirks = quirks or servers.quirks_for_url(api_root(base_url))
+        self._quirks = quirks or server_families.quirks_for_url(api_root(base_url))
         self._root = api_root(base_url, self._quirks.usual_path)
         self._secret = key_header(api_key, self._quirks.key_header)
         self._catalogue = catalogue or Catalogue()
@@ -83,7 +81,7 @@ class OpenAIChat:
         return self._state
 
     @property
-    def quirks(self) -> servers.ServerQuirks:
+    def quirks(self) -> server_families.ServerQuirks:
         """What this server is taken for."""
         return self._quirks
 
@@ -105,7 +103,7 @@ class OpenAIChat:
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """What this family of servers takes."""
-        return servers.picture_limits(self._quirks)
+        return server_families.picture_limits(self._quirks)
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """An estimate: this dialect has no way to ask."""
@@ -127,7 +125,7 @@ class OpenAIChat:
         answer, body = await self._ask(request, Recipient(quirks, account))
         tags = ThinkTags(opened_by_template=quirks.opened_by_template) if quirks.think_tags else None
         builder = PartBuilder(
-            quirks.thinking_provider, tags=tags, keeps_arguments=True, may_repeat=servers.may_repeat(self._root)
+            quirks.thinking_provider, tags=tags, keeps_arguments=True, may_repeat=server_families.may_repeat(self._root)
         )
         reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
         origin = Origin(provider=quirks.thinking_provider, account=account)

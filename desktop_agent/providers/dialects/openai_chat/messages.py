@@ -1,8 +1,9 @@
-"""The history as Chat Completions wants it: every call answered, every result behind its call.
+"""Encode the history for Chat Completions: every call answered, every result behind its call, reasoning where it goes
+back.
 
-Tool messages carry no pictures, so those of results follow in a user message. Calls whose arguments could not be read
-are replayed as valid JSON. Blocks of other providers' thinking are never sent. An answer that stands at the end, as it
-only paused or was broken off, is followed by a word to go on: few servers write on behind what was said.
+Tool messages carry no pictures, so those follow in a user message. OpenRouter's `reasoning_details` are merged by
+index; LiteLLM's
+`thinking_blocks` are pieces of text closed by a signature.
 """
 
 import hashlib
@@ -10,19 +11,132 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from desktop_agent.providers.dialects.openai_chat.replay import (
-    add_missing_signatures,
-    add_reasoning_fields,
-    content_parts,
+from desktop_agent.providers.dialects.gemini.messages import NO_SIGNATURE
+from desktop_agent.providers.dialects.request_building import NO_RESULT, results_after
+from desktop_agent.providers.dialects.server_families import ServerQuirks
+from desktop_agent.providers.transport.json_codec import dumps, is_object
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Block,
+    Image,
+    ImageDetail,
+    Json,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+    UrlSource,
 )
-from desktop_agent.providers.dialects.results_of_calls import NO_RESULT, results_after
-from desktop_agent.providers.dialects.servers import ServerQuirks
-from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.blocks import Image, Json, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, WrongUse
-from desktop_agent.vocabulary.images import Base64Source, ImageDetail, UrlSource
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import ModelRequest
+from desktop_agent.types.errors import ImageRefused, ImagesNotSupported, WrongUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.providers import ModelRequest
+
+_GROWING = frozenset({"text", "summary"})
+
+
+def merge_detail(merged: list[dict[str, Any]], piece: Any) -> None:
+    """Add one piece: to the entry of the same index, type and id, or as a new entry. Nulls never overwrite."""
+    if not is_object(piece):
+        return
+    entry = next((each for each in merged if _is_same(each, piece)), None)
+    if entry is None:
+        merged.append(dict(piece))
+        return
+    for name, value in piece.items():
+        if value is None:
+            continue
+        before = entry.get(name)
+        grows = name in _GROWING and isinstance(before, str) and isinstance(value, str)
+        entry[name] = f"{before}{value}" if grows else value
+
+
+def _is_same(entry: dict[str, Any], piece: dict[str, Any]) -> bool:
+    if "index" not in piece or any(entry.get(name) != piece.get(name) for name in ("index", "type")):
+        return False
+    return None in (entry.get("id"), piece.get("id")) or entry["id"] == piece["id"]
+
+
+def merge_thinking_block(merged: list[dict[str, Any]], piece: Any) -> None:
+    """Add one piece: text grows in the last block until a signature closes it; redacted blocks stand alone."""
+    if not is_object(piece):
+        return
+    last = merged[-1] if merged else None
+    if piece.get("type") != "thinking" or last is None or last.get("type") != "thinking" or last.get("signature"):
+        merged.append(dict(piece))
+        return
+    last["thinking"] = f"{last.get('thinking') or ''}{piece.get('thinking') or ''}"
+    last |= {name: value for name, value in piece.items() if name not in ("thinking", "type") and value is not None}
+
+
+def add_reasoning_fields(
+    message: dict[str, Any], thoughts: list[Thinking], calls: tuple[ToolUse, ...], quirks: ServerQuirks
+) -> None:
+    """Add to an assistant message what its server must see again."""
+    match quirks.replay:
+        case "reasoning_content" | "reasoning":
+            text = "".join(thought.text for thought in thoughts if _is_shown(thought))
+            # DeepSeek refuses a turn with calls that lacks the field, also when it was empty.
+            if (calls or not quirks.replay_on_calls_only) and (text or quirks.replay_on_calls_only):
+                message[quirks.replay] = text
+        case "reasoning_details":
+            _add_merged(message, "reasoning_details", thoughts, merge_detail)
+        case "thinking_blocks":
+            _add_merged(message, "thinking_blocks", thoughts, merge_thinking_block)
+        case _:
+            pass
+    if quirks.extra_content:
+        _add_extra_content(message, thoughts, calls)
+
+
+def add_missing_signatures(message: dict[str, Any]) -> None:
+    """What Google takes in place of a signature that nobody has, on the first call of an answer without any."""
+    calls: list[dict[str, Any]] = message.get("tool_calls", [])
+    if calls and not any("extra_content" in call for call in calls):
+        calls[0]["extra_content"] = {"google": {"thought_signature": NO_SIGNATURE}}
+
+
+def content_parts(blocks: tuple[Block, ...], thoughts: list[Thinking], provider: str) -> str | list[dict[str, Any]]:
+    """Mistral's content: a list of thinking, text and other parts in their order; a plain string where all is text."""
+    own = {id(thought) for thought in thoughts if thought.metadata.get("field") == "content.thinking"}
+    kept = {id(block) for block in blocks if isinstance(block, Unknown) and block.provider == provider}
+    if not own and not kept:
+        return "".join(block.text for block in blocks if isinstance(block, Text))
+    parts: list[Any] = []
+    for block in blocks:
+        if isinstance(block, Text):
+            parts.append({"type": "text", "text": block.text})
+        elif isinstance(block, Unknown) and id(block) in kept:
+            parts.append(block.raw)
+        elif isinstance(block, Thinking) and id(block) in own:
+            state = {name: value for name, value in block.metadata.items() if name in ("signature", "closed")}
+            parts.append({"type": "thinking", "thinking": [{"type": "text", "text": block.text}], **state})
+    return parts
+
+
+def _is_shown(thought: Thinking) -> bool:
+    return thought.metadata.get("field") in ("reasoning_content", "reasoning")
+
+
+def _add_merged(message: dict[str, Any], name: str, thoughts: list[Thinking], merge: Any) -> None:
+    merged: list[dict[str, Any]] = []
+    for thought in thoughts:
+        for entry in thought.metadata.get(name) or ():
+            merge(merged, entry)
+    if merged:
+        message[name] = merged
+
+
+def _add_extra_content(message: dict[str, Any], thoughts: list[Thinking], calls: tuple[ToolUse, ...]) -> None:
+    states = {
+        thought.metadata.get("call_id"): thought.metadata.get("extra_content")
+        for thought in thoughts
+        if thought.metadata.get("field") == "extra_content"
+    }
+    for call, written in zip(calls, message.get("tool_calls") or (), strict=False):
+        if states.get(call.id) is not None:
+            written["extra_content"] = states[call.id]
+
 
 _NINE_CHARACTERS = re.compile(r"[A-Za-z0-9]{9}")
 CONTINUE_PROMPT = "Go on from where you stopped."

@@ -1,23 +1,110 @@
-"""ModelRequest to the JSON body of Chat Completions, for the family of servers that will read it.
+"""Build the JSON body of Chat Completions for a family of servers, with response format and prompt caching.
 
 Whatever cannot be sent as it was wished for is said in an adjustment.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from desktop_agent.providers.dialects.capability_checks import answer_limit, check_capabilities
-from desktop_agent.providers.dialects.gemini.thinking import thinking_ability
-from desktop_agent.providers.dialects.openai_chat.formats import FormatSetting, format_setting
+from desktop_agent.providers.dialects.gemini.request import thinking_ability
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
-from desktop_agent.providers.dialects.openai_chat.prompt_caching import caching_fields, with_cache_breakpoints
-from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningSetting, reasoning_setting
-from desktop_agent.providers.dialects.servers import ServerQuirks
-from desktop_agent.providers.transport.failures import error_words
-from desktop_agent.vocabulary.errors import ProviderError, Sentence
-from desktop_agent.vocabulary.requests import Capabilities, ModelRequest
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.providers.dialects.openai_chat.model_listing import ReasoningSetting, reasoning_setting
+from desktop_agent.providers.dialects.request_building import answer_limit, check_capabilities, openai_model_facts
+from desktop_agent.providers.dialects.server_families import ServerQuirks
+from desktop_agent.providers.transport.error_responses import error_words
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import ProviderError, Sentence
+from desktop_agent.types.providers import Capabilities, JsonFormat, ModelRequest
+from desktop_agent.types.tool_calls import ToolSpec
+
+_JSON_ONLY = "Answer with a JSON object and nothing else."
+_JSON_BY_SCHEMA = "Answer with a JSON object and nothing else. It must fit this JSON schema: {schema}"
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSetting:
+    """The field to send, what is added to the instructions, and what is to be said about it."""
+
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
+    extra_instructions: str = ""
+    adjustments: tuple[Sentence, ...] = ()
+
+
+def format_setting(
+    request: ModelRequest, quirks: ServerQuirks, known: Capabilities, *, refused: bool = False
+) -> FormatSetting:
+    """How to ask for the format that is wished for; `refused`: this server answered that it does not take the field."""
+    wish = request.config.response_format
+    if wish is None:
+        return FormatSetting()
+    takes = "none" if refused or known.structured_output is False else quirks.structured
+    schema = None if wish.json_schema is None else {k: v for k, v in wish.json_schema.items() if k != "$schema"}
+    extra_instructions = _JSON_ONLY if schema is None else _JSON_BY_SCHEMA.format(schema=dumps(schema).decode())
+    if takes == "none":
+        values = {"model": request.model}
+        said = Sentence("“{model}” is asked in words to answer in JSON: nothing makes sure that it does.", values)
+        return FormatSetting({}, extra_instructions, (said,))
+    if schema is not None and takes == "object":
+        values = {"model": request.model}
+        said = Sentence("“{model}” is told the schema in words: only that it is JSON is made sure.", values)
+        return FormatSetting({"response_format": {"type": "json_object"}}, extra_instructions, (said,))
+    if schema is None and takes != "only_schema":
+        # OpenAI and others refuse the mode unless the word stands in the messages.
+        return FormatSetting({"response_format": {"type": "json_object"}}, extra_instructions)
+    return FormatSetting({"response_format": _schema_format(wish, schema or {"type": "object"}, quirks)})
+
+
+def _schema_format(wish: JsonFormat, schema: JsonObject, quirks: ServerQuirks) -> JsonObject:
+    named: JsonObject = {"name": wish.name, "schema": schema}
+    # Strict schemas name every property, which "any object" cannot; Mistral refuses the word.
+    if wish.strict and wish.json_schema is not None and quirks.family != "mistral":
+        named["strict"] = True
+    return {"type": "json_schema", "json_schema": named}
+
+
+_LONG_LIFETIME = {"mode": "explicit", "ttl": "12h"}
+
+
+def caching_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: list[Sentence]) -> dict[str, Any]:
+    """Fields of the body. A key leads one conversation to the same cache."""
+    caching = request.config.caching
+    if caching.enabled and caching.lifetime == "long" and not _takes_options(request, quirks):
+        values = {"model": request.model}
+        adjustments.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))
+    if not quirks.cache_key:
+        return {}
+    if not caching.enabled:
+        # No breakpoint is named, so none is written; older models cannot be told.
+        return {"prompt_cache_options": {"mode": "explicit"}} if _takes_options(request, quirks) else {}
+    return {"prompt_cache_key": request.conversation_id} if request.conversation_id else {}
+
+
+def with_cache_breakpoints(
+    messages: list[dict[str, Any]], request: ModelRequest, quirks: ServerQuirks
+) -> list[dict[str, Any]]:
+    """The long lifetime is asked for at places: behind the instructions, and behind the newest question."""
+    caching = request.config.caching
+    if not (caching.enabled and caching.lifetime == "long" and _takes_options(request, quirks)):
+        return messages
+    marked = list(messages)
+    questions = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    first = [0] if messages and messages[0]["role"] in ("system", "developer") else []
+    for place in (*first, *questions[-1:]):
+        marked[place] = {**messages[place], "content": _with_breakpoint(messages[place]["content"])}
+    return marked
+
+
+def _with_breakpoint(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return [*parts[:-1], {**parts[-1], "prompt_cache_breakpoint": _LONG_LIFETIME}]
+
+
+def _takes_options(request: ModelRequest, quirks: ServerQuirks) -> bool:
+    facts = openai_model_facts(request.model) if quirks.cache_key else None
+    return facts is not None and facts.cache_options
+
 
 # Fields that may be dropped, once, when a server answers that it does not take them. A limit on tokens, a stop
 # sequence and a forced tool are not among them: they are promises to the person. A format is: it is told in words then.

@@ -6,11 +6,20 @@ from functools import partial
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.catalogue.estimating import estimate_tokens
-from desktop_agent.providers.catalogue.pricing import Pricing
-from desktop_agent.providers.dialects import servers
-from desktop_agent.providers.dialects.answering import (
+from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing, estimate_tokens
+from desktop_agent.providers.dialects import server_families
+from desktop_agent.providers.dialects.openai_chat.model_listing import fetch_models
+from desktop_agent.providers.dialects.openai_responses.messages import Recipient
+from desktop_agent.providers.dialects.openai_responses.output_items import PROVIDER
+from desktop_agent.providers.dialects.openai_responses.request import (
+    RequestBody,
+    build_body,
+    count_fields,
+    refused_fields,
+)
+from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader
+from desktop_agent.providers.dialects.request_building import account_digest
+from desktop_agent.providers.dialects.response_stream import (
     EVENT_STREAM,
     OpenedStream,
     key_header,
@@ -19,31 +28,20 @@ from desktop_agent.providers.dialects.answering import (
     send_request,
     stream_events,
 )
-from desktop_agent.providers.dialects.openai_chat.listing import fetch_models
-from desktop_agent.providers.dialects.openai_responses.frames import FrameReader
-from desktop_agent.providers.dialects.openai_responses.items import Recipient
-from desktop_agent.providers.dialects.openai_responses.request import (
-    RequestBody,
-    build_body,
-    count_fields,
-    refused_fields,
-)
-from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER
-from desktop_agent.providers.dialects.prefix import account_digest
+from desktop_agent.providers.dialects.server_families import api_root, join_url
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.addresses import api_root, join_url
+from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
-from desktop_agent.providers.transport.json_text import dumps, loads
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.providers.transport.json_codec import dumps, loads
+from desktop_agent.types.errors import (
     CachingNotSupported,
     InvalidRequest,
     NotFound,
     Sentence,
     UnreadableAnswer,
 )
-from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.provider_events import Origin, ProviderEvent
+from desktop_agent.types.providers import (
     CachedPrompt,
     ImageLimits,
     ModelInfo,
@@ -78,7 +76,7 @@ class OpenAIResponses:
         listing_timeouts: Timeouts | None = None,
     ) -> None:
         self._http = http
-        self._quirks = servers.quirks_for_url(api_root(base_url))
+        self._quirks = server_families.quirks_for_url(api_root(base_url))
         self._root = api_root(base_url, self._quirks.usual_path)
         self._secret = key_header(api_key, self._quirks.key_header)
         self._catalogue = catalogue or Catalogue()
@@ -118,7 +116,7 @@ class OpenAIResponses:
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """What this family of servers takes."""
-        return servers.picture_limits(self._quirks)
+        return server_families.picture_limits(self._quirks)
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Counted by OpenAI's servers, which can be asked; estimated for others, and where they cannot after all."""
@@ -148,7 +146,9 @@ class OpenAIResponses:
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, adjustments = await self._ask(request)
         tags = ThinkTags(opened_by_template=self._quirks.opened_by_template) if self._quirks.think_tags else None
-        builder = PartBuilder(PROVIDER, tags=tags, keeps_arguments=True, may_repeat=servers.may_repeat(self._root))
+        builder = PartBuilder(
+            PROVIDER, tags=tags, keeps_arguments=True, may_repeat=server_families.may_repeat(self._root)
+        )
         reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
         origin = Origin(provider=PROVIDER, account=self._account(request), prefix=body.prefix)
         price = self.model_info(request.model).price

@@ -1,25 +1,118 @@
-"""ModelRequest to the JSON body of the Responses API, for the family of servers that will read it.
+"""Build the JSON body of the Responses API for a family of servers, and choose how reasoning is asked for.
 
-`store` is false for everybody: nothing of a conversation is to stay on a server. What only OpenAI's own host knows
-(cache keys, no padding of events) goes only there; the blob of reasoning state is asked for where it does not come by
-itself. There are no stop sequences and no top_k in this interface: they are left out, and that is said.
+`store` is false for everybody. Downgrades of reasoning, and fields this interface lacks, are said in adjustments.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from desktop_agent.providers.dialects.capability_checks import answer_limit, check_capabilities
-from desktop_agent.providers.dialects.openai_models import openai_model_facts
-from desktop_agent.providers.dialects.openai_responses.items import Recipient, encode_input, instructions_for
-from desktop_agent.providers.dialects.openai_responses.reasoning import ReasoningSetting, reasoning_setting
-from desktop_agent.providers.dialects.servers import ServerQuirks
-from desktop_agent.providers.transport.failures import error_words
-from desktop_agent.providers.transport.json_text import object_in
-from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.errors import ProviderError, Sentence
-from desktop_agent.vocabulary.requests import Capabilities, JsonFormat, ModelRequest
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.providers.dialects.openai_responses.messages import Recipient, encode_input, instructions_for
+from desktop_agent.providers.dialects.request_building import (
+    BETWEEN_TOOLS_IGNORED,
+    OpenAIModelFacts,
+    adaptive_ignored,
+    answer_limit,
+    check_capabilities,
+    choose_effort,
+    effort_ignored,
+    grok_version,
+    openai_model_facts,
+)
+from desktop_agent.providers.dialects.server_families import ServerQuirks
+from desktop_agent.providers.transport.error_responses import error_words
+from desktop_agent.providers.transport.json_codec import object_in
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import ProviderError, Sentence
+from desktop_agent.types.providers import (
+    Capabilities,
+    Effort,
+    JsonFormat,
+    ModelRequest,
+    ReasoningAdaptive,
+    ReasoningBetweenTools,
+    ReasoningBudget,
+    ReasoningDisabled,
+    ReasoningEffort,
+)
+from desktop_agent.types.tool_calls import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningSetting:
+    """What goes into `reasoning`, and whether temperature and top_p may stand beside it."""
+
+    reasoning: dict[str, str] = field(default_factory=dict[str, str])
+    sampling: bool = True
+    adjustments: tuple[Sentence, ...] = ()
+
+
+def reasoning_setting(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningSetting:
+    """What to send for this request. `known` is believed before the table of names."""
+    match quirks.switch:
+        case "openai":
+            found = _openai_setting(request, _model_facts(request.model, known), known)
+        case "xai":
+            found = _xai_setting(request)
+        case _:
+            effort, said = choose_effort(request, known.efforts, can_be_off=True)
+            found = ReasoningSetting(_fields(effort), known.sampling is not False, said)
+    if isinstance(request.config.reasoning, ReasoningBetweenTools):
+        return replace(found, adjustments=(*found.adjustments, BETWEEN_TOOLS_IGNORED))
+    return found
+
+
+def _model_facts(model: str, known: Capabilities) -> OpenAIModelFacts | None:
+    """The row of this model, corrected by what the catalogue or the server says."""
+    facts = openai_model_facts(model)
+    if known.reasoning is False:
+        facts = OpenAIModelFacts()
+    elif known.efforts is not None:
+        facts = replace(facts or OpenAIModelFacts(reasons_by_default=True), efforts=known.efforts)
+    if facts is None:
+        return None
+    modes, by_default = known.reasoning_modes, known.reasons_by_default
+    return replace(
+        facts,
+        can_be_off=facts.can_be_off if modes is None else "disabled" in modes,
+        reasons_by_default=facts.reasons_by_default if by_default is None else by_default,
+        sampling=facts.sampling and known.sampling is not False,
+    )
+
+
+def _openai_setting(request: ModelRequest, facts: OpenAIModelFacts | None, known: Capabilities) -> ReasoningSetting:
+    summary = {"summary": "auto"} if request.config.show_reasoning else {}
+    if facts is None:
+        effort, said = choose_effort(request, None, can_be_off=True)
+        return ReasoningSetting(
+            _fields(effort) | ({} if effort == "none" else summary), known.sampling is not False, said
+        )
+    effort, said = choose_effort(request, facts.efforts, can_be_off=facts.can_be_off)
+    if isinstance(request.config.reasoning, ReasoningAdaptive) and not facts.reasons_by_default:
+        said = adaptive_ignored(request)
+    reasons = facts.reasons_by_default if effort is None else effort != "none"
+    return ReasoningSetting(_fields(effort) | (summary if reasons else {}), facts.sampling and not reasons, said)
+
+
+def _xai_setting(request: ModelRequest) -> ReasoningSetting:
+    """Efforts since grok-4.5; a model that reasons cannot be told not to."""
+    version = grok_version(request.model)
+    wish = request.config.reasoning
+    if version < (4, 5):
+        return ReasoningSetting(
+            adjustments=effort_ignored(request) if isinstance(wish, ReasoningEffort | ReasoningBudget) else ()
+        )
+    if isinstance(wish, ReasoningDisabled):
+        said = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
+        return ReasoningSetting(adjustments=(said,))
+    efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
+    effort, adjustments = choose_effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
+    return ReasoningSetting(_fields(effort), adjustments=adjustments)
+
+
+def _fields(effort: str | None) -> dict[str, Any]:
+    return {} if effort is None else {"effort": effort}
+
 
 # What may be dropped, once, when a server answers that it does not take it; a dot leads into an object. A limit on
 # tokens, a format and a forced tool are not among them: they are promises to the person.

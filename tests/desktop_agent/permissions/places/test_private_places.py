@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.places.private_places import private_paths_in
+from desktop_agent.tools.commands.workspace_survey import private_paths_in
 
 
 @pytest.fixture

@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.hard_denies import ProtectedPaths, find_hard_deny, startup_files_to_ask_about
-from desktop_agent.permissions.places import startup_places as looking
-from desktop_agent.permissions.places.startup_places import startup_paths
 from desktop_agent.permissions.rule_matching import CallFacts
-from desktop_agent.tools.in_thread import CancelToken, Stopped
-from desktop_agent.tools.startup_files import StartupFile, find_startup_file
+from desktop_agent.processes.worker_threads import CancelToken, Stopped
+from desktop_agent.sandbox.startup_files import StartupFile, find_startup_file
+from desktop_agent.tools.commands import workspace_survey as looking
+from desktop_agent.tools.commands.workspace_survey import startup_paths
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import PathSubject
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.types.permissions import PathSubject
+from desktop_agent.types.tool_calls import Effect
 
 OpenTool = Callable[..., AnyTool]
 

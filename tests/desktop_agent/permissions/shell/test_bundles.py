@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.proposals import propose_rules
-from desktop_agent.permissions.shell.bundles import BUNDLES, find_bundle
-from desktop_agent.permissions.shell.reaching_options import has_escalating_words
+from desktop_agent.permissions.rule_proposals import BUNDLES, find_bundle, propose_rules
+from desktop_agent.permissions.shell.escalating_options import has_escalating_words
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandSubject
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.types.permissions import CommandPattern, CommandSubject
+from desktop_agent.types.tool_calls import Effect
 from tests.desktop_agent.permissions.conftest import MakeTool
 from tests.frame.patience import PATIENCE
 

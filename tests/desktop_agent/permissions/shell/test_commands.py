@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions.shell import commands
-from desktop_agent.permissions.shell.commands import MAX_LINE_LENGTH, parse_line
+from desktop_agent.permissions.shell import parser
+from desktop_agent.permissions.shell.parser import MAX_LINE_LENGTH, parse_line
 
 N = None
 # A line and the commands in it, in order; those that others start stand behind them.
@@ -366,8 +366,8 @@ def test_a_line_that_sets_a_variable_is_known(line: str, sets: bool) -> None:
 def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
     program = (
         "import sys\n"
-        "import desktop_agent.permissions.standing, desktop_agent.permissions.approvals\n"
-        "from desktop_agent.permissions.shell.commands import parsed\n"
+        "import desktop_agent.permissions.policy, desktop_agent.permissions.approvals\n"
+        "from desktop_agent.permissions.shell.parser import parsed\n"
         "assert not [name for name in sys.modules if name.startswith('tree_sitter')]\n"
         "parsed('ls')\n"
         "assert 'tree_sitter_bash' in sys.modules\n"
@@ -377,14 +377,14 @@ def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
 
 
 def test_a_line_that_is_too_long_is_not_remembered() -> None:
-    known = commands._parse.cache_info().currsize
+    known = parser._parse.cache_info().currsize
     for length in range(1, 20):
         assert not parse_line("a" * (MAX_LINE_LENGTH + length)).understood
-    assert commands._parse.cache_info().currsize == known
+    assert parser._parse.cache_info().currsize == known
 
 
 @pytest.mark.parametrize("line", ["x=(" * 6_000, "ls " + "@(a)" * 4_000, "ls " + "a[1]" * 4_000, "((1))" * 3_000])
 def test_what_would_be_long_to_read_is_not_read(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_parser", lambda: pytest.fail("It is read."))
-    commands._parse.cache_clear()
-    assert parse_line(line) == commands.ParsedLine()
+    monkeypatch.setattr(parser, "_parser", lambda: pytest.fail("It is read."))
+    parser._parse.cache_clear()
+    assert parse_line(line) == parser.ParsedLine()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.permissions.shell.commands import parse_line
+from desktop_agent.permissions.shell.parser import parse_line
 
 BASH = shutil.which("bash")
 PIECES = [

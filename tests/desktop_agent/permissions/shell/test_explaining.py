@@ -2,8 +2,8 @@
 
 import pytest
 
-from desktop_agent.permissions.shell.explaining import explain_line
-from desktop_agent.vocabulary.tool_calls import CommandPart, Risk
+from desktop_agent.permissions.approvals import explain_line
+from desktop_agent.types.tool_calls import CommandPart, Risk
 
 
 @pytest.mark.parametrize(

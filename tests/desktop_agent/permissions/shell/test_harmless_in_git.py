@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.shell.commands import parse_line
-from desktop_agent.permissions.shell.harmless import SafeOptions
-from desktop_agent.permissions.shell.harmless_in_git import GIT_OPTIONS
-from desktop_agent.permissions.shell.reaching_options import has_escalating_words
+from desktop_agent.permissions.shell.escalating_options import has_escalating_words
+from desktop_agent.permissions.shell.parser import parse_line
+from desktop_agent.permissions.shell.safe_options import GIT_OPTIONS, SafeOptions
 from tests.frame.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

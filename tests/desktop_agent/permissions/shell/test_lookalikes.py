@@ -2,8 +2,8 @@
 
 import pytest
 
-from desktop_agent.permissions.shell.explaining import explain_line
-from desktop_agent.vocabulary.tool_calls import Risk
+from desktop_agent.permissions.approvals import explain_line
+from desktop_agent.types.tool_calls import Risk
 
 DECEIVE = [
     ("\u0441url https://example.org", "\u0441", "c"),

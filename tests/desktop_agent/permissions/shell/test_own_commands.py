@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.shell.commands import parse_line
+from desktop_agent.permissions.shell.parser import parse_line
 
 BASH = shutil.which("bash")
 COMMANDS = [

@@ -1,7 +1,7 @@
 import pytest
 
-from desktop_agent.permissions.shell.commands import parse_line
-from desktop_agent.permissions.shell.reaching_options import has_escalating_words, program_names
+from desktop_agent.permissions.shell.escalating_options import has_escalating_words, program_names
+from desktop_agent.permissions.shell.parser import parse_line
 
 LINES = [
     ("sort -u a", 1, False),

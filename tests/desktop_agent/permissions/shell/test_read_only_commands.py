@@ -2,14 +2,15 @@
 
 import pytest
 
-from desktop_agent.permissions.shell.commands import parse_line
+from desktop_agent.permissions.shell.parser import parse_line
 from desktop_agent.permissions.shell.read_only_commands import (
+    awk_only_prints,
     is_read_only_anywhere,
     is_read_only_line,
     leaves_workspace,
+    sed_only_prints,
 )
-from desktop_agent.permissions.shell.read_only_scripts import awk_only_prints, sed_only_prints
-from desktop_agent.vocabulary.conduct.rules import CommandSubject
+from desktop_agent.types.permissions import CommandSubject
 
 WORKSPACE = "/home/ann/shop"
 

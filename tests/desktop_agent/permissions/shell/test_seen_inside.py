@@ -3,8 +3,8 @@
 import pytest
 
 from desktop_agent.permissions.rule_matching import CallFacts, Match, match_restriction
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandSubject, Rule, RuleEffect
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.types.permissions import CommandPattern, CommandSubject, Rule, RuleEffect
+from desktop_agent.types.tool_calls import Effect
 from tests.desktop_agent.permissions.conftest import open_tool
 
 NO, MAYBE, YES = Match.NO, Match.MAYBE, Match.YES

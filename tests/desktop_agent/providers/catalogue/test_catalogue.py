@@ -6,7 +6,7 @@ import pytest
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.catalogue.tables import parse_table
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
+from desktop_agent.types.providers import Capabilities, ModelInfo, Price
 
 
 def day() -> date:

@@ -6,17 +6,29 @@ from io import BytesIO
 import pytest
 from PIL import Image as Picture
 
-from desktop_agent.providers.catalogue.estimating import (
+from desktop_agent.providers.catalogue.catalogue import (
     ESTIMATE_MARGIN,
     estimate_image_tokens,
     estimate_text_tokens,
     estimate_tokens,
 )
-from desktop_agent.vocabulary.blocks import Block, Image, Json, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.images import Base64Source, ImageDetail, StoredSource, UrlSource
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Block,
+    Image,
+    ImageDetail,
+    Json,
+    StoredSource,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+    UrlSource,
+)
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import ModelRequest, ProviderConfig
+from desktop_agent.types.tool_calls import ToolSpec
 
 PROSE = (
     "A letter that nobody reads is still a letter, and somebody had to write it. The harbour was quiet that morning; "

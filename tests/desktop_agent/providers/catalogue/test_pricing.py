@@ -4,10 +4,10 @@ from datetime import date
 
 import pytest
 
-from desktop_agent.providers.catalogue.pricing import Pricing
+from desktop_agent.providers.catalogue.catalogue import Pricing
 from desktop_agent.providers.catalogue.tables import load_shipped_table
-from desktop_agent.vocabulary.requests import Price
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.providers import Price
 
 
 def price_of(vendor: str, model: str, day: date = date(2026, 11, 21)) -> Price:

@@ -10,7 +10,7 @@ import pytest
 
 from desktop_agent.providers.catalogue import tables
 from desktop_agent.providers.catalogue.tables import ModelRow, ModelTable, load_shipped_table, parse_table
-from desktop_agent.vocabulary.requests import Capabilities, Price
+from desktop_agent.types.providers import Capabilities, Price
 
 DAY = date(2026, 11, 21)
 

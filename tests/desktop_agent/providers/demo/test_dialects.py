@@ -11,25 +11,24 @@ import pytest
 from PIL import Image
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.demo import routes, texts
+from desktop_agent.providers.demo import routes, scripted_model
 from desktop_agent.providers.demo import server as demo
-from desktop_agent.providers.demo.http_wire import Request
-from desktop_agent.providers.provider import Provider
+from desktop_agent.providers.demo.http import Request
+from desktop_agent.providers.provider import Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.blocks import JsonObject, Text, Thinking, ToolResult
-from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.errors import ProviderError
-from desktop_agent.vocabulary.messages import Message, MessageState, now
-from desktop_agent.vocabulary.provider_events import StopReason
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.blocks import JsonObject, Text, Thinking, ToolResult
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.provider_events import StopReason
+from desktop_agent.types.providers import (
+    Dialect,
     ModelRequest,
     ProviderConfig,
     ReasoningAdaptive,
     ReasoningDisabled,
     ToolChoice,
 )
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.sdk_types import judge_bytes
 
 DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
@@ -44,7 +43,7 @@ SHOWN: dict[str, JsonObject] = {
 RESULTS = {
     "write_file": "Created notes/hello.txt (82 bytes).",
     "calculate": "6 * 7 = 42",
-    "read_file": texts.FILE_CONTENT,
+    "read_file": scripted_model.FILE_CONTENT,
 }
 
 
@@ -121,7 +120,7 @@ async def test_the_same_text_and_thought(talk: Talk) -> None:
     wish = ProviderConfig(reasoning=ReasoningAdaptive(), extra_options=SHOWN.get(talk.provider.dialect, {}))
     talk.request = replace(talk.request, config=wish)
     answer = await talk.ask(Message.user("Hello!"))
-    assert (answer.text, thoughts(answer)) == (texts.GREETING, texts.GREETING_THOUGHT)
+    assert (answer.text, thoughts(answer)) == (scripted_model.GREETING, scripted_model.GREETING_THOUGHT)
     assert answer.stop_reason is StopReason.END_TURN
     assert answer.usage is not None
     assert (answer.usage.input_tokens, answer.usage.cache_read_tokens in (None, 0)) == (2, True)
@@ -132,7 +131,7 @@ async def test_the_same_text_and_thought(talk: Talk) -> None:
 async def test_the_same_calls_in_the_same_order(talk: Talk) -> None:
     answer = await talk.ask(Message.user("use both tools"))
     assert [(use.name, use.input) for use in answer.tool_uses] == [
-        ("write_file", {"path": texts.FILE_PATH, "content": texts.FILE_CONTENT}),
+        ("write_file", {"path": scripted_model.FILE_PATH, "content": scripted_model.FILE_CONTENT}),
         ("calculate", {"expression": "6 * 7"}),
     ]
     assert answer.text == "I will call `write_file` and `calculate`."
@@ -144,7 +143,7 @@ async def test_a_whole_loop_with_two_rounds(talk: Talk) -> None:
     answer = await talk.loop("write a file and check it")
     assert answer.text.count("**succeeded**") == 2
     assert talk.replayed == (0 if talk.provider.dialect == "openai-chat" else 2)
-    assert (await talk.ask(Message.user("And the weather?"))).text == texts.SHORT
+    assert (await talk.ask(Message.user("And the weather?"))).text == scripted_model.SHORT
     again = await talk.loop("use both tools")
     assert again.text.count("**succeeded**") == 2
     assert talk.replayed >= (0 if talk.provider.dialect == "openai-chat" else 3)
@@ -176,16 +175,16 @@ async def test_an_error_in_the_middle_comes_after_the_text(talk: Talk) -> None:
     with pytest.raises(ProviderError, match="The demo was asked for an error"):
         await talk.ask(Message.user("error please"))
     talk.history.clear()
-    assert (await talk.ask(Message.user("Hello!"))).text == texts.GREETING
+    assert (await talk.ask(Message.user("Hello!"))).text == scripted_model.GREETING
 
 
 @signed_dialects
 async def test_a_changed_history_is_never_refused(talk: Talk) -> None:
     await talk.loop("use both tools")
     talk.history[0] = Message.user("use both tools, please")
-    assert (await talk.ask(Message.user("And the weather?"))).text == texts.SHORT
+    assert (await talk.ask(Message.user("And the weather?"))).text == scripted_model.SHORT
     talk.request = replace(talk.request, tools=TOOLS[:1], config=ProviderConfig(system_prompt="Be kind."))
-    assert (await talk.ask(Message.user("And now?"))).text == texts.SHORT
+    assert (await talk.ask(Message.user("And now?"))).text == scripted_model.SHORT
 
 
 @all_dialects
@@ -197,7 +196,7 @@ async def test_another_dialects_history_is_taken(talk: Talk) -> None:
         await elsewhere.loop("write a file and check it")
         await http.aclose()
         talk.history = list(elsewhere.history)
-        assert (await talk.ask(Message.user("And the weather?"))).text == texts.SHORT
+        assert (await talk.ask(Message.user("And the weather?"))).text == scripted_model.SHORT
 
 
 @all_dialects

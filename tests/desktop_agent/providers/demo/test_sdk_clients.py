@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from PIL import Image
 
-from desktop_agent.providers.demo import texts
+from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.server import DemoServer
 from tests.desktop_agent.providers.demo.sdk_clients import CLIENTS, Client
 
@@ -32,7 +32,7 @@ async def url_of(server: DemoServer) -> str:
 async def test_text_and_thought(server: DemoServer, sdk: Client, streams: bool) -> None:
     async with sdk.client(await url_of(server)) as client:
         said = await sdk.ask(client, sdk.has_begun("Hello!"), streams=streams)
-    assert (said.text, said.thought) == (texts.GREETING, texts.GREETING_THOUGHT)
+    assert (said.text, said.thought) == (scripted_model.GREETING, scripted_model.GREETING_THOUGHT)
     assert (said.calls, said.input_tokens) == ([], len("Hello!") // 4 + 1)
     assert said.output_tokens is not None
     assert said.output_tokens > 100
@@ -44,7 +44,7 @@ async def test_parallel_calls_and_their_results(server: DemoServer, sdk: Client,
         history = sdk.has_begun("use both tools")
         said = await sdk.ask(client, history, tools=True, streams=streams)
         assert said.wanted == [
-            ("write_file", {"path": texts.FILE_PATH, "content": texts.FILE_CONTENT}),
+            ("write_file", {"path": scripted_model.FILE_PATH, "content": scripted_model.FILE_CONTENT}),
             ("calculate", {"expression": "6 * 7"}),
         ]
         assert said.finish == sdk.finish_with_calls
@@ -58,13 +58,13 @@ async def test_parallel_calls_and_their_results(server: DemoServer, sdk: Client,
 async def test_a_second_round_of_calls_brings_both_thoughts_back(server: DemoServer, sdk: Client) -> None:
     async with sdk.client(await url_of(server)) as client:
         history = sdk.has_begun("write a file and check it")
-        for result in ("Created notes/hello.txt (82 bytes).", texts.FILE_CONTENT):
+        for result in ("Created notes/hello.txt (82 bytes).", scripted_model.FILE_CONTENT):
             said = await sdk.ask(client, history, tools=True)
             assert said.thought
             history += [*said.turn, *sdk.returned(said, [result])]
         last = await sdk.ask(client, history, tools=True)
         history += [*last.turn, *sdk.has_begun("And the weather?")]
-        assert (await sdk.ask(client, history, tools=True)).text == texts.SHORT
+        assert (await sdk.ask(client, history, tools=True)).text == scripted_model.SHORT
     assert last.text.count("**succeeded**") == 2
     question = server.connections[-2].question
     assert question is not None

@@ -12,11 +12,11 @@ import httpx
 import pytest
 from PIL import Image
 
-from desktop_agent.agent.calls.results import with_edit_note
-from desktop_agent.providers.demo import texts
+from desktop_agent.agent.tool_calls.tool_results import with_edit_note
+from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.script import split_pieces
 from desktop_agent.providers.demo.server import DemoServer, RequestRecord, demo_endpoint
-from desktop_agent.vocabulary.blocks import Text, ToolResult
+from desktop_agent.types.blocks import Text, ToolResult
 from tests.frame.patience import PATIENCE
 
 Json = dict[str, Any]
@@ -134,8 +134,8 @@ async def test_the_greeting_thinks_first_then_shows_markdown(client: httpx.Async
     answer = await ask(client, user("Hello!"), stream_options={"include_usage": True})
     assert answer.done
     assert answer.finish == "stop"
-    assert answer.thought == texts.GREETING_THOUGHT
-    assert answer.text == texts.GREETING
+    assert answer.thought == scripted_model.GREETING_THOUGHT
+    assert answer.text == scripted_model.GREETING
     for sign in ("\n## ", "\n- ", "| --- |", "```python", "demo"):
         assert sign in answer.text
     kinds = ["thought" if "reasoning_content" in delta else "text" for delta in answer.deltas if "role" not in delta]
@@ -155,13 +155,13 @@ async def test_usage_comes_only_when_asked_for_and_thought_only_when_wanted(clie
 
 async def test_a_later_prompt_that_it_does_not_know_gets_the_list(client: httpx.AsyncClient) -> None:
     answer = await ask(client, user("Hello!"), {"role": "assistant", "content": "Hi"}, user("And the weather?"))
-    assert answer.text == texts.SHORT
+    assert answer.text == scripted_model.SHORT
 
 
 async def test_without_stream_the_same_comes_in_one_piece(client: httpx.AsyncClient) -> None:
     body = (await client.post("/chat/completions", json={**asked(user("Hello!")), "stream": False})).json()
     (choice,) = body["choices"]
-    assert choice["message"]["content"] == texts.GREETING
+    assert choice["message"]["content"] == scripted_model.GREETING
     assert choice["finish_reason"] == "stop"
 
 
@@ -196,14 +196,17 @@ async def test_what_cannot_be_measured_is_said(client: httpx.AsyncClient, url: s
 
 
 async def test_a_mentioned_picture_that_did_not_come_is_missed(client: httpx.AsyncClient) -> None:
-    assert (await ask(client, user("What is in this picture?"))).text == texts.NO_PICTURE
+    assert (await ask(client, user("What is in this picture?"))).text == scripted_model.NO_PICTURE
 
 
 async def test_a_call_comes_in_pieces_and_joins_to_json(client: httpx.AsyncClient) -> None:
     answer = await ask(client, user("Please write a file"), tools=TOOLS)
     (call,) = answer.calls
     assert call["function"]["name"] == "write_file"
-    assert json.loads(call["function"]["arguments"]) == {"path": texts.FILE_PATH, "content": texts.FILE_CONTENT}
+    assert json.loads(call["function"]["arguments"]) == {
+        "path": scripted_model.FILE_PATH,
+        "content": scripted_model.FILE_CONTENT,
+    }
     fragments = [delta for delta in answer.deltas if "tool_calls" in delta]
     assert len(fragments) > 5
     assert answer.finish == "tool_calls"
@@ -235,7 +238,7 @@ async def test_writing_and_checking_takes_two_rounds(client: httpx.AsyncClient) 
         client,
         "write a file and check it",
         "Created notes/hello.txt (82 bytes).",
-        texts.FILE_CONTENT + "There was no error.",
+        scripted_model.FILE_CONTENT + "There was no error.",
     )
     assert [call["function"]["name"] for call in calls] == ["write_file", "read_file"]
     assert answer.text.count("**succeeded**") == 2
@@ -248,7 +251,7 @@ async def test_of_edited_arguments_it_says_whose_they_were(client: httpx.AsyncCl
     edited = {"path": "notes/other.txt", "content": "Größe\nand more\n"}
     ran = with_edit_note(
         ToolResult(tool_use_id="1", content=(Text(text="Created notes/other.txt (15 bytes)."),)),
-        {"path": texts.FILE_PATH, "content": texts.FILE_CONTENT},
+        {"path": scripted_model.FILE_PATH, "content": scripted_model.FILE_CONTENT},
         edited,
     )
     (told,) = ran.content
@@ -295,14 +298,14 @@ async def test_without_tools_it_says_so(client: httpx.AsyncClient) -> None:
 async def test_a_long_answer_is_long(client: httpx.AsyncClient) -> None:
     answer = await ask(client, user("Tell me a long story"))
     assert len(answer.text.split()) > 3000
-    assert answer.text == texts.long_story()
+    assert answer.text == scripted_model.long_story()
 
 
 async def test_an_error_comes_in_the_middle_and_nothing_after_it(client: httpx.AsyncClient) -> None:
     answer = await ask(client, user("error please"))
-    assert answer.text == texts.BEFORE_BREAK
+    assert answer.text == scripted_model.BEFORE_BREAK
     assert answer.error is not None
-    assert answer.error["message"] == texts.BREAK_MESSAGE
+    assert answer.error["message"] == scripted_model.BREAK_MESSAGE
     assert (answer.done, answer.finish) == (False, None)
     whole = await client.post("/chat/completions", json={**asked(user("error")), "stream": False})
     assert whole.status_code == 500
@@ -319,7 +322,11 @@ async def test_parallel_connections_do_not_mix(client: httpx.AsyncClient) -> Non
     first, second, third = await asyncio.gather(
         ask(client, user("Hello!")), ask(client, user("tell a story")), ask(client, user("What is in the picture?"))
     )
-    assert (first.text, second.text, third.text) == (texts.GREETING, texts.long_story(), texts.NO_PICTURE)
+    assert (first.text, second.text, third.text) == (
+        scripted_model.GREETING,
+        scripted_model.long_story(),
+        scripted_model.NO_PICTURE,
+    )
 
 
 async def test_a_client_that_goes_is_noticed_and_nothing_more_is_produced() -> None:
@@ -433,7 +440,7 @@ async def test_a_request_sent_before_the_answer_ended_is_answered_too(client: ht
 
 
 def test_pieces_are_small_and_join_to_the_text() -> None:
-    for text in (texts.GREETING, texts.long_story(), "  \n a  ", "", "日本語のとても長い文章です"):
+    for text in (scripted_model.GREETING, scripted_model.long_story(), "  \n a  ", "", "日本語のとても長い文章です"):
         assert "".join(split_pieces(text)) == text
         assert all(len(piece.strip()) <= 7 for piece in split_pieces(text))
 

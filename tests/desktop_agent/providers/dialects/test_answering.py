@@ -7,14 +7,20 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.pricing import Pricing
-from desktop_agent.providers.dialects import answering
-from desktop_agent.providers.dialects.answering import OpenedStream, key_header, redact_key, send_request, stream_events
+from desktop_agent.providers.catalogue.catalogue import Pricing
+from desktop_agent.providers.dialects import response_stream
+from desktop_agent.providers.dialects.response_stream import (
+    OpenedStream,
+    key_header,
+    redact_key,
+    send_request,
+    stream_events,
+)
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse, SecretHeader
-from desktop_agent.providers.transport.json_text import dumps
+from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.providers.transport.sse import DONE, Frame, SseDecoder
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.errors import (
     InvalidRequest,
     Overloaded,
     ProviderError,
@@ -24,7 +30,7 @@ from desktop_agent.vocabulary.errors import (
     Truncated,
     UnreadableAnswer,
 )
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
     ContentDelta,
@@ -36,10 +42,10 @@ from desktop_agent.vocabulary.provider_events import (
     StopReason,
     ThinkingBlock,
     ThinkingDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.requests import Price, ProviderState, Timeouts
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.types.providers import Price, ProviderState, Timeouts
 from tests.desktop_agent.providers.loopback import Loopback, Reply, sse
 from tests.frame.patience import PATIENCE
 
@@ -188,7 +194,7 @@ UNENDED = [MessageDelta(StopReason.END_TURN, "end", {"unended": True}), Done()]
 async def test_an_answer_kept_open_after_its_finish_is_closed_and_marked(
     http: HttpClient, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    monkeypatch.setattr(answering, "END_TIMEOUT", 0.05)
+    monkeypatch.setattr(response_stream, "END_TIMEOUT", 0.05)
     held = Reply(sse({"text": "hi"}, {said: 1}, done=False), hold=asyncio.Event())
     async with Loopback(held) as server:
         async with asyncio.timeout(PATIENCE):
@@ -211,7 +217,7 @@ class Waiting:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *steps: tuple[float, Any]) -> None:
         self.now = 0.0
         self._steps = list(steps)
-        monkeypatch.setattr(answering, "monotonic", lambda: self.now)
+        monkeypatch.setattr(response_stream, "monotonic", lambda: self.now)
 
     def __aiter__(self) -> "Waiting":
         return self
@@ -230,7 +236,7 @@ async def test_text_long_after_the_first_finish_counts(monkeypatch: pytest.Monke
     source = Waiting(monkeypatch, *steps)
     builder, decoder = PartBuilder("plain"), SseDecoder()
     reader = Plain(builder)
-    chunks = answering._ChunksUntilSilent(source, reader, builder)
+    chunks = response_stream._ChunksUntilSilent(source, reader, builder)
     limits: list[float | None] = []
     real = asyncio.timeout
     monkeypatch.setattr(asyncio, "timeout", lambda limit: limits.append(limit) or real(None))
@@ -248,7 +254,7 @@ async def test_signs_of_life_are_no_content(monkeypatch: pytest.MonkeyPatch) -> 
     limits: list[float | None] = []
     real = asyncio.timeout
     monkeypatch.setattr(asyncio, "timeout", lambda limit: limits.append(limit) or real(None))
-    async for chunk in answering._ChunksUntilSilent(source, reader, builder):
+    async for chunk in response_stream._ChunksUntilSilent(source, reader, builder):
         for frame in decoder.feed(chunk):
             reader.read(frame)
         builder.take_events()

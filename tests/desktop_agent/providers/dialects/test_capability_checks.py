@@ -5,15 +5,14 @@ import pytest
 from desktop_agent.providers.dialects.gemini.request import build_body as gemini_body
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient as ChatRecipient
 from desktop_agent.providers.dialects.openai_chat.request import build_body as chat_body
-from desktop_agent.providers.dialects.openai_responses.items import Recipient as ResponsesRecipient
+from desktop_agent.providers.dialects.openai_responses.messages import Recipient as ResponsesRecipient
 from desktop_agent.providers.dialects.openai_responses.request import build_body as responses_body
-from desktop_agent.providers.dialects.servers import FAMILIES
-from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.errors import ImagesNotSupported, ToolCallingNotSupported
-from desktop_agent.vocabulary.images import UrlSource
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import Capabilities, ModelRequest, ProviderConfig
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.providers.dialects.server_families import FAMILIES
+from desktop_agent.types.blocks import Image, Text, ToolResult, ToolUse, UrlSource
+from desktop_agent.types.errors import ImagesNotSupported, ToolCallingNotSupported
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.providers import Capabilities, ModelRequest, ProviderConfig
+from desktop_agent.types.tool_calls import ToolSpec
 
 PICTURE = Image(source=UrlSource(url="https://a.example/b.png"))
 QUESTION = (Message.user("hi"),)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from desktop_agent.providers.dialects.efforts import choose_effort, grok_version
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.providers.dialects.request_building import choose_effort, grok_version
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import (
     Effort,
     ModelRequest,
     ProviderConfig,

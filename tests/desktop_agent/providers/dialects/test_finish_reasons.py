@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.conversation.folding.endings import NOT_ENDED, explain_ending
-from desktop_agent.providers.dialects.answering import FrameReader
-from desktop_agent.providers.dialects.anthropic.frames import FrameReader as AnthropicReader
-from desktop_agent.providers.dialects.finish_reasons import failure_for, finish_word, stop_reason_for
-from desktop_agent.providers.dialects.gemini.frames import FrameReader as GeminiReader
-from desktop_agent.providers.dialects.openai_chat.frames import FrameReader as ChatReader
+from desktop_agent.conversation.transcript_notices import NOT_ENDED, explain_ending
+from desktop_agent.providers.dialects.anthropic.response_stream import FrameReader as AnthropicReader
+from desktop_agent.providers.dialects.gemini.response_stream import FrameReader as GeminiReader
+from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader as ChatReader
+from desktop_agent.providers.dialects.response_stream import FrameReader, failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.vocabulary.errors import Overloaded, ServerFailed
-from desktop_agent.vocabulary.provider_events import MessageDelta, StopReason, UsageUpdate
+from desktop_agent.types.errors import Overloaded, ServerFailed
+from desktop_agent.types.provider_events import MessageDelta, StopReason, UsageUpdate
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
-from desktop_agent.providers.dialects.openai_models import effort_for, nearest_effort, openai_model_facts
-from desktop_agent.vocabulary.requests import Effort, ReasoningBudget, ReasoningEffort
+from desktop_agent.providers.dialects.request_building import effort_for, nearest_effort, openai_model_facts
+from desktop_agent.types.providers import Effort, ReasoningBudget, ReasoningEffort
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from desktop_agent.providers.dialects.prefix import PrefixDigest, account_digest
+from desktop_agent.providers.dialects.request_building import PrefixDigest, account_digest
 
 
 def test_accounts_are_told_apart_by_server_and_model() -> None:

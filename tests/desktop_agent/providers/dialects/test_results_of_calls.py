@@ -1,6 +1,6 @@
-from desktop_agent.providers.dialects.results_of_calls import results_after
-from desktop_agent.vocabulary.blocks import Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.providers.dialects.request_building import results_after
+from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.messages import Message, Role
 
 CALLS = Message(role=Role.ASSISTANT, blocks=(ToolUse(id="a", name="f"),))
 

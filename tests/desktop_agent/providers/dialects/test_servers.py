@@ -1,6 +1,6 @@
 import pytest
 
-from desktop_agent.providers.dialects.servers import FAMILIES, quirks_for_listing, quirks_for_url
+from desktop_agent.providers.dialects.server_families import FAMILIES, quirks_for_listing, quirks_for_url
 
 STRANGER = FAMILIES["stranger"]
 

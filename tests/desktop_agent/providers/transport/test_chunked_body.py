@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.providers.transport import chunked_body, http_client, routes
-from desktop_agent.providers.transport.chunked_body import ChunkedBody
+from desktop_agent.providers.transport import http_client, httpx_transport
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest
-from desktop_agent.vocabulary.errors import AgentError, TimedOut, Truncated
-from desktop_agent.vocabulary.requests import Timeouts
+from desktop_agent.providers.transport.httpx_transport import ChunkedBody
+from desktop_agent.types.errors import AgentError, TimedOut, Truncated
+from desktop_agent.types.providers import Timeouts
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.frame.patience import PATIENCE
 
@@ -91,7 +91,7 @@ async def http() -> AsyncIterator[HttpClient]:
 
 @pytest.fixture
 def library_only(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    return lambda: monkeypatch.setattr(routes, "fast_body", lambda *_: None)
+    return lambda: monkeypatch.setattr(httpx_transport, "fast_body", lambda *_: None)
 
 
 def call(url: str, timeouts: Timeouts = QUICK) -> HttpRequest:
@@ -114,7 +114,7 @@ async def outcome(http: HttpClient, one: HttpRequest) -> tuple[bytes, str]:
 async def is_quick(http: HttpClient, url: str) -> bool:
     answer = await http.open(call(url))
     try:
-        return isinstance(answer._response.extensions[routes.STREAM_EXTENSION], ChunkedBody)
+        return isinstance(answer._response.extensions[httpx_transport.STREAM_EXTENSION], ChunkedBody)
     finally:
         await answer.aclose()
 
@@ -145,28 +145,28 @@ async def test_bodies_without_content_are_the_library_s(http: HttpClient) -> Non
 async def test_without_a_private_name_the_library_reads(
     http: HttpClient, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    behind = chunked_body._nested_attribute
+    behind = httpx_transport._nested_attribute
 
     def lacking(start: Any, *names: str) -> Any:
         return None if name in names else behind(start, *names)
 
-    monkeypatch.setattr(chunked_body, "_nested_attribute", lacking)
-    chunked_body._is_h11_supported.cache_clear()
+    monkeypatch.setattr(httpx_transport, "_nested_attribute", lacking)
+    httpx_transport._is_h11_supported.cache_clear()
     try:
         async with Loopback(Reply([b"one", b"two"])) as server:
             assert not await is_quick(http, server.url)
             assert await outcome(http, call(server.url)) == (b"onetwo", "ended")
     finally:
-        chunked_body._is_h11_supported.cache_clear()
+        httpx_transport._is_h11_supported.cache_clear()
 
 
 def test_a_machine_that_keeps_its_bytes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunked_body, "_take_buffered", lambda machine: machine.trailing_data[0])
-    chunked_body._is_h11_supported.cache_clear()
+    monkeypatch.setattr(httpx_transport, "_take_buffered", lambda machine: machine.trailing_data[0])
+    httpx_transport._is_h11_supported.cache_clear()
     try:
-        assert not chunked_body._is_h11_supported()
+        assert not httpx_transport._is_h11_supported()
     finally:
-        chunked_body._is_h11_supported.cache_clear()
+        httpx_transport._is_h11_supported.cache_clear()
 
 
 chunk_lists = st.lists(

@@ -5,7 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from desktop_agent.providers.transport.failures import (
+from desktop_agent.providers.transport.error_responses import (
     error_from_status,
     error_from_stream,
     error_words,
@@ -13,7 +13,7 @@ from desktop_agent.providers.transport.failures import (
     is_bare_error,
     not_a_model_server_error,
 )
-from desktop_agent.vocabulary.errors import InvalidRequest, TimedOut
+from desktop_agent.types.errors import InvalidRequest, TimedOut
 from tests.desktop_agent.providers.canon import RECORDINGS
 
 ROWS = json.loads((RECORDINGS / "http_errors.json").read_text("utf-8"))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.network.inflating import MAX_PIECE
-from desktop_agent.providers.dialects.answering import send_request
+from desktop_agent.network.decompression import MAX_PIECE
+from desktop_agent.providers.dialects.response_stream import send_request
 from desktop_agent.providers.transport import http_client
 from desktop_agent.providers.transport.http_client import (
     ERROR_BODY_LIMIT,
@@ -22,7 +22,7 @@ from desktop_agent.providers.transport.http_client import (
     SecretHeader,
     error_from_response,
 )
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.errors import (
     ConnectionFailed,
     ProviderError,
     TimedOut,
@@ -31,7 +31,7 @@ from desktop_agent.vocabulary.errors import (
     UnreadableAnswer,
     WrongUse,
 )
-from desktop_agent.vocabulary.requests import ProviderState, Timeouts
+from desktop_agent.types.providers import ProviderState, Timeouts
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.frame.patience import PATIENCE
 
@@ -366,5 +366,5 @@ async def test_two_first_uses_at_once_open_one_pool(http: HttpClient) -> None:
 
 
 def test_importing_a_dialect_does_not_import_the_http_library() -> None:
-    code = "import sys, desktop_agent.providers.connect; sys.exit('httpx' in sys.modules)"
+    code = "import sys, desktop_agent.providers.provider; sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,6 +1,6 @@
 import pytest
 
-from desktop_agent.providers.transport.json_text import (
+from desktop_agent.providers.transport.json_codec import (
     MAX_DEPTH,
     SurrogateJoiner,
     dumps,

@@ -8,9 +8,8 @@ import zlib
 import httpcore
 import pytest
 
-from desktop_agent.network.fetching import MAX_REDIRECTS, FetchTimeouts
-from desktop_agent.providers.transport.web_pictures import MAX_IMAGE_BYTES, PrivateImageHost, fetch_image
-from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.network.fetch import MAX_IMAGE_BYTES, MAX_REDIRECTS, FetchTimeouts, PrivateImageHost, fetch_image
+from desktop_agent.types.errors import ImageRefused
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.frame.patience import PATIENCE
 

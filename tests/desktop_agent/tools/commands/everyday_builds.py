@@ -12,8 +12,7 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from desktop_agent.tools.commands.bubblewrap import find_bubblewrap
-from desktop_agent.tools.commands.confinement import bubblewrap_sandbox, landlock_sandbox
+from desktop_agent.sandbox.backends import bubblewrap_sandbox, find_bubblewrap, landlock_sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
@@ -54,7 +53,7 @@ def repository() -> str:
         "cd c && git log --oneline | wc -l && git checkout -q -b other && echo x >x && git add x && "
         "git commit -qm x && git checkout -q - && git merge -q other && git gc -q && git clone -q . ../d && "
         f"git status --short && '{VENV_PYTHON}' -m pytest -q -p no:cacheprovider -p no:randomly "
-        "tests/desktop_agent/vocabulary/text && echo built"
+        "tests/desktop_agent/types && echo built"
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.tools.commands.bounds import SandboxPolicy, build_policy, paths_except
+from desktop_agent.sandbox.policy import SandboxPolicy, build_policy, paths_except
 
 
 def test_keys_and_own_folders_are_hidden_with_links_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

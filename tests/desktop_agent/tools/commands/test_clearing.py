@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.clearing import remove_tree
-from desktop_agent.tools.commands.confinement import no_sandbox
-from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.sandbox.backends import no_sandbox
+from desktop_agent.tools.commands.run_command import remove_tree, run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 

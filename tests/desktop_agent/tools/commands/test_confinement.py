@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands import bubblewrap, confinement, landlock
-from desktop_agent.tools.commands.bounds import SandboxPolicy
-from desktop_agent.tools.commands.confinement import (
+from desktop_agent.sandbox import backends
+from desktop_agent.sandbox.backends import (
     Sandbox,
     available_sandbox,
     bubblewrap_sandbox,
@@ -16,6 +15,7 @@ from desktop_agent.tools.commands.confinement import (
     landlock_sandbox,
     no_sandbox,
 )
+from desktop_agent.sandbox.policy import SandboxPolicy
 from tests.desktop_agent.tools.commands.ways import way
 from tests.frame.patience import PATIENCE
 
@@ -73,17 +73,17 @@ def test_bubblewrap_comes_first_and_landlock_where_it_does_not_work(monkeypatch:
     assert way("bubblewrap").name == available_sandbox().name == "bubblewrap"
     for broken in (None, "/bin/false", "/nowhere/bwrap"):
         available_sandbox.cache_clear()
-        monkeypatch.setattr(bubblewrap, "find_bubblewrap", lambda program=broken: program)
+        monkeypatch.setattr(backends, "find_bubblewrap", lambda program=broken: program)
         assert available_sandbox().name == "Landlock"
 
 
 def test_where_nothing_works_it_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landlock, "is_landlock_supported", lambda: False)
-    monkeypatch.setattr(bubblewrap, "find_bubblewrap", lambda: None)
+    monkeypatch.setattr(backends, "is_landlock_supported", lambda: False)
+    monkeypatch.setattr(backends, "find_bubblewrap", lambda: None)
     assert available_sandbox() == available_sandbox()
     assert (available_sandbox().name, available_sandbox().note) == ("", "Install bubblewrap to confine commands.")
     available_sandbox.cache_clear()
-    monkeypatch.setattr(bubblewrap, "find_bubblewrap", lambda: "/bin/false")
+    monkeypatch.setattr(backends, "find_bubblewrap", lambda: "/bin/false")
     assert "does not let bubblewrap work" in available_sandbox().note
     available_sandbox.cache_clear()
     monkeypatch.setattr(sys, "platform", "darwin")
@@ -92,8 +92,8 @@ def test_where_nothing_works_it_is_said_with_what_to_do(monkeypatch: pytest.Monk
 
 def test_it_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[Sandbox] = []
-    monkeypatch.setattr(confinement, "is_working", lambda each: tried.append(each) or True)
-    monkeypatch.setattr(bubblewrap, "find_bubblewrap", lambda: "/x")
+    monkeypatch.setattr(backends, "is_working", lambda each: tried.append(each) or True)
+    monkeypatch.setattr(backends, "find_bubblewrap", lambda: "/x")
     assert available_sandbox() is available_sandbox()
     assert len(tried) == 1
 
@@ -106,7 +106,7 @@ def test_a_launcher_that_cannot_close_itself_in_starts_nothing(tmp_path: Path) -
     import subprocess
 
     policy = SandboxPolicy((tmp_path,), ())
-    argv = landlock.landlock_command(("/bin/touch", str(tmp_path / "ran")), policy)
+    argv = backends.landlock_command(("/bin/touch", str(tmp_path / "ran")), policy)
     argv[argv.index("confined") + 1] = '{"writable": 1, "hidden": [], "network": false}'
     ended = subprocess.run(argv, env={}, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 125

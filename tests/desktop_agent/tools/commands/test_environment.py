@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from desktop_agent.tools.commands.environment import command_environment, proxy_environment
+from desktop_agent.sandbox.environment import command_environment, proxy_environment
 
 OWN = {
     "PATH": "/bin",

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.rule_matching import CallFacts, find_allowing_rule
-from desktop_agent.tools.commands.confinement import Sandbox, bubblewrap_sandbox
+from desktop_agent.sandbox.backends import Sandbox, bubblewrap_sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, HostPattern, Pattern, Rule, RuleEffect
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.permissions import CommandPattern, HostPattern, Pattern, Rule, RuleEffect
 from tests.desktop_agent.tools.commands.ways import way
 from tests.frame.patience import PATIENCE
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.bounds import SandboxPolicy, build_policy
-from desktop_agent.tools.commands.known_places import (
+from desktop_agent.sandbox.policy import (
     ReadablePaths,
+    SandboxPolicy,
+    build_policy,
     contains_home,
     is_inside,
     path_lists,

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.confinement import Sandbox
-from desktop_agent.tools.commands.landlock import _LIMITS
+from desktop_agent.sandbox.backends import _LIMITS, Sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.conduct.rules import CommandSubject
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.permissions import CommandSubject
 from tests.desktop_agent.tools.commands.ways import way
 
 PYTHON = str(Path(sys.executable).resolve())
@@ -130,7 +129,7 @@ async def test_a_line_is_said_to_be_sandboxed_only_where_the_confinement_holds(
 
 
 def test_caches_of_programs_that_look_lie_elsewhere(tmp_path: Path) -> None:
-    from desktop_agent.tools.commands.environment import command_environment
+    from desktop_agent.sandbox.environment import command_environment
 
     made = command_environment({"PATH": "/usr/bin"}, tmp_path, network=False, is_read_only=True)
     assert {made["RUFF_CACHE_DIR"], made["MYPY_CACHE_DIR"]} == {f"{tmp_path}/cache/ruff", f"{tmp_path}/cache/mypy"}

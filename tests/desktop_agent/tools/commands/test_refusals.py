@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.bounds import SandboxPolicy
-from desktop_agent.tools.commands.confinement import Sandbox, bubblewrap_sandbox, landlock_sandbox, no_sandbox
-from desktop_agent.tools.commands.refusals import _REFUSAL_HINTS, explain_refusals
+from desktop_agent.sandbox.backends import Sandbox, bubblewrap_sandbox, landlock_sandbox, no_sandbox
+from desktop_agent.sandbox.policy import SandboxPolicy
+from desktop_agent.tools.commands.execution import _REFUSAL_HINTS, explain_refusals
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.types.errors import ToolFailed
 from tests.desktop_agent.tools.commands.ways import way
 
 PYTHON = str(Path(sys.executable).resolve())

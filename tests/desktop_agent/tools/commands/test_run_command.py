@@ -9,15 +9,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.commands.confinement import Sandbox, bubblewrap_sandbox, no_sandbox
-from desktop_agent.tools.commands.line_run import shorten_output
+from desktop_agent.sandbox.backends import Sandbox, bubblewrap_sandbox, no_sandbox
+from desktop_agent.tools.commands.execution import shorten_output
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.conduct.rules import CommandSubject, HostSubject
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import CommandPreview, Effect, ToolClass
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
+from desktop_agent.types.permissions import CommandSubject, HostSubject
+from desktop_agent.types.tool_calls import CommandPreview, Effect, ToolClass
 from tests.frame.children import Children
 
 PATIENCE = 30

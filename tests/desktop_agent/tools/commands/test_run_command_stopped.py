@@ -7,11 +7,11 @@ import psutil
 import pytest
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import ToolFinished, ToolProgress
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import FileChanges
+from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
+from desktop_agent.types.engine_events import ToolFinished, ToolProgress
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.tool_calls import FileChanges
 from tests.desktop_agent.engine.test_taking_back import Office
 from tests.frame.patience import PATIENCE
 

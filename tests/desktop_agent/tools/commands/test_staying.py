@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.commands.confinement import Sandbox, no_sandbox
+from desktop_agent.sandbox.backends import Sandbox, no_sandbox
+from desktop_agent.sandbox.launcher import read_left_running
 from desktop_agent.tools.commands.run_command import run_command
-from desktop_agent.tools.confining.staying import read_left_running
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.types.errors import ToolFailed
 from tests.desktop_agent.tools.commands.ways import way
 from tests.frame.patience import PATIENCE
 

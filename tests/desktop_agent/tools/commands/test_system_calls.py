@@ -4,9 +4,8 @@ import errno
 
 import pytest
 
-from desktop_agent.tools.commands.system_calls import _tables, command_filter
-from desktop_agent.tools.confining.call_filter import ALLOW, ARCHITECTURES, REFUSE, X32
-from tests.desktop_agent.tools.confining.filters import answer
+from desktop_agent.sandbox.kernel_limits import ALLOW, ARCHITECTURES, REFUSE, X32, _tables, command_filter
+from tests.desktop_agent.sandbox.filters import answer
 
 UNKNOWN = REFUSE | errno.EAFNOSUPPORT
 UNIX, INET, INET6, NETLINK, PACKET, VSOCK = 1, 2, 10, 16, 17, 40

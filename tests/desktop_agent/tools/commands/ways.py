@@ -5,18 +5,18 @@ from functools import lru_cache
 
 import pytest
 
-from desktop_agent.tools.commands import bubblewrap, landlock
-from desktop_agent.tools.commands.confinement import Sandbox, bubblewrap_sandbox, is_working, landlock_sandbox
+from desktop_agent.sandbox import backends
+from desktop_agent.sandbox.backends import Sandbox, bubblewrap_sandbox, is_working, landlock_sandbox
 
 
 @lru_cache
 def way(name: str) -> Sandbox:
     """Skips the test where it does not work."""
     if name == "Landlock":
-        if not landlock.is_landlock_supported() or not is_working(landlock_sandbox()):
+        if not backends.is_landlock_supported() or not is_working(landlock_sandbox()):
             pytest.skip("this kernel has no Landlock of version 4 or later")
         return landlock_sandbox()
-    program = bubblewrap.find_bubblewrap() if sys.platform == "linux" else None
+    program = backends.find_bubblewrap() if sys.platform == "linux" else None
     if program is None:
         pytest.skip("bubblewrap is not installed")
     if not is_working(bubblewrap_sandbox(program)):

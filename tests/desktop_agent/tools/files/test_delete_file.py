@@ -2,12 +2,12 @@
 
 import pytest
 
-from desktop_agent.tools.files import delete_file as module
-from desktop_agent.tools.files.delete_file import delete_file
+from desktop_agent.tools.files import change_tools as module
+from desktop_agent.tools.files.change_tools import delete_file
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, PicturePreview, Preview, TextPreview, ToolClass
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.types.tool_calls import DiffPreview, Effect, PicturePreview, Preview, TextPreview, ToolClass
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 

@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from desktop_agent.tools.files import edit_file as module
-from desktop_agent.tools.files.edit_file import edit_file
+from desktop_agent.tools.files import change_tools as module
+from desktop_agent.tools.files.change_tools import edit_file
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.types.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
 
 
 async def edit(workspace: Workspace, path: str, old: str, new: str, *, everywhere: bool = False) -> str:

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.files.list_files import MAX_DEPTH, MAX_ENTRIES, list_files
+from desktop_agent.tools.files.read_tools import MAX_DEPTH, MAX_ENTRIES, list_files
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
 
 
 async def listed(workspace: Workspace, **arguments: object) -> list[str]:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS
-from desktop_agent.tools.files.move_file import move_file
+from desktop_agent.tools.files.change_tools import move_file
+from desktop_agent.tools.open_folders import HAS_DESCRIPTORS
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
-from desktop_agent.vocabulary.conduct.rules import PathSubject
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
-from desktop_agent.vocabulary.tool_calls import Effect, TextPreview, ToolClass
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.types.permissions import PathSubject
+from desktop_agent.types.tool_calls import Effect, TextPreview, ToolClass
 
 
 @pytest.fixture(params=[pytest.param(True, marks=pytest.mark.skipif(not HAS_DESCRIPTORS, reason="no dir_fd")), False])

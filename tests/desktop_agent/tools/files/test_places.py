@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.files.list_files import list_files
-from desktop_agent.tools.files.places import changed_paths, path_subjects
-from desktop_agent.tools.files.read_file import read_file
-from desktop_agent.tools.files.write_file import write_file
+from desktop_agent.tools.files.change_tools import write_file
+from desktop_agent.tools.files.read_tools import changed_paths, list_files, path_subjects, read_file
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.conduct.rules import PathSubject
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.types.permissions import PathSubject
 
 ARGUMENTS = {"content": ""}
 

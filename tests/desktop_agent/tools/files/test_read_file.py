@@ -1,10 +1,10 @@
 import pytest
 
-from desktop_agent.tools.files.read_file import ANSWER_LIMIT, read_file
+from desktop_agent.tools.files.read_tools import ANSWER_LIMIT, read_file
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
+from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
 async def read(workspace: Workspace, **arguments: object) -> list[str]:

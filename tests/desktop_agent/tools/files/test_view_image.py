@@ -6,14 +6,13 @@ import io
 import pytest
 from PIL import Image as Pillow
 
-from desktop_agent.tools.files import view_image as module
-from desktop_agent.tools.files.view_image import view_image
+from desktop_agent.tools.files import read_tools as module
+from desktop_agent.tools.files.read_tools import view_image
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Image, ResultPart, Text
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
-from desktop_agent.vocabulary.images import Base64Source
-from desktop_agent.vocabulary.tool_calls import ToolClass
+from desktop_agent.types.blocks import Base64Source, Image, ResultPart, Text
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.types.tool_calls import ToolClass
 
 
 def picture(kind: str) -> bytes:

@@ -3,12 +3,12 @@ import threading
 
 import pytest
 
-from desktop_agent.tools.files import write_file as module
-from desktop_agent.tools.files.write_file import write_file
+from desktop_agent.tools.files import change_tools as module
+from desktop_agent.tools.files.change_tools import write_file
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
+from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.types.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
 
 
 async def write(workspace: Workspace, path: str, content: str) -> str:

@@ -8,7 +8,7 @@ from typing import Self
 
 import httpcore
 
-from desktop_agent.network.fetching import Connector
+from desktop_agent.network.fetch import Connector
 
 PUBLIC = "93.184.216.34"
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -3,7 +3,7 @@
 import pytest
 
 from desktop_agent.tools.web.addresses import MAX_ADDRESS_LENGTH, HostRefused, parse_page_address
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.types.errors import ToolFailed
 
 NOBODY: frozenset[str] = frozenset()
 

@@ -3,9 +3,8 @@
 import pytest
 
 from desktop_agent.tools.web.addresses import parse_page_address
-from desktop_agent.tools.web.contents import decode_page
-from desktop_agent.tools.web.fetching import Page
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.tools.web.pages import Page, decode_page
+from desktop_agent.types.errors import ToolFailed
 
 
 def page(data: bytes, content_type: str) -> Page:

@@ -9,11 +9,10 @@ import pytest
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.web.addresses import HostRefused
 from desktop_agent.tools.web.fetch_page import FetchPageInput, fetch_page
-from desktop_agent.tools.web.fetching import FetchLimits
-from desktop_agent.tools.web.pages import PART_LENGTH
-from desktop_agent.vocabulary.conduct.rules import HostSubject
-from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
+from desktop_agent.tools.web.pages import PART_LENGTH, FetchLimits
+from desktop_agent.types.errors import ToolFailed, ToolInputInvalid
+from desktop_agent.types.permissions import HostSubject
+from desktop_agent.types.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
 
 CALL = RunningCall("call", lambda _text: None)

@@ -12,10 +12,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from desktop_agent.network.fetching import MAX_REDIRECTS, FetchTimeouts
+from desktop_agent.network.fetch import MAX_REDIRECTS, FetchTimeouts
 from desktop_agent.tools.web.addresses import HostRefused
-from desktop_agent.tools.web.fetching import FetchLimits, OtherHostRedirect, Page, fetch
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.tools.web.pages import FetchLimits, OtherHostRedirect, Page, fetch
+from desktop_agent.types.errors import ToolFailed
 from tests.desktop_agent.tools.web.servers import (
     PUBLIC,
     Detour,

@@ -7,10 +7,10 @@ import pytest
 
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.web.fetch_page import fetch_page
-from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.rules import HostPattern, Rule, RuleEffect
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, NetworkPreview
+from desktop_agent.types.blocks import Outcome, ToolUse
+from desktop_agent.types.permissions import HostPattern, Rule, RuleEffect
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce, NetworkPreview
 from tests.desktop_agent.agent.desk import Desk
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
 from tests.frame.patience import PATIENCE

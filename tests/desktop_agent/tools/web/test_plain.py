@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.tools.web.plain import strip_invisible
+from desktop_agent.tools.web.page_process import strip_invisible
 
 
 def tagged(words: str) -> str:

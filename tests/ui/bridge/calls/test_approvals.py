@@ -5,17 +5,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from desktop_agent.permissions.approvals import Approval
+from desktop_agent.permissions.approvals import Approval, explain_line
 from desktop_agent.permissions.gate import Ask
 from desktop_agent.permissions.hard_denies import UNCLEAR
-from desktop_agent.permissions.shell.explaining import explain_line
-from desktop_agent.permissions.standing import PermissionPolicy
-from desktop_agent.tools.schemas import JsonSchema, schema_from_signature
+from desktop_agent.permissions.policy import PermissionPolicy
+from desktop_agent.tools.decorator import schema_from_signature
+from desktop_agent.tools.json_schema import JsonSchema
 from desktop_agent.tools.tool import Tool
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import CommandPreview, TextPreview, UntrustedSource
-from ui.bridge.calls.approvals import Approvals, _waiting_call
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.tool_calls import CommandPreview, TextPreview, UntrustedSource
+from ui.bridge.permissions import Approvals, _waiting_call
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 RULE = Sentence("A rule wants this to be asked.")
@@ -58,7 +58,7 @@ async def _broken(_arguments):
 
 @pytest.mark.parametrize(("look", "kind"), [(_broken, "LookupError"), (_for_ever, "TimeoutError")])
 def test_a_preview_of_edited_arguments_that_cannot_be_made_says_so(monkeypatch, look, kind):
-    monkeypatch.setattr("ui.bridge.calls.approvals._PREVIEW_SECONDS", 0.01)
+    monkeypatch.setattr("ui.bridge.permissions._PREVIEW_SECONDS", 0.01)
     tool = Tool("write", "Writes.", JsonSchema(TEXT), _run, preview=look)
 
     async def ask():

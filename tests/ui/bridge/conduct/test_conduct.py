@@ -5,10 +5,9 @@ import asyncio
 import pytest
 
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.images import UrlSource
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.blocks import Image, Text, UrlSource
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message
 from tests.ui.bridge.in_loop import Bridge, Heard, until
 
 PICTURE = Image(source=UrlSource(url="https://example.org/a.png"))

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
-from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import McpPreferences, Preferences
-from tests.desktop_agent.tools.mcp.stage import own_server
+from desktop_agent.types.mcp import McpServer, StdioConnection
+from desktop_agent.types.permissions import Rule, RuleEffect
+from desktop_agent.types.preferences import McpPreferences, Preferences
+from tests.desktop_agent.mcp.stage import own_server
 from tests.ui.bridge.in_loop import Heard
-from ui.bridge.conduct.known_tools import AvailableTools
-from ui.bridge.conduct.rule_words import rule_sentence
-from ui.bridge.tasks import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.rule_text import rule_sentence
+from ui.bridge.settings import AvailableTools
 
 
 def server(**changes):

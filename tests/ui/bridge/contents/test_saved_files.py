@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
-from desktop_agent.vocabulary.errors import DiskFull, StorageFailed
-from ui.bridge.contents import saved_files
-from ui.bridge.contents.saved_files import save_file
+from desktop_agent.types.errors import DiskFull, StorageFailed
+from ui.bridge import storage
+from ui.bridge.storage import save_file
 
 
 def mode(path):
@@ -55,7 +55,7 @@ async def test_what_goes_wrong_leaves_the_old_file_and_says_what_to_do(
     def fail(handle):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(saved_files.os, "fsync", fail)
+    monkeypatch.setattr(storage.os, "fsync", fail)
     with pytest.raises(kind) as caught:
         await save_file(path, b"new")
     assert what in str(caught.value)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.types.errors import ImageRefused
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.ui.transcript.test_pictures import png
-from ui.bridge.contents.web_pictures import WebPictures
+from ui.bridge.storage import WebPictures
 
 
 async def refused(web, address, **how):

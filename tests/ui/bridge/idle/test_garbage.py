@@ -7,9 +7,8 @@ import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QWindow
 
-from ui.bridge.frame_clock import FrameClock
-from ui.bridge.idle import garbage as module
-from ui.bridge.idle.garbage import MAX_UNCOLLECTED, MIDDLE, OLD, YOUNG, IdleGarbageCollector, collect
+from ui.bridge import event_loop as module
+from ui.bridge.event_loop import MAX_UNCOLLECTED, MIDDLE, OLD, YOUNG, FrameClock, IdleGarbageCollector, collect
 
 
 class Ring:

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, ElicitationRequest, SamplingAnswer, SamplingRequest
+from desktop_agent.types.mcp import ElicitationAnswer, ElicitationRequest, SamplingAnswer, SamplingRequest
 from tests.ui.bridge.in_loop import Heard
-from ui.bridge.mcp.asking import McpRequests
+from ui.bridge.mcp_requests import McpRequests
 
 FORM = ElicitationRequest("Notes", "Who?")
 SAMPLING = SamplingRequest("Notes", (("user", "Sum it up."),), None, 10)

@@ -6,10 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.types.errors import WrongUse
 from tests.ui.bridge.in_loop import Bridge, Heard
-from ui.bridge.mcp.foreign_files import MAX_CONFIG_BYTES, find_config_files, strip_comments
-from ui.bridge.mcp.imports import McpImports, preview_of
+from ui.bridge.mcp_imports import MAX_CONFIG_BYTES, McpImports, find_config_files, preview_of, strip_comments
 
 GOOD = {"command": "npx", "args": ["-y", "files"], "env": {"API_TOKEN": "s3cret-value", "LOG": "warn"}}
 OLD = {"type": "sse", "url": "https://old.example/sse"}

@@ -1,8 +1,8 @@
 """What servers make the person be told, each once."""
 
-from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.types.errors import Sentence
 from tests.ui.bridge.in_loop import Bridge, Heard
-from ui.bridge.mcp.notices import McpNotices
+from ui.bridge.mcp_servers import McpNotices
 
 
 def test_a_notice_is_told_once_also_when_many_came_between(in_loop, tmp_path):

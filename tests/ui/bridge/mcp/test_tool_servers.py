@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
-from tests.desktop_agent.tools.mcp.stage import own_server
+from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
+from tests.desktop_agent.mcp.stage import own_server
 from tests.ui.bridge.in_loop import Bridge, Heard, until
-from ui.bridge.mcp.tool_servers import McpServerSettings
+from ui.bridge.mcp_servers import McpServerSettings
 
 
 def own(*words, **changes):

@@ -3,14 +3,14 @@
 from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QRadioButton
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandsPattern, Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce, Effect, ToolClass
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import CommandPattern, CommandsPattern, Rule, RuleEffect, RuleScope
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowAlways, AllowOnce, Effect, ToolClass
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import until
-from ui.bridge.calls.approvals import WaitingCall
-from ui.shell.calls.approvals import _pending_approval
+from ui.bridge.permissions import WaitingCall
+from ui.shell.approvals import _pending_approval
 
 DONE = Turn(ContentDelta("Done"))
 

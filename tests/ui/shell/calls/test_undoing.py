@@ -9,21 +9,21 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QFrame, QPushButton, QTreeWidget
 
-from desktop_agent.conversation.folding.undo_notes import is_undo_note
 from desktop_agent.conversation.items import CallState, NoticeItem, ToolCallItem, UserItem
+from desktop_agent.conversation.transcript_notices import is_undo_note
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.conduct.rules import Rule
-from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.preferences import SpecialistPreferences
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.permissions import Rule
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.preferences import SpecialistPreferences
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
-from ui.approval.parts.middle import ShrinkingScrollArea
-from ui.approval.previews.code_view import CodeView
-from ui.bridge.calls.checkpoints import CheckpointUndo, UndoRequest
-from ui.look.style import selected_background
-from ui.shell.calls import undo_dialog
-from ui.transcript.surface.places import current_row
+from ui.approval.code_view import CodeView
+from ui.approval.dialog_layout import ShrinkingScrollArea
+from ui.bridge.session_controls import CheckpointUndo, UndoRequest
+from ui.shell import undo_dialog
+from ui.style.style_sheet import selected_background
+from ui.transcript.viewport.positions import current_row
 
 
 def write(number, path="a.txt", text="agent"):

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.provider_events import ContentDelta
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.conduct.test_questions import ASKS, COLOURS, asks, card, own

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QAbstractButton, QCheckBox, QFrame, QPlainTextEdit
 
 from desktop_agent.engine.engine import RunDefaults
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.blocks import ToolResult, ToolUse
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 
 ASKS = RunDefaults(questions=True)
@@ -92,9 +92,9 @@ def test_choices_have_their_numbers_and_the_keys_are_said_where_they_work(asked)
 
 
 def test_it_says_how_many_more_wait(qapp, qtbot):
-    from ui.bridge.conduct.conduct import OpenQuestion
-    from ui.composer.questions.question_card import QuestionCard
-    from ui.look.theme import ThemeSource
+    from ui.bridge.session_controls import OpenQuestion
+    from ui.composer.question_card import QuestionCard
+    from ui.style.theme import ThemeSource
 
     made = QuestionCard(ThemeSource())
     qtbot.addWidget(made)
@@ -107,10 +107,10 @@ def test_it_says_how_many_more_wait(qapp, qtbot):
 
 
 def test_a_long_choice_is_read_whole_in_a_narrow_window(qapp, qtbot):
-    from ui.bridge.conduct.conduct import OpenQuestion
-    from ui.composer.questions.question_card import QuestionCard
-    from ui.look.parts.wrapped_choice import WrappedChoice
-    from ui.look.theme import ThemeSource
+    from ui.bridge.session_controls import OpenQuestion
+    from ui.composer.question_card import QuestionCard
+    from ui.style.theme import ThemeSource
+    from ui.style.widgets import WrappedChoice
 
     made = QuestionCard(ThemeSource())
     qtbot.addWidget(made)

@@ -8,10 +8,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton, QToolButton, QWidget
 
 from desktop_agent.conversation.items import UserItem
-from desktop_agent.engine import leaving
+from desktop_agent.engine import session_lifecycle
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.errors import ConnectionFailed
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.errors import ConnectionFailed
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import show
@@ -194,7 +194,7 @@ def test_and_by_the_mouse_and_what_was_removed_can_be_had_back(on_screen, held):
 
 
 def test_what_was_removed_comes_back_after_a_look_at_another_conversation(on_screen, held, monkeypatch):
-    monkeypatch.setattr(leaving, "LINGER_SECONDS", 0.0)
+    monkeypatch.setattr(session_lifecycle, "LINGER_SECONDS", 0.0)
 
     async def work(screen):
         await held.begin(screen)

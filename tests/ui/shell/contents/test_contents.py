@@ -8,15 +8,14 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
-from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.images import Base64Source
+from desktop_agent.types.blocks import Base64Source, Image
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.contents.told import told
 from tests.ui.transcript.test_pictures import png
-from ui.shell.contents.picture_viewer import PictureViewer
-from ui.shell.contents.saving import safe_file_name
+from ui.shell.attachments import safe_file_name
+from ui.shell.picture_viewer import PictureViewer
 
 
 class Reader:

@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from tests.ui.transcript.feeding import NoPictures
 from tests.ui.transcript.test_pictures import png, stored
-from ui.look.theme import ThemeSource
-from ui.shell.contents import decoding, picture_viewer
-from ui.shell.contents.decoding import ViewerPicture, decode_picture
-from ui.shell.contents.picture_viewer import PictureViewer
-from ui.transcript import pictures
-from ui.transcript.pictures import InMemoryImage
+from ui.shell import picture_canvas, picture_viewer
+from ui.shell.picture_canvas import ViewerPicture, decode_picture
+from ui.shell.picture_viewer import PictureViewer
+from ui.style.theme import ThemeSource
+from ui.transcript.blocks import image_store
+from ui.transcript.blocks.image_store import InMemoryImage
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_a_single_one_has_no_others(viewer, qtbot, tmp_path):
 
 
 def test_a_large_one_is_shown_smaller_and_says_so(viewer, qtbot, monkeypatch):
-    monkeypatch.setattr(decoding, "MAX_SHOWN_PIXELS", 100_000)
+    monkeypatch.setattr(picture_canvas, "MAX_SHOWN_PIXELS", 100_000)
     big = InMemoryImage("big", "big.png", png(1000, 1000))
     viewer.show_pictures([ViewerPicture(big, "big.png")], 0)
     wait(viewer, qtbot)
@@ -199,7 +199,7 @@ def test_a_large_one_is_shown_smaller_and_says_so(viewer, qtbot, monkeypatch):
 def test_what_cannot_be_shown_says_why(viewer, qtbot, tmp_path, monkeypatch, how):
     source = stored(tmp_path, 1000, 1000)
     if how == "huge":
-        monkeypatch.setattr(pictures, "MAX_PIXELS", 10_000)
+        monkeypatch.setattr(image_store, "MAX_PIXELS", 10_000)
         monkeypatch.setattr(picture_viewer, "MAX_PIXELS", 10_000)
     elif how == "damaged":
         (tmp_path / source.digest).write_bytes(b"nonsense")
@@ -231,7 +231,7 @@ def test_halves_are_what_they_are_halves_of():
     painter = QPainter(image)
     painter.fillRect(0, 512, 2048, 512, QColor("#ffffff"))
     painter.end()
-    half = decoding._halve(image)
+    half = picture_canvas._halve(image)
     assert (half.width(), half.height()) == (1024, 512)
     for y, color in (
         (0, "#336699"),

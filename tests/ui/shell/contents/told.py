@@ -1,7 +1,7 @@
 """A conversation on the screen that says what a test wants to be said."""
 
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.messages import Message, Role
 
 
 async def told(screen, reader, text, images=()):

@@ -9,17 +9,15 @@ from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QListView, QListWidget, QPushButton, QWidget
 
-from desktop_agent.faces.arguments import program_version
+from desktop_agent.api.command_line import program_version
 from resources import resource_path
 from tests.ui.bridge.fake_opener import fake_opener
 from tests.ui.bridge.in_loop import until
-from ui.bridge.opening import AddressOpener
-from ui.look.rows import RowRole
-from ui.look.theme import ThemeSource
-from ui.shell.commands import mark_numbered
-from ui.shell.help.about_page import AboutPage
-from ui.shell.help.help_dialog import HelpDialog
-from ui.shell.help.shortcuts_page import ShortcutsPage
+from ui.bridge.desktop import AddressOpener
+from ui.shell.command_palette import mark_numbered
+from ui.shell.help_dialog import AboutPage, HelpDialog, ShortcutsPage
+from ui.style.list_rows import RowRole
+from ui.style.theme import ThemeSource
 from ui.transcript.view import TranscriptView
 
 
@@ -97,7 +95,7 @@ def test_the_shortcuts_name_the_keys_that_the_message_takes_itself(on_screen):
 
 
 def test_the_data_folder_is_opened(qtbot, tmp_path, monkeypatch):
-    monkeypatch.setattr("ui.bridge.opening.shutil.which", lambda _: None)
+    monkeypatch.setattr("ui.bridge.desktop.shutil.which", lambda _: None)
     browser = Browser()
     opener = AddressOpener()
     page = AboutPage(ThemeSource(), tmp_path, opener)

@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLineEdit, QPlainTextEdit, QPushButton
 
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.mcp.asking import ElicitationRequest
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.mcp import ElicitationRequest
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.mcp.everything import TITLE, calls, command, dialog, result, turn_on
 
@@ -175,7 +175,7 @@ class Browser(QObject):
 
 @pytest.fixture
 def browser(monkeypatch):
-    monkeypatch.setattr("ui.bridge.opening.shutil.which", lambda _: None)
+    monkeypatch.setattr("ui.bridge.desktop.shutil.which", lambda _: None)
     made = Browser()
     QDesktopServices.setUrlHandler("https", made, "open")
     yield made

@@ -4,14 +4,13 @@ from io import BytesIO
 
 from PIL import Image as Picture
 
-from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.tool_calls import UntrustedSource
+from desktop_agent.types.blocks import Image, Text
+from desktop_agent.types.tool_calls import UntrustedSource
 from tests.ui.bridge.in_loop import Bridge, until
+from ui.composer.attachment_items import PendingPicture, PendingResource, PromptSource, ServerPicture
 from ui.composer.composer import Composer
-from ui.composer.offers.attached import PendingResource, PromptSource, ServerPicture
-from ui.composer.pictures import PendingPicture
-from ui.look.theme import ThemeSource
-from ui.shell.mcp.attached import from_draft, to_blocks, to_draft, untrusted_sources
+from ui.shell.drafts import from_draft, to_blocks, to_draft, untrusted_sources
+from ui.style.theme import ThemeSource
 
 WEEK = PendingResource("Notes", "Week 12", "notes://12", "decided", "notes-2")
 NOTES, TICKETS = UntrustedSource("mcp", "Notes", "notes-2"), UntrustedSource("mcp", "Tickets", "tickets")

@@ -6,12 +6,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QPushButton, QToolButton
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.preferences import McpPreferences
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import UntrustedSource
-from tests.desktop_agent.tools.mcp.stage import own_server
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.mcp import McpServer, StdioConnection
+from desktop_agent.types.preferences import McpPreferences
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import UntrustedSource
+from tests.desktop_agent.mcp.stage import own_server
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.mcp.everything import TITLE, turn_on

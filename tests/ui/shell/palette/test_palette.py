@@ -6,15 +6,20 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QListView, QListWidget
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import ModelInfo
 from tests.ui.bridge.in_loop import until
-from ui.look.rows import RowRole
 from ui.preferences.settings_dialog import SettingsDialog
-from ui.shell.help.help_dialog import HelpDialog
-from ui.shell.palette.matching import FuzzyMatcher
-from ui.shell.palette.palette import CommandPalette
-from ui.shell.palette.rows import MAX_GROUP_ROWS, CommandGroup, CommandRow, matching_rows
+from ui.shell.command_palette import (
+    MAX_GROUP_ROWS,
+    CommandGroup,
+    CommandPalette,
+    CommandRow,
+    FuzzyMatcher,
+    matching_rows,
+)
+from ui.shell.help_dialog import HelpDialog
+from ui.style.list_rows import RowRole
 
 
 @pytest.mark.parametrize(

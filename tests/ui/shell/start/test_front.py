@@ -10,17 +10,16 @@ from shiboken6 import isValid
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.preferences import AppearancePreferences, ChatPreferences, Preferences
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.preferences import AppearancePreferences, ChatPreferences, Preferences
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import in_loop, until
 from tests.ui.shell.conftest import no_pause
 from tests.ui.shell.screen import Screen, on_screen
 from ui.__main__ import _load
-from ui.look.theme import DARK, LIGHT, ThemeSource
-from ui.shell.start.first_loop import run_until_painted
-from ui.shell.start.front import StartupWindow
-from ui.shell.start.saying_why import show_startup_error
+from ui.shell.startup_loading import show_startup_error
+from ui.shell.startup_window import StartupWindow, run_until_painted
+from ui.style.theme import DARK, LIGHT, ThemeSource
 
 __all__ = ["in_loop", "no_pause", "on_screen"]
 

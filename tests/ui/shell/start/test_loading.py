@@ -11,8 +11,8 @@ from PySide6.QtCore import QTimer
 
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import in_loop
-from ui.shell.start.loading import import_in_slices, import_in_thread
-from ui.shell.start.plain_imports import remove_feature_import_hook
+from ui.__main__ import remove_feature_import_hook
+from ui.shell.startup_loading import import_in_slices, import_in_thread
 
 __all__ = ["in_loop"]
 RECORDS = """
@@ -26,7 +26,7 @@ import linecache
 import PySide6.QtCore
 import email.message
 before = [name for name in linecache.cache if "email" in name]
-from ui.shell.start.plain_imports import remove_feature_import_hook
+from ui.__main__ import remove_feature_import_hook
 without_features()
 import http.client
 print(bool(before), [name for name in linecache.cache if "http" in name], http.client.__name__)

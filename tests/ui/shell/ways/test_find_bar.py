@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout,
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from tests.ui.transcript.feeding import NoPictures
-from ui.look.theme import ThemeSource
-from ui.shell.ways import find_bar
-from ui.shell.ways.find_bar import FindBar
+from ui.shell import find_and_caret
+from ui.shell.find_and_caret import FindBar
+from ui.style.theme import ThemeSource
 from ui.transcript.view import TranscriptView
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -128,7 +128,7 @@ def test_stepping_with_a_closed_bar_opens_it(stand):
 
 def test_the_count_is_read_out_when_typing_rests_and_at_each_step(stand, monkeypatch):
     said = []
-    monkeypatch.setattr(find_bar, "announce", lambda widget, words: said.append(words))
+    monkeypatch.setattr(find_and_caret, "announce", lambda widget, words: said.append(words))
     stand.bar._announce_timer.setInterval(30)
     stand.type("cat")
     stand.qtbot.waitUntil(lambda: said == ["1 of 12"])
@@ -162,7 +162,7 @@ def test_the_window_opens_it_by_its_keys(on_screen):
 def test_what_is_selected_is_looked_for(on_screen):
     async def work(screen):
         await screen.say("Say something")
-        from ui.transcript.surface.selection import TextPosition
+        from ui.transcript.viewport.selection import TextPosition
 
         screen.window.page.transcript.surface.select(TextPosition(1, 0, 2), TextPosition(1, 0, 8))
         screen.action("Find in conversation").trigger()

@@ -3,9 +3,9 @@
 from PySide6.QtGui import QAccessible
 
 from desktop_agent.conversation.items import Removed
-from desktop_agent.vocabulary.engine_events import TurnStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import TurnStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.input.test_caret import Stand
 
 TEXT, NAME = QAccessible.Text.Description, QAccessible.Text.Name

@@ -7,16 +7,14 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from desktop_agent.vocabulary.blocks import Citation, Image, Text
-from desktop_agent.vocabulary.images import Base64Source
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.types.blocks import Base64Source, Citation, Image, Text
+from desktop_agent.types.messages import Message, Role
 from tests.ui.transcript.copying.safe_html import SafeReader
 from tests.ui.transcript.standing import Standing
 from tests.ui.transcript.test_pictures import png
-from ui.transcript.copying.forms import CopyFormats
-from ui.transcript.copying.passage import CopyExtract
+from ui.transcript.clipboard import CopyExtract, CopyFormats
 from ui.transcript.markdown.stream import parse_leaves
-from ui.transcript.surface.selection import LAST_OFFSET, TextPosition, selection_extracts
+from ui.transcript.viewport.selection import LAST_OFFSET, TextPosition, selection_extracts
 
 CITED = (
     Citation(title="First [draft]", url="https://one.example/a"),

@@ -2,11 +2,10 @@
 
 import pytest
 
-from ui.look.theme import LIGHT
+from ui.style.theme import LIGHT
 from ui.transcript.blocks.code import code_block
-from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeCallbacks
-from ui.transcript.look import RenderStyle
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
+from ui.transcript.style import RenderStyle
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 import pytest
 
-from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.file_names import suggest_file_name
-from ui.transcript.blocks.code.host import CodeCallbacks
-from ui.transcript.look import RenderStyle
+from ui.style.theme import LIGHT
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks, suggest_file_name
+from ui.transcript.style import RenderStyle
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,13 @@ import pytest
 
 from tests.ui.transcript.code.samples import SAMPLES
 from tests.ui.transcript.colouring.whole import words_by_line
-from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeCallbacks
-from ui.transcript.blocks.code.lines.side_line import UnwrappedLine
-from ui.transcript.blocks.colouring import growing
-from ui.transcript.blocks.colouring.coloured import HighlightSlice, LexerState
-from ui.transcript.blocks.colouring.growing import highlight_more_lines
-from ui.transcript.look import RenderStyle
+from ui.style.theme import LIGHT
+from ui.transcript.blocks.code import highlighter_worker
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
+from ui.transcript.blocks.code.highlighter_protocol import HighlightSlice, LexerState
+from ui.transcript.blocks.code.highlighter_worker import highlight_more_lines
+from ui.transcript.blocks.code.line_layout import UnwrappedLine
+from ui.transcript.style import RenderStyle
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def test_what_is_not_ended_is_read_again_from_its_beginning():
 
 def test_unknown_languages_and_wild_grammars_raise_nothing(monkeypatch):
     assert highlight_more_lines("x\n", "no-such-language", LexerState()) is None
-    monkeypatch.setattr(growing, "_highlight_from", lambda *given: 1 / 0)
+    monkeypatch.setattr(highlighter_worker, "_highlight_from", lambda *given: 1 / 0)
     assert highlight_more_lines("x = 1\n", "python", LexerState()).words == [[(4, 1, "number")]]
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.host import CodeCallbacks
-from ui.transcript.blocks.code.output import OutputBlock
-from ui.transcript.look import RenderStyle
+from ui.style.theme import LIGHT
+from ui.transcript.blocks.code.code_block import CodeCallbacks
+from ui.transcript.blocks.code.terminal_output import OutputBlock
+from ui.transcript.style import RenderStyle
 
 WIDTH = 400
 

@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.transcript.blocks.code.lines.inks import TERMINAL_COLORS
-from ui.transcript.blocks.code.terminal import MAX_LINE_LENGTH, MAX_LINES, Terminal, strip_commands, terminal_text
+from ui.transcript.blocks.code.terminal_output import (
+    MAX_LINE_LENGTH,
+    MAX_LINES,
+    Terminal,
+    strip_commands,
+    terminal_text,
+)
+from ui.transcript.style import TERMINAL_COLORS
 
 
 def screen(*pieces, count=100):

@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from tests.ui.transcript.colouring.whole import words_by_line
-from ui.transcript.blocks.colouring import colourist as module
-from ui.transcript.blocks.colouring.child import MEMORY_LIMIT
-from ui.transcript.blocks.colouring.coloured import HighlightRequest, HighlightSlice, LexerState
-from ui.transcript.blocks.colouring.colourist import HighlighterProcess, HighlightJob
+from ui.transcript.blocks.code import highlighter as module
+from ui.transcript.blocks.code.highlighter import HighlighterProcess, HighlightJob
+from ui.transcript.blocks.code.highlighter_protocol import HighlightRequest, HighlightSlice, LexerState
+from ui.transcript.blocks.code.highlighter_worker import MEMORY_LIMIT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits and signals are those of POSIX")
 
@@ -204,17 +204,17 @@ def test_it_knows_nothing_and_stands_behind(desk, monkeypatch):
 
 
 def test_it_loads_neither_qt_nor_the_reader_of_markdown():
-    asked = "import sys, ui.transcript.blocks.colouring.child; print(*sys.modules)"
+    asked = "import sys, ui.transcript.blocks.code.highlighter_worker; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
-    assert "ui.transcript.markdown.units" in loaded
+    assert "ui.transcript.markdown.text_units" in loaded
     assert not {"PySide6", "markdown_it", "ui.transcript.markdown.inline"} & set(loaded)
 
 
 PARENT = """
 import sys
 from PySide6.QtCore import QCoreApplication
-from ui.transcript.blocks.colouring.coloured import HighlightRequest
-from ui.transcript.blocks.colouring.colourist import HighlighterProcess, HighlightJob
+from ui.transcript.blocks.code.highlighter_protocol import HighlightRequest
+from ui.transcript.blocks.code.highlighter import HighlighterProcess, HighlightJob
 app = QCoreApplication([])
 errands = [Errand(Code(sys.argv[1], "scala"), lambda answer: print("said", flush=True))]
 colourist = Colourist(lambda: errands.pop() if errands else None)

@@ -3,15 +3,14 @@
 import pytest
 from PySide6.QtCore import QTimer
 
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.messages import Message, Role
 from tests.ui.transcript.colouring.whole import words_by_line
 from tests.ui.transcript.standing import Standing
-from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeCallbacks
-from ui.transcript.blocks.colouring.coloured import HighlightSlice
-from ui.transcript.look import RenderStyle
+from ui.style.theme import LIGHT
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
+from ui.transcript.blocks.code.highlighter_protocol import HighlightSlice
+from ui.transcript.style import RenderStyle
 
 ENDLESS = '"' + "\\" * 2000
 LONG = "def f():\n    return 1  # one\n" * 200

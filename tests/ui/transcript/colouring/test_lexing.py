@@ -4,10 +4,9 @@ import pytest
 from pygments.lexers import get_lexer_by_name
 
 from tests.ui.transcript.colouring.whole import words_by_line
-from ui.transcript.blocks.colouring.child import highlight_slices
-from ui.transcript.blocks.colouring.coloured import WORD_KINDS, HighlightRequest
-from ui.transcript.blocks.colouring.lexing import iter_words_by_line
-from ui.transcript.blocks.colouring.palette import SYNTAX_COLORS
+from ui.transcript.blocks.code.highlighter_protocol import WORD_KINDS, HighlightRequest
+from ui.transcript.blocks.code.highlighter_worker import highlight_slices, iter_words_by_line
+from ui.transcript.style import SYNTAX_COLORS
 
 
 def test_half_a_pair_counts_as_one():

@@ -1,7 +1,7 @@
 """The colours of a whole text, read here and not in the child."""
 
-from ui.transcript.blocks.colouring.coloured import StyledWord
-from ui.transcript.blocks.colouring.lexing import iter_highlighted_lines
+from ui.transcript.blocks.code.highlighter_protocol import StyledWord
+from ui.transcript.blocks.code.highlighter_worker import iter_highlighted_lines
 
 
 def words_by_line(text: str, language: str) -> list[list[StyledWord]]:

@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator
 
-from ui.transcript.copying.leaf_forms import (
+from ui.transcript.markdown.elements import Leaf
+from ui.transcript.markdown.inline import Line, parse_inline
+from ui.transcript.markdown.parser import References
+from ui.transcript.markdown.serializer import (
     RULE_TEXT,
     code_html,
     code_markdown,
     leaf_markdown,
+    line_to_html,
     math_html,
     math_markdown,
     table_html,
     table_markdown,
     table_rule,
 )
-from ui.transcript.markdown.inline import Line, parse_inline
-from ui.transcript.markdown.leaves import Leaf
-from ui.transcript.markdown.parser import References
-from ui.transcript.markdown.written import line_to_html
 
 
 def markdown_of(leaf: Leaf, references: References) -> str:

@@ -3,13 +3,12 @@
 import pytest
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.messages import Message
 from tests.ui.transcript.copying.safe_html import SafeReader
-from ui.transcript.copying.forms import copy_formats_of
-from ui.transcript.copying.spreadsheet import table_to_csv
-from ui.transcript.rows.body.extracts import table_pieces_at
-from ui.transcript.rows.chooser import make_row
+from ui.transcript.clipboard import copy_formats_of, table_to_csv
 from ui.transcript.rows.markdown_body import LONG_TEXT
+from ui.transcript.rows.row import table_pieces_at
+from ui.transcript.rows.row_factory import make_row
 
 ANSWER = """\
 # Title

@@ -5,15 +5,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.messages import Message
 from tests.ui.transcript.copying.any_leaf import html_of, markdown_of
 from tests.ui.transcript.random_markdown import markdown, orderly
-from ui.transcript.copying.nested_html import HtmlWriter
-from ui.transcript.copying.nested_markdown import MarkdownWriter
-from ui.transcript.copying.passage import CopiedBlock
+from ui.transcript.clipboard import CopiedBlock, HtmlWriter, MarkdownWriter
 from ui.transcript.markdown.inline import parse_inline
 from ui.transcript.markdown.stream import parse_leaves
-from ui.transcript.rows.chooser import make_row
+from ui.transcript.rows.row_factory import make_row
 
 texts = st.one_of(markdown, orderly)
 LIMIT = 9

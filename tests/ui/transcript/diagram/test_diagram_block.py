@@ -8,16 +8,15 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.engine_events import TurnStarted
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.engine_events import TurnStarted
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.diagram.stand_in import make
 from tests.ui.transcript.feeding import Feed, NoPictures
-from ui.look.theme import DARK, ThemeSource
-from ui.transcript.blocks.diagram.diagram_block import DiagramBlock
-from ui.transcript.blocks.diagram.reasons import diagram_error_sentence
-from ui.transcript.blocks.diagram.renderer import DiagramError, DiagramErrorReason, DiagramRenderer
+from ui.style.theme import DARK, ThemeSource
+from ui.transcript.blocks.diagram_block import DiagramBlock, diagram_error_sentence
+from ui.transcript.blocks.diagram_renderer import DiagramError, DiagramErrorReason, DiagramRenderer
 from ui.transcript.view import TranscriptView
 
 

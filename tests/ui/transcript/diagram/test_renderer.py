@@ -9,16 +9,16 @@ import psutil
 import pytest
 
 from tests.ui.transcript.diagram.stand_in import make
-from ui.look.theme import DARK, LIGHT
-from ui.transcript.blocks.diagram import renderer
-from ui.transcript.blocks.diagram.diagrams import make_request
-from ui.transcript.blocks.diagram.renderer import (
+from ui.style.theme import DARK, LIGHT
+from ui.transcript.blocks import diagram_renderer
+from ui.transcript.blocks.diagram_renderer import (
     MAX_SOURCE_LENGTH,
     DiagramError,
     DiagramErrorReason,
     DiagramRenderer,
     DiagramRequest,
     find_renderer,
+    make_request,
 )
 
 
@@ -153,9 +153,9 @@ def test_what_was_stopped_before_its_turn_is_not_begun(python):
 
 
 def test_without_it_nothing_is_started(monkeypatch):
-    monkeypatch.setattr(renderer, "find_spec", lambda name: None)
+    monkeypatch.setattr(diagram_renderer, "find_spec", lambda name: None)
     assert find_renderer().draw(sketch("flowchart")) == DiagramError(DiagramErrorReason.NOT_INSTALLED)
-    monkeypatch.setattr(renderer, "find_spec", lambda name: object())
+    monkeypatch.setattr(diagram_renderer, "find_spec", lambda name: object())
     assert find_renderer().python == sys.executable
     assert DiagramRenderer("/no/such/python").draw(sketch("x")).reason is DiagramErrorReason.BROKE
     assert (

@@ -8,13 +8,13 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures
-from ui.look.theme import LIGHT, ThemeSource
-from ui.transcript.surface.selection import TextPosition
+from ui.style.theme import LIGHT, ThemeSource
 from ui.transcript.view import TranscriptView
+from ui.transcript.viewport.selection import TextPosition
 
 KEYS = {
     "left": Qt.Key.Key_Left,

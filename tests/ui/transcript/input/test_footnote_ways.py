@@ -3,13 +3,12 @@
 import pytest
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.messages import Message
 from tests.ui.transcript.standing import Standing
 from ui.transcript.input import links
-from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET
-from ui.transcript.rows.body.uncut import SplittingSection
-from ui.transcript.rows.body.unread import LazySection
-from ui.transcript.rows.chooser import make_row
+from ui.transcript.markdown.inline import FOOTNOTE_TARGET
+from ui.transcript.rows.block_factory import LazySection, SplittingSection
+from ui.transcript.rows.row_factory import make_row
 
 NOTES = "\n\n".join([*(f"Word[^{each}]." for each in "abc"), *(f"[^{each}]: Note {each}." for each in "abc")])
 

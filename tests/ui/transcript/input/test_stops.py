@@ -3,9 +3,9 @@
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.types.messages import Message
 from tests.ui.transcript.input.test_caret import Stand
-from ui.look.theme import LIGHT
+from ui.style.theme import LIGHT
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 FILLER = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(60))

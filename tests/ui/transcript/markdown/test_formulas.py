@@ -2,8 +2,8 @@
 
 import pytest
 
+from ui.transcript.markdown import rules
 from ui.transcript.markdown.parser import make_parser
-from ui.transcript.markdown.rules import display_math
 from ui.transcript.markdown.stream import parse_leaves
 
 PARSER = make_parser()
@@ -126,12 +126,12 @@ def test_a_formula_ends_with_what_it_stands_in():
 @pytest.mark.parametrize("opening", ["\\[\n", "\\begin{align}\n", "$$ a\n", "> \\[\n", "- \\[\n"])
 def test_thousands_of_formulas_without_end_are_looked_for_once(opening, monkeypatch):
     looked = []
-    is_found = display_math.end_mark
+    is_found = rules.end_mark
 
     def counted(opened):
         looked.append(opened)
         return is_found(opened)
 
-    monkeypatch.setattr(display_math, "end_mark", counted)
+    monkeypatch.setattr(rules, "end_mark", counted)
     parse_leaves(opening * 500)
     assert len(looked) < 4000

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from tests.ui.transcript.random_markdown import markdown
 from ui.transcript.markdown import sections as sections_module
-from ui.transcript.markdown.rules.display_math import MATH_OPENING
-from ui.transcript.markdown.rules.footnotes import FOOTNOTES_KEY
+from ui.transcript.markdown.rules import FOOTNOTES_KEY, MATH_OPENING
 from ui.transcript.markdown.sections import SECTION, definitions_of, run_to_end, split_in_steps, split_sections
 from ui.transcript.markdown.stream import normalize_newlines, parse_leaves
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from desktop_agent.vocabulary.text.hidden_characters import find_deceptive
-from ui.transcript.blocks.code.lines.hidden import spell_out_line
-from ui.transcript.markdown.inline import Line, Span, SpanStyle, parse_inline
-from ui.transcript.markdown.inline.spelling import spell_out_hidden
+from desktop_agent.types.hidden_characters import find_deceptive
+from ui.transcript.blocks.code.line_breaking import spell_out_line
+from ui.transcript.markdown.inline import Line, Span, SpanStyle, parse_inline, spell_out_hidden
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import table as library_table
 
-from ui.transcript.markdown.rules import tables
-from ui.transcript.markdown.rules.tables import table
+from ui.transcript.markdown import rules
+from ui.transcript.markdown.rules import table
 from ui.transcript.markdown.stream import MarkdownStream, parse_leaves
 
 _PARSER = MarkdownIt("commonmark").enable("table")
@@ -34,9 +34,9 @@ def test_a_bar_alone_is_a_row():
 
 def test_the_head_of_an_open_table_is_taken_apart_once(monkeypatch):
     taken = []
-    split = tables._split_cells
-    tables._parse_head.cache_clear()
-    monkeypatch.setattr(tables, "_split_cells", lambda text: taken.append(text) or split(text))
+    split = rules._split_cells
+    rules._parse_head.cache_clear()
+    monkeypatch.setattr(rules, "_split_cells", lambda text: taken.append(text) or split(text))
     stream = MarkdownStream()
     stream.append("| first | second |\n|---|---|\n")
     for number in range(50):

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from ui.transcript.blocks.math import breath as breath_module
-from ui.transcript.blocks.math.breath import _LONG, _SHORT, GilYielder
+from ui.transcript.blocks.math import gil_yield as breath_module
+from ui.transcript.blocks.math.gil_yield import _LONG, _SHORT, GilYielder
 from ui.transcript.blocks.math.typesetting import load, typeset
 
 

@@ -6,24 +6,23 @@ import pytest
 from PySide6.QtGui import QFontMetricsF, QImage, QPainter
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures
-from ui.look.theme import DARK, LIGHT, ThemeSource
+from ui.style.theme import DARK, LIGHT, ThemeSource
 from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.math import formulas as formulas_module
-from ui.transcript.blocks.math import inline_formulas
+from ui.transcript.blocks.math import math_block
 from ui.transcript.blocks.math.formulas import FormulaCache, MathCallbacks, RenderedFormula
-from ui.transcript.blocks.math.inline_formulas import formula_em
 from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH, FormulaError
-from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.math.math_block import MathBlock, formula_em
 from ui.transcript.blocks.text_block import MarkdownTextBlock
-from ui.transcript.look import RenderStyle
-from ui.transcript.markdown.leaves import Leaf
-from ui.transcript.rows.body.column import BlockColumn
+from ui.transcript.markdown.elements import Leaf
+from ui.transcript.rows.block_stack import BlockColumn
+from ui.transcript.style import RenderStyle
 from ui.transcript.view import TranscriptView
-from ui.transcript.workshop import JobQueue
+from ui.transcript.workers import JobQueue
 
 
 @pytest.fixture
@@ -132,7 +131,7 @@ def test_a_formula_of_another_colour_is_seen_too(formulas, look, qtbot):
 
 def test_fonts_are_measured_once_for_a_look(look, monkeypatch):
     measured = []
-    monkeypatch.setattr(inline_formulas, "QFontMetricsF", lambda font: measured.append(1) or QFontMetricsF(font))
+    monkeypatch.setattr(math_block, "QFontMetricsF", lambda font: measured.append(1) or QFontMetricsF(font))
     assert len({formula_em(look.body, look) for _ in range(5)}) == 1
     assert formula_em(look.heading(1), look) > formula_em(look.body, look)
     assert len(measured) == 2

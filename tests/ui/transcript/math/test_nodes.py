@@ -12,8 +12,8 @@ import ziamath.nodes.mnode  # noqa: E402  it is loaded in its own way
 from ziamath.nodes.mrow import Mrow  # noqa: E402
 from ziamath.styles import MathStyle, MathVariant, parse_style  # noqa: E402
 
-from ui.transcript.blocks.math import nodes  # noqa: E402
-from ui.transcript.blocks.math.font import prepare_font  # noqa: E402
+from ui.transcript.blocks.math import ziamath_patch  # noqa: E402
+from ui.transcript.blocks.math.ziamath_patch import prepare_font  # noqa: E402
 
 FORMULAS = [
     r"\frac{a+b}{c-d}",
@@ -39,7 +39,7 @@ def as_the_library_does(monkeypatch, qapp):
     """What draws a formula without our nodes."""
     prepare_font("x")
     monkeypatch.setattr(ziamath.nodes.mnode, "parse_style", parse_style)
-    monkeypatch.setattr(Mrow, "_get_height_nostretch", nodes._heights[0])
+    monkeypatch.setattr(Mrow, "_get_height_nostretch", ziamath_patch._heights[0])
     yield
     monkeypatch.undo()
 
@@ -78,10 +78,10 @@ def test_a_style_is_the_callers_own():
     from xml.etree.ElementTree import Element
 
     above = MathStyle(MathVariant("sans", italic=True, bold=True, normal=True), scriptlevel=2, mathcolor="#123456")
-    style = nodes.child_style(Element("mi"), above)
+    style = ziamath_patch.child_style(Element("mi"), above)
     assert style == above
     style.mathvariant.italic = False
     assert above.mathvariant.italic
     for own in ({"scriptlevel": "3"}, {"mathvariant": "bold"}, {"displaystyle": "false"}, {"style": "color: red"}):
         element = Element("mi", own)
-        assert nodes.child_style(element, above) == parse_style(element, above)
+        assert ziamath_patch.child_style(element, above) == parse_style(element, above)

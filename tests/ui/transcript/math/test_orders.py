@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from ui.transcript.blocks.math import orders as orders_module
-from ui.transcript.blocks.math.orders import RenderQueue
-from ui.transcript.workshop import JobQueue
+from ui.transcript.blocks.math import formulas as orders_module
+from ui.transcript.blocks.math.formulas import RenderQueue
+from ui.transcript.workers import JobQueue
 
 
 class Stand:

@@ -7,12 +7,12 @@ import pytest
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import ToolFinished, ToolStarted, TurnStarted
+from desktop_agent.types.blocks import Json, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import ToolFinished, ToolStarted, TurnStarted
 from tests.ui.transcript.feeding import Feed, NoPictures
-from ui.look.theme import DARK, ThemeSource
+from ui.style.theme import DARK, ThemeSource
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.output import OutputBlock, OutputTailBlock
+from ui.transcript.blocks.code.terminal_output import OutputBlock, OutputTailBlock
 from ui.transcript.blocks.text_block import TextBlock
 from ui.transcript.rows import tool_row
 from ui.transcript.rows.row import MAX_SPOKEN

@@ -1,10 +1,10 @@
 """Notices take less room where the person wants it compact."""
 
 from desktop_agent.conversation.items import NoticeItem
-from desktop_agent.vocabulary.errors import RemedyAction, Sentence
-from ui.look.theme import LIGHT, ReadingStyle
-from ui.transcript.look import RenderStyle
-from ui.transcript.rows.notice_row import NoticeRow
+from desktop_agent.types.errors import RemedyAction, Sentence
+from ui.style.theme import LIGHT, ReadingStyle
+from ui.transcript.rows.notice_rows import NoticeRow
+from ui.transcript.style import RenderStyle
 
 
 def room_in(render_context, reading):

@@ -6,10 +6,9 @@ import pytest
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from desktop_agent.conversation.items import UserItem
-from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.images import Base64Source
+from desktop_agent.types.blocks import Base64Source, Image
 from tests.ui.transcript.test_pictures import png
-from ui.transcript.rows.chooser import make_row
+from ui.transcript.rows.row_factory import make_row
 
 CHART = Image(source=Base64Source(media_type="image/png", data=base64.b64encode(png(400, 200)).decode()), name="a.png")
 

@@ -1,21 +1,319 @@
-"""Code: a language, Copy, Wrap, Save as…, and lines of which only the visible ones are ever laid out."""
+"""A code block: its header with Copy, Wrap and Save as, its callbacks, its syntax highlighting, and its lines."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from time import monotonic
+from typing import TypeVar
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
+from PySide6.QtGui import QFontMetricsF
 
-from ui.transcript.blocks.block import Control, MenuAction, PaintContext
-from ui.transcript.blocks.code.code_places import PositionedCodeLines
-from ui.transcript.blocks.code.colours import CodeHighlighting
-from ui.transcript.blocks.code.file_names import suggest_file_name
-from ui.transcript.blocks.code.head import CodeHeader, HeaderButton
-from ui.transcript.blocks.code.host import CodeCallbacks, RunLater
-from ui.transcript.blocks.code.lines_block import CodeLinesBlock
-from ui.transcript.look import RenderStyle
+from ui.transcript.blocks.block import CodeSourceBlock, Control, MenuAction, PaintContext, TextRange
+from ui.transcript.blocks.buttons import flat_button_width, paint_flat_button
+from ui.transcript.blocks.code.code_lines import CodeLines, PositionedCodeLines
+from ui.transcript.blocks.code.highlighter_protocol import MAX_TEXT_LENGTH, HighlightedLines, HighlightSlice, LexerState
+from ui.transcript.style import RenderStyle
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderButton:
+    """`name` is for assistive technology, `words` are what is seen. Where there is no room, the least needed go."""
+
+    name: str
+    words: str
+    press: Callable[[], None]
+    icon: str = ""
+    priority: int = 3
+
+
+class CodeHeader:
+    """Buttons are placed from the right."""
+
+    def __init__(self) -> None:
+        self.controls: list[Control] = []
+        self._buttons: Sequence[HeaderButton] = ()
+        self._room = 0
+
+    def place_buttons(self, buttons: Sequence[HeaderButton], width: int, style: RenderStyle) -> None:
+        """The first one stands at the right end."""
+        buttons = list(buttons)
+        while len(buttons) > 1 and sum(_button_width(each, style) for each in buttons) > width - style.px(12):
+            buttons.remove(min(buttons, key=lambda each: each.priority))
+        self._buttons, self.controls = buttons, []
+        x = width - style.px(6)
+        for button in buttons:
+            wide = _button_width(button, style) - style.px(2)
+            x -= wide
+            self.controls.append(Control(button.name, QRect(x, style.px(5), wide, style.px(24)), button.press))
+            x -= style.px(2)
+        self._room = x
+
+    def clear(self) -> None:
+        """No buttons."""
+        self.controls, self._buttons = [], ()
+
+    def paint(self, context: PaintContext, left: int, title: str) -> None:
+        """Title and buttons."""
+        painter, style = context.painter, context.style
+        painter.setPen(style.color("muted"))
+        painter.setFont(style.small)
+        room = max(0, self._room - left - style.px(4))
+        words = QFontMetricsF(style.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QRect(left, style.px(5), room, style.px(24)), Qt.AlignmentFlag.AlignVCenter, words)
+        for control, button in zip(self.controls, self._buttons, strict=True):
+            paint_flat_button(context, control, button.words, button.icon)
+
+
+def _button_width(button: HeaderButton, style: RenderStyle) -> int:
+    return flat_button_width(style, button.words, icon=bool(button.icon)) + style.px(2)
+
+
+RequestHighlight = Callable[[str, str, Callable[[HighlightSlice], None]], None]
+"""Text, language, and whom to tell: asks for colours, which come later or at once, in slices."""
+
+RequestMoreHighlight = Callable[[str, str, LexerState, Callable[[HighlightedLines | None], None]], None]
+"""New lines of code that still grows, its language, what is known before them, and whom to tell, later."""
+
+RunLater = Callable[[Callable[[], None]], None]
+"""Do this once some frames have passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCallbacks:
+    """`wraps` is how it begins; `on_wrap` hears of the person's choice.
+
+    `changed` hears that the person changed how it looks, `arrived` that it looks different by itself. `save` is given
+    a name and a text.
+    """
+
+    copy: Callable[[str], None]
+    on_changed: Callable[[], None]
+    highlight: RequestHighlight | None = None
+    wraps: bool = False
+    on_wrap: Callable[[bool], None] | None = None
+    save: Callable[[str, str], None] | None = None
+    on_arrived: Callable[[], None] | None = None
+    highlight_more: RequestMoreHighlight | None = None
+    run_later: RunLater | None = None
+
+
+_Result = TypeVar("_Result")
+
+
+class CodeLinesBlock(CodeSourceBlock):
+    """`_head` is what stands above the lines, `_pad` what stands beside them, in pixels."""
+
+    def __init__(self, lines: PositionedCodeLines, callbacks: CodeCallbacks) -> None:
+        self._lines = lines
+        self._callbacks = callbacks
+        self._width = 0
+        self._header_height = 0
+        self._pad = 0
+        self._counts = False
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return self._lines.text
+
+    def _continue_counting(self) -> None:
+        """Rows are counted a little at a time."""
+        if not self._lines.rows.is_complete and not self._counts:
+            self._counts = True
+            if self._callbacks.run_later:
+                self._callbacks.run_later(self._count)
+
+    def _count(self) -> None:
+        self._counts = False
+        rows = self._lines.rows
+        if rows.is_complete:
+            return
+        # All at its end: heights that change every few frames would let what is read jump.
+        is_over = rows.count_more()
+        if rows.was_wrong_on_screen or (is_over and rows.is_estimate_wrong):
+            self.is_laid_out = False
+            (self._callbacks.on_arrived or self._callbacks.on_changed)()
+        self._continue_counting()
+
+    def offset_at(self, point: QPoint) -> int:
+        """The nearest place."""
+        return self._after_lookup(self._lines.offset_at(point.x() - self._pad, point.y() - self._header_height))
+
+    def _after_lookup(self, found: _Result) -> _Result:
+        """Looking for places may have told more of the height than was known."""
+        if self._lines.rows.was_wrong_on_screen or self._lines.rows.underestimated_lines():
+            self.is_laid_out = False
+        return found
+
+    def boxes(self, start: int, end: int) -> list[QRectF]:
+        """What a part of the code covers."""
+        return self._after_lookup(
+            [box.translated(self._pad, self._header_height) for box in self._lines.boxes((start, end))]
+        )
+
+    def caret_rect_at(self, offset: int) -> QRectF | None:
+        """In its line."""
+        return self._after_lookup(self._lines.caret_rect_at(offset).translated(self._pad, self._header_height))
+
+    def caret_stop_at(self, offset: int) -> int:
+        """Not within hidden characters that one label stands for."""
+        return self._lines.caret_stop_at(offset)
+
+    def visible_ranges(self, clip: QRect) -> list[TextRange]:
+        """The parts of the code that are inside a clip, from above to below. Only when laid out."""
+        inner = clip.intersected(QRect(1, self._header_height, self._width - 2, self._lines.height))
+        return (
+            list(self._lines.visible_ranges(inner.translated(-self._pad, -self._header_height)))
+            if not inner.isEmpty()
+            else []
+        )
+
+    def paragraph_at(self, offset: int) -> TextRange:
+        """The line."""
+        return self._lines.line_span(offset)
+
+    def scroll_horizontally(self, pixels: int) -> bool:
+        """Only when lines do not wrap and one is too long."""
+        return self._lines.scroll_horizontally(pixels)
+
+
+_REPEAT_SHARE = 5
+"""What must be read again is read when this part of it has come in addition: so growing costs no square."""
+
+
+class CodeHighlighting:
+    """`dirty` is the first line that looks different since `taken` was called."""
+
+    def __init__(self, lines: CodeLines, language: str, callbacks: CodeCallbacks) -> None:
+        self._lines = lines
+        self._language = language
+        self._callbacks = callbacks
+        self._lexer_state = LexerState()
+        self._read = 0
+        self._is_waiting = False
+        self._is_requested = False
+        self._complete = False
+        self._dirty: int | None = None
+
+    def request(self, *, is_open: bool) -> None:
+        """Ask for what is not known yet."""
+        if not self._language or self._lines.size > MAX_TEXT_LENGTH:
+            return
+        if is_open:
+            self._request_more()
+        elif not self._is_requested and self._callbacks.highlight:
+            self._is_requested = True
+            self._callbacks.highlight(self._lines.text, self._language, self._take)
+
+    def forget(self) -> None:
+        """It is far from the screen: ask again when it comes back, unless all is known."""
+        self._is_requested = self._complete
+
+    def take_dirty_line(self) -> int | None:
+        """The first line that looks different since this was asked last."""
+        dirty, self._dirty = self._dirty, None
+        return dirty
+
+    def _request_more(self) -> None:
+        complete = len(self._lines) - 1
+        again = self._read - self._lexer_state.line
+        if self._is_waiting or not self._callbacks.highlight_more or complete - self._read <= again // _REPEAT_SHARE:
+            return
+        self._is_waiting, self._read = True, complete
+        text = self._lines.lines_between(self._lexer_state.line, complete)
+        self._callbacks.highlight_more(text, self._language, self._lexer_state, self._take_more)
+
+    def _take_more(self, found: HighlightedLines | None) -> None:
+        if found is None or self._is_requested:
+            return
+        self._is_waiting, self._lexer_state = False, found.lexer_state
+        first = self._lines.highlight(found.line, found.words)
+        if first is None:
+            return
+        # The next piece of text paints them too. Only when none comes they are painted by themselves.
+        self._show_later(first)
+
+    def _show_later(self, first: int) -> None:
+        self._dirty = first if self._dirty is None else min(first, self._dirty)
+        if self._callbacks.run_later:
+            self._callbacks.run_later(self._show)
+
+    def _show(self) -> None:
+        if self._dirty is not None:
+            self._dirty = None
+            self._notify()
+
+    def _take(self, found: HighlightSlice) -> None:
+        """The first slice is what can be seen, so it is shown at once; and the last, so that all is."""
+        self._complete = found.is_last
+        first = self._lines.highlight(found.line, found.words) if found.words else None
+        if found.line and not found.is_last:
+            if first is not None:
+                self._show_later(first)
+        elif first is not None or self._dirty is not None:
+            self._dirty = None
+            self._notify()
+
+    def _notify(self) -> None:
+        (self._callbacks.on_arrived or self._callbacks.on_changed)()
+
+
+# Where the first pattern of the grammar is not what people use, and words that are no grammar.
+_EXTENSIONS = {
+    "text": "txt",
+    "plain": "txt",
+    "plaintext": "txt",
+    "bash": "sh",
+    "sh": "sh",
+    "shell": "sh",
+    "zsh": "sh",
+    "console": "txt",
+    "mermaid": "mmd",
+    "latex": "tex",
+    "csv": "csv",
+    "tsv": "tsv",
+    "svg": "svg",
+    "env": "env",
+    "gitignore": "gitignore",
+}
+_FILE_NAMES = {"dockerfile": "Dockerfile", "docker": "Dockerfile", "makefile": "Makefile", "make": "Makefile"}
+_FILE = re.compile(r"[\w][\w .+@-]{0,80}\.[A-Za-z0-9]{1,8}")
+
+
+def suggest_file_name(language: str, title: str = "") -> str:
+    """By a file's name in the title of the block, or by the language: `code.py`, `result.txt`. Never with a folder."""
+    for words in (title, language):
+        if _FILE.fullmatch(words):
+            return words
+    word = language.lower()
+    if word in _FILE_NAMES:
+        return _FILE_NAMES[word]
+    stem = title if title.isalnum() and len(title) < 40 else "code"
+    return f"{stem}.{_extension(word)}"
+
+
+def _extension(language: str) -> str:
+    if language in _EXTENSIONS:
+        return _EXTENSIONS[language]
+    for pattern in _patterns(language):
+        ending = pattern.removeprefix("*.")
+        if ending.isalnum() and fnmatchcase(f"code.{ending}", pattern):
+            return ending.lower()
+    return "txt"
+
+
+def _patterns(language: str) -> Sequence[str]:
+    """Of the files in a language, by the table of Pygments; no grammar is loaded."""
+    if not language:
+        return ()
+    # Only who saves code needs the table.
+    from pygments.lexers import get_all_lexers
+
+    return next((patterns for _, names, patterns, _ in get_all_lexers(plugins=False) if language in names), ())
+
 
 _COPIED_SECONDS = 2.0
 """Seconds for which it is said that the code was copied."""

@@ -1,20 +1,100 @@
-"""The lines of a code block: heights by arithmetic, layouts only for what is looked at."""
+"""The lines of a code block: heights by arithmetic, layouts only for what is visible, and where text offsets are."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
-from PySide6.QtCore import QPointF, QRect, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat
 
 from ui.transcript.blocks.block import TextRange
-from ui.transcript.blocks.code.lines.advances import advances_of
-from ui.transcript.blocks.code.lines.code_text import CodeText
-from ui.transcript.blocks.code.lines.cut_line import CodeLine, LineLayoutOptions, VisibleArea
-from ui.transcript.blocks.code.lines.inks import WordFormats
-from ui.transcript.blocks.code.lines.row_counts import RowCounter
-from ui.transcript.blocks.code.lines.side_line import UnwrappedLine
-from ui.transcript.blocks.code.lines.wrapped_line import WrappedLine
-from ui.transcript.look import RenderStyle
+from ui.transcript.blocks.code.highlighter_protocol import StyledWord
+from ui.transcript.blocks.code.line_breaking import advances_of
+from ui.transcript.blocks.code.line_layout import CodeLine, LineLayoutOptions, UnwrappedLine, VisibleArea, WrappedLine
+from ui.transcript.blocks.code.row_counter import RowCounter
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.style import RenderStyle, WordFormats
+
+
+class CodeText:
+    """Appending costs what the new text costs. Places are UTF-16 units."""
+
+    def __init__(self, text: str) -> None:
+        self.words: list[list[StyledWord]] = []
+        self._lines = text.split("\n")
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + utf16_length(line) + 1)
+        self._longest = max(range(len(self._lines)), key=lambda index: len(self._lines[index]))
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self._lines)
+
+    @property
+    def size(self) -> int:
+        """Of all lines."""
+        return self._starts[-1] - 1
+
+    def lines_between(self, first: int, last: int) -> str:
+        """Whole lines, each with its end."""
+        return "".join(f"{line}\n" for line in self._lines[first:last])
+
+    def words_of(self, index: int) -> list[StyledWord]:
+        """The words of a line, as far as they are known."""
+        return self.words[index] if index < len(self.words) else []
+
+    def highlight(self, first: int, words: list[list[StyledWord]]) -> int | None:
+        """Words of the lines from `first` on; answers the first line that looks different."""
+        self.words += [[] for _ in range(len(self.words), first)]
+        old = self.words[first : first + len(words)]
+        self.words[first : first + len(words)] = words
+        old += [[] for _ in range(len(old), len(words))]
+        changed = [index for index, (new, before) in enumerate(zip(words, old, strict=True), first) if new != before]
+        for index in changed:
+            self._on_highlighted(index)
+        return changed[0] if changed else None
+
+    def append(self, text: str) -> int:
+        """Add text at the end; answers the first line that changed."""
+        first = len(self._lines) - 1
+        head, *more = text.split("\n")
+        self._lines[-1] += head
+        self._starts[-1] += utf16_length(head)
+        for line in more:
+            self._lines.append(line)
+            self._starts.append(self._starts[-1] + utf16_length(line) + 1)
+        added = range(first, len(self._lines))
+        self._longest = max(self._longest, *added, key=lambda index: len(self._lines[index]))
+        self._on_line_grown(first, head)
+        return first
+
+    def _on_highlighted(self, index: int) -> None:
+        """The words of a line are others."""
+
+    def _on_line_grown(self, index: int, more: str) -> None:
+        """A line has more text at its end, and there may be lines behind it."""
+
+    def line_span(self, offset: int) -> TextRange:
+        """The line around a place."""
+        index = self._line_of(offset)
+        return self._starts[index], self._starts[index + 1] - 1
+
+    def _line_of(self, offset: int) -> int:
+        return max(0, min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1))
+
+    def _range_in_line(self, index: int, span: TextRange | None) -> TextRange | None:
+        """Start and end of what of a span is in a line."""
+        if not span:
+            return None
+        start = max(span[0], self._starts[index])
+        end = min(span[1], self._starts[index + 1] - 1)
+        return (start - self._starts[index], end - self._starts[index]) if end > start else None
+
 
 _KEPT = 400
 """Lines whose layouts are kept at once."""
@@ -170,3 +250,61 @@ class CodeLines(CodeText):
         if len(self._cut) >= _KEPT:
             del self._cut[next(iter(self._cut))]
         self._cut[index] = line
+
+
+class PositionedCodeLines(CodeLines):
+    """Lines of code with their places, all in pixels from where they are painted."""
+
+    def with_text(self, text: str) -> "PositionedCodeLines":
+        """Another text that wraps as this one does, and is moved as far, if it is as wide."""
+        made = PositionedCodeLines(text, wraps=self.wraps)
+        made._scrolled = self._scrolled
+        return made
+
+    def offset_at(self, x: int, y: int) -> int:
+        """The nearest place. Only when laid out."""
+        if y < 0:
+            return 0
+        if y >= self.height:
+            return self.size
+        index = self._index_at(y)
+        if self._options is None:
+            return self._starts[index]
+        row = (y - self.top(index)) // self._line_height
+        return self._starts[index] + self._cut_line(index, self._options).offset_at(x + self._scrolled, row)
+
+    def boxes(self, span: TextRange) -> list[QRectF]:
+        """What a part of the text covers, a box for each row it stands on."""
+        first, last = self._line_of(span[0]), self._line_of(span[1])
+        found: list[QRectF] = []
+        for index in range(first, last + 1):
+            part = self._range_in_line(index, span)
+            if part and self._options:
+                found += [self._box(index, *box) for box in self._cut_line(index, self._options).boxes(*part)]
+        return found
+
+    def visible_ranges(self, clip: QRect) -> Iterator[TextRange]:
+        """The parts of the text that are inside the clip, and some characters beside them."""
+        for index, line in self._visible_lines(clip):
+            first, end = line.visible_range(self._visible_area(index, clip))
+            yield self._starts[index] + first, self._starts[index] + end
+
+    def caret_rect_at(self, offset: int) -> QRectF:
+        """Where a caret stands before the character at a place."""
+        index = self._line_of(offset)
+        if self._options is None:
+            return self._box(index, 0, 0, 0)
+        row, x = self._cut_line(index, self._options).point_of(offset - self._starts[index])
+        return self._box(index, row, x, x)
+
+    def caret_stop_at(self, offset: int) -> int:
+        """The place itself, or the end of the hidden characters that one label stands for."""
+        index = self._line_of(offset)
+        if self._options is None:
+            return offset
+        start = self._starts[index]
+        return start + self._cut_line(index, self._options).caret_stop_at(offset - start)
+
+    def _box(self, index: int, row: int, left: float, right: float) -> QRectF:
+        top = self.top(index) + row * self._line_height
+        return QRectF(left - self._scrolled, top, right - left, self._line_height)

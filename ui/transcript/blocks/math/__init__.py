@@ -1,1 +1,1 @@
-"""Formulas: read and drawn in a worker, in a line of text or as a block of their own."""
+"""Formulas: typeset and rendered in a worker thread, in a line of text or as a block of their own."""

@@ -1,11 +1,77 @@
-"""LaTeX made ready for the typesetter: what it misreads is written differently, what would keep it busy is refused."""
+"""Prepare LaTeX for the typesetter: rewrite what it misreads, chemistry too, refuse what would keep it busy, and say
+why.
+"""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ui.transcript.blocks.math.chemistry import chemistry_to_latex
+from PySide6.QtCore import QCoreApplication
+
+from ui.style.text import show_hidden
+
+_ARROWS = {
+    "<=>": r"\rightleftharpoons",
+    "<->": r"\leftrightarrow",
+    "->": r"\rightarrow",
+    "<-": r"\leftarrow",
+    "=>": r"\Rightarrow",
+}
+_PART = re.compile(
+    r"\s*(?P<arrow><=>|<->|->|<-|=>)(?:\[(?P<over>[^\[\]]*)\])?(?:\[(?P<under>[^\[\]]*)\])?\s*"
+    r"|(?P<raised>\^(?:\{[^{}]*\}|[0-9.]*[+-]?))|(?P<lowered>_(?:\{[^{}]*\}|[0-9a-zA-Z]))"
+    r"|(?P<command>\\[a-zA-Z]+|\\.)|(?P<letters>[A-Za-z]+)|(?P<number>[0-9]+(?:[./][0-9]+)?)"
+    r"|(?P<dot>\s*[*]\s*)|(?P<plus>\s\+\s)|(?P<space>\s+)|(?P<charge>[+-]+(?=\s|$|[\])]))|(?P<other>.)",
+    re.DOTALL,
+)
+_BONDS = {"#": r"\equiv ", ".": r"\cdot ", "-": "{-}"}
+
+
+def chemistry_to_latex(text: str) -> str:
+    r"""The inside of `\ce{…}` as LaTeX."""
+    parts: list[str] = []
+    # What was read last says what a number or a sign after it means.
+    before = " "
+    for found in _PART.finditer(text.strip()):
+        kind, words = found.lastgroup or "", found[0]
+        if found["arrow"]:
+            parts.append(_arrow_to_latex(found))
+        elif kind in {"raised", "lowered"}:
+            inside = words[1:].removeprefix("{").removesuffix("}")
+            parts.append(rf"{words[0]}{{\mathrm {{{inside}}}}}")
+        elif kind == "number":
+            parts.append(f"_{{{words}}}" if before.isalpha() or before in ")]}" else rf"{words}\,")
+        elif kind == "charge" and not before.isspace():
+            parts.append(f"^{{{words}}}")
+        else:
+            parts.append(_part_to_latex(kind, words))
+        before = words[-1]
+    return "".join(parts)
+
+
+def _part_to_latex(kind: str, words: str) -> str:
+    match kind:
+        case "letters":
+            return rf"\mathrm {{{words}}}"
+        case "plus":
+            return " + "
+        case "space":
+            return r"\ "
+        case "dot":
+            return r" \cdot "
+        case "command":
+            return f"{words} "
+        case _:
+            return _BONDS.get(words, words)
+
+
+def _arrow_to_latex(found: re.Match[str]) -> str:
+    arrow = _ARROWS[found["arrow"]]
+    over, under = (chemistry_to_latex(words) if words else "" for words in (found["over"], found["under"]))
+    arrow = rf"\overset{{{over}}}{{{arrow}}}" if over else arrow
+    return rf"\;\underset{{{under}}}{{{arrow}}}\;" if under else rf"\;{arrow}\;"
+
 
 FormulaErrorCause = Literal[
     "long", "deep", "slow", "large", "wide", "empty", "unknown", "letter", "twice", "unclosed", "missing", "other"
@@ -101,3 +167,28 @@ def closing_brace(latex: str, at: int) -> int:
         if not depth:
             return found.end()
     raise FormulaError("unclosed", "{")
+
+
+def formula_error_sentence(problem: FormulaError) -> str:
+    """A sentence for the person."""
+    words = {
+        "long": QCoreApplication.translate("Transcript", "This formula is too long to be drawn."),
+        "deep": QCoreApplication.translate("Transcript", "This formula is nested too deeply to be drawn."),
+        "slow": QCoreApplication.translate("Transcript", "This formula takes too long to be drawn."),
+        "large": QCoreApplication.translate("Transcript", "This formula is too large to be drawn."),
+        "wide": QCoreApplication.translate("Transcript", "This formula is too wide for its line."),
+        "empty": QCoreApplication.translate("Transcript", "There is nothing to be drawn in this formula."),
+        "unknown": QCoreApplication.translate("Transcript", "This formula cannot be drawn: {0} is not known."),
+        "letter": QCoreApplication.translate("Transcript", "This formula cannot be drawn: it has the letter {0}."),
+        "twice": QCoreApplication.translate(
+            "Transcript", "This formula cannot be drawn: two superscripts or two subscripts follow each other."
+        ),
+        "unclosed": QCoreApplication.translate(
+            "Transcript", "This formula cannot be drawn: something in it is opened and not closed, or the reverse."
+        ),
+        "missing": QCoreApplication.translate(
+            "Transcript", "This formula cannot be drawn: something in it is missing."
+        ),
+        "other": QCoreApplication.translate("Transcript", "This formula cannot be drawn."),
+    }[problem.cause]
+    return words.format(show_hidden(problem.detail))

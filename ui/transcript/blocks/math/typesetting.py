@@ -1,4 +1,6 @@
-"""LaTeX to SVG, in a worker: the typesetter is imported late, its time is bounded, and what it draws is looked at."""
+"""Typeset LaTeX as SVG in the worker thread. The typesetter is imported late, its time is bounded, and its output is
+checked.
+"""
 
 import re
 import sys
@@ -8,7 +10,7 @@ from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ui.transcript.blocks.math.breath import yield_gil
+from ui.transcript.blocks.math.gil_yield import yield_gil
 from ui.transcript.blocks.math.latex import FormulaError, prepare_latex
 
 if TYPE_CHECKING:
@@ -174,8 +176,7 @@ def _draw(tree: "Element") -> TypesetFormula:
 
     from ziamath.zmath import Math
 
-    from ui.transcript.blocks.math.font import FONT_NAME, prepare_font
-    from ui.transcript.blocks.math.nodes import SvgElement
+    from ui.transcript.blocks.math.ziamath_patch import FONT_NAME, SvgElement, prepare_font
 
     prepare_font("".join(tree.itertext()))
     tree.set("mathcolor", COLOR)

@@ -7,13 +7,13 @@ from typing import Any
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
-from desktop_agent.providers.dialects.prefix import account_digest
-from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.blocks import Block, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import Origin, StopReason
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ModelRequest, ProviderConfig
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.providers.dialects.request_building import account_digest
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import Origin, StopReason
+from desktop_agent.types.providers import Capabilities, ModelInfo, ModelRequest, ProviderConfig
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.sdk_types import judge
 
 Json = dict[str, Any]

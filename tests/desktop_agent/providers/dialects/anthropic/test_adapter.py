@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.estimating import ESTIMATE_MARGIN
-from desktop_agent.providers.dialects.anthropic import Anthropic
-from desktop_agent.providers.dialects.prefix import account_digest
+from desktop_agent.providers.catalogue.catalogue import ESTIMATE_MARGIN
+from desktop_agent.providers.dialects.anthropic.adapter import Anthropic
+from desktop_agent.providers.dialects.request_building import account_digest
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.errors import (
     CachingNotSupported,
     InvalidRequest,
     NotFound,
@@ -20,9 +20,9 @@ from desktop_agent.vocabulary.errors import (
     UnreadableAnswer,
     WrongUse,
 )
-from desktop_agent.vocabulary.messages import Message, now
-from desktop_agent.vocabulary.provider_events import AnswerStarted, UsageUpdate
-from desktop_agent.vocabulary.requests import ModelRequest, PromptCaching, ReasoningEffort
+from desktop_agent.types.messages import Message, now
+from desktop_agent.types.provider_events import AnswerStarted, UsageUpdate
+from desktop_agent.types.providers import ModelRequest, PromptCaching, ReasoningEffort
 from tests.desktop_agent.providers.canon import ask
 from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     TABLE,
@@ -165,7 +165,7 @@ async def test_only_once_only_for_400_and_only_with_older_thinking(http: HttpCli
 async def test_a_conversation_keeps_what_binds(http: HttpClient) -> None:
     """Two questions to a model that binds: the thinking of the first answer goes back, because nothing changed."""
     from desktop_agent.conversation.answer_builder import AnswerBuilder
-    from desktop_agent.vocabulary.messages import MessageState
+    from desktop_agent.types.messages import MessageState
 
     thinking = [
         {

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.providers.dialects.anthropic.messages import BEGIN_PROMPT, CONTINUE_PROMPT, NO_RESULT
-from desktop_agent.vocabulary.blocks import Block, Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import Origin, StopReason
-from desktop_agent.vocabulary.requests import PromptCaching
+from desktop_agent.types.blocks import Block, Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import Origin, StopReason
+from desktop_agent.types.providers import PromptCaching
 from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     THOUGHTS,
     TOOL,

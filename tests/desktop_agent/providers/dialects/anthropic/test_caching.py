@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.vocabulary.blocks import ToolResult
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import StopReason
-from desktop_agent.vocabulary.requests import PromptCaching
+from desktop_agent.types.blocks import ToolResult
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import StopReason
+from desktop_agent.types.providers import PromptCaching
 from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     TOOL,
     answer,

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.dialects.anthropic.frames import FrameReader
+from desktop_agent.providers.dialects.anthropic.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
-from desktop_agent.vocabulary.blocks import Citation, ServerStep, Text, Thinking, ToolUse, Unknown
-from desktop_agent.vocabulary.messages import Message, MessageState, now
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.blocks import Citation, ServerStep, Text, Thinking, ToolUse, Unknown
+from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     ContentDelta,
     MessageDelta,
@@ -19,9 +19,9 @@ from desktop_agent.vocabulary.provider_events import (
     TextClosed,
     ThinkingDelta,
     ToolArgsDelta,
+    Usage,
     UsageUpdate,
 )
-from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.providers.canon import counted_ids, fold_with, pieces
 
 Json = dict[str, Any]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.anthropic.listing import fetch_models, parse_model
-from desktop_agent.vocabulary.errors import Overloaded, UnreadableAnswer
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.providers.dialects.anthropic.model_listing import fetch_models, parse_model
+from desktop_agent.types.errors import Overloaded, UnreadableAnswer
+from desktop_agent.types.providers import Capabilities, ModelInfo
 
 YES, NO = {"supported": True}, {"supported": False}
 ENTRY: dict[str, Any] = {

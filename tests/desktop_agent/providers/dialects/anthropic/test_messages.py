@@ -5,12 +5,23 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.anthropic.messages import BEGIN_PROMPT, CONTINUE_PROMPT, NO_RESULT
-from desktop_agent.vocabulary.blocks import Image, Json, Outcome, ServerStep, Text, Thinking, ToolResult, Unknown
-from desktop_agent.vocabulary.errors import CapabilityMissing, ImageRefused, ImagesNotSupported, WrongUse
-from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
-from desktop_agent.vocabulary.messages import Message, MessageState
-from desktop_agent.vocabulary.provider_events import Origin, StopReason
-from desktop_agent.vocabulary.requests import Capabilities
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Image,
+    Json,
+    Outcome,
+    ServerStep,
+    StoredSource,
+    Text,
+    Thinking,
+    ToolResult,
+    Unknown,
+    UrlSource,
+)
+from desktop_agent.types.errors import CapabilityMissing, ImageRefused, ImagesNotSupported, WrongUse
+from desktop_agent.types.messages import Message, MessageState
+from desktop_agent.types.provider_events import Origin, StopReason
+from desktop_agent.types.providers import Capabilities
 from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     TOOL,
     account,

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.anthropic.request import DEFAULT_MAX_TOKENS
-from desktop_agent.vocabulary.errors import CapabilityMissing, ToolCallingNotSupported
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import Capabilities, JsonFormat, ReasoningBudget, ReasoningEffort, ToolChoice
+from desktop_agent.types.errors import CapabilityMissing, ToolCallingNotSupported
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import Capabilities, JsonFormat, ReasoningBudget, ReasoningEffort, ToolChoice
 from tests.desktop_agent.providers.dialects.anthropic.bodies import TOOL, asked, body, made, plain, said
 from tests.desktop_agent.providers.sdk_types import judge
 

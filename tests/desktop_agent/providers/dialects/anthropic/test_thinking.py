@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import (
     Capabilities,
     Reasoning,
     ReasoningAdaptive,

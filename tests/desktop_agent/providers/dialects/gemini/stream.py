@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.dialects.gemini.frames import FrameReader
-from desktop_agent.providers.dialects.prefix import account_digest
+from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
+from desktop_agent.providers.dialects.request_building import account_digest
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
-from desktop_agent.vocabulary.blocks import ServerStep, Unknown
-from desktop_agent.vocabulary.errors import ProviderError
-from desktop_agent.vocabulary.messages import Message, MessageState
-from desktop_agent.vocabulary.provider_events import AnswerStarted, MessageDelta, Origin, ProviderEvent, TextClosed
+from desktop_agent.types.blocks import ServerStep, Unknown
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.messages import Message, MessageState
+from desktop_agent.types.provider_events import AnswerStarted, MessageDelta, Origin, ProviderEvent, TextClosed
 from tests.desktop_agent.providers.canon import counted_ids, fold_with
 
 MODEL = "gemini-3.8-flash"

@@ -11,11 +11,12 @@ from pydantic import SecretStr
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.dialects.gemini import Gemini
-from desktop_agent.providers.dialects.prefix import account_digest
+from desktop_agent.providers.dialects.gemini.adapter import Gemini
+from desktop_agent.providers.dialects.request_building import account_digest
+from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF
+from desktop_agent.types.errors import (
     AuthenticationFailed,
     NotFound,
     Overloaded,
@@ -28,10 +29,9 @@ from desktop_agent.vocabulary.errors import (
     Truncated,
     WrongUse,
 )
-from desktop_agent.vocabulary.images import MEDIA_TYPES_WITHOUT_GIF
-from desktop_agent.vocabulary.messages import Message, MessageState
-from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig, ReasoningDisabled, Timeouts
+from desktop_agent.types.messages import Message, MessageState
+from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, StopReason, UsageUpdate
+from desktop_agent.types.providers import ModelRequest, ProviderConfig, ReasoningDisabled, Timeouts
 from tests.desktop_agent.providers.canon import RECORDINGS, ask
 from tests.desktop_agent.providers.dialects.gemini.stream import MODEL, NOON, USAGE, chunk, sse
 from tests.desktop_agent.providers.dialects.gemini.test_request import TOOL

@@ -10,17 +10,16 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.dialects.gemini import Gemini
-from desktop_agent.providers.dialects.gemini.caching import PromptCaches
+from desktop_agent.providers.dialects.gemini.adapter import Gemini, PromptCaches
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.errors import (
     AuthenticationFailed,
     CachingNotSupported,
     InvalidRequest,
     UnreadableAnswer,
 )
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig, ToolChoice
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import ModelRequest, ProviderConfig, ToolChoice
 from tests.desktop_agent.providers.canon import ask
 from tests.desktop_agent.providers.dialects.gemini.stream import MODEL, chunk, sse
 from tests.desktop_agent.providers.dialects.gemini.test_request import TOOL
@@ -221,7 +220,7 @@ async def test_refusals_of_the_server_come_through(http: HttpClient) -> None:
 async def test_the_end_waits_for_nobody(
     http: HttpClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("desktop_agent.providers.dialects.gemini.caching._CLOSE_TIMEOUT", 0.05)
+    monkeypatch.setattr("desktop_agent.providers.dialects.gemini.adapter._CLOSE_TIMEOUT", 0.05)
     caplog.set_level(logging.INFO)
     google = Google()
 

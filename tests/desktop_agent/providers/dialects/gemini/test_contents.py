@@ -6,31 +6,33 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.gemini.contents import (
+from desktop_agent.providers.dialects.gemini.messages import (
     NO_SIGNATURE,
     EncodedHistory,
     Recipient,
     encode_history,
     last_question_index,
 )
-from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
-from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.blocks import (
+from desktop_agent.providers.dialects.request_building import NO_RESULT
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.blocks import (
+    Base64Source,
     Block,
     Image,
     Json,
     Outcome,
     ServerStep,
+    StoredSource,
     Text,
     Thinking,
     ToolResult,
     ToolUse,
     Unknown,
+    UrlSource,
 )
-from desktop_agent.vocabulary.errors import ImageRefused, WrongUse
-from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import Origin, StopReason
+from desktop_agent.types.errors import ImageRefused, WrongUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import Origin, StopReason
 from tests.desktop_agent.providers.canon import RECORDINGS
 from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL, OWN, answer, chunk, sse
 

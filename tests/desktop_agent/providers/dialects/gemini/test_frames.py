@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.gemini.frames import FrameReader
+from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
-from desktop_agent.vocabulary.provider_events import AnswerNamed, ContentDelta, StopReason, UsageUpdate
+from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
+from desktop_agent.types.provider_events import AnswerNamed, ContentDelta, StopReason, UsageUpdate
 from tests.desktop_agent.providers.canon import cut_at, matches, pieces
 from tests.desktop_agent.providers.dialects.gemini.stream import USAGE, blocks, chunk, ending, fold, read, sse
 

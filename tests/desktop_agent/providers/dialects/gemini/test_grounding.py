@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from desktop_agent.vocabulary.blocks import Citation, ServerStep
-from desktop_agent.vocabulary.provider_events import TextClosed, ThinkingBlock
+from desktop_agent.types.blocks import Citation, ServerStep
+from desktop_agent.types.provider_events import TextClosed, ThinkingBlock
 from tests.desktop_agent.providers.dialects.gemini.stream import answer, blocks, chunk, ending, read, sse
 
 TEXT = "Zürich 🌍 liegt am See. Es regnet."

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.gemini.listing import fetch_models
-from desktop_agent.vocabulary.errors import AuthenticationFailed, ProviderError, UnreadableAnswer
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.providers.dialects.gemini.adapter import fetch_models
+from desktop_agent.types.errors import AuthenticationFailed, ProviderError, UnreadableAnswer
+from desktop_agent.types.providers import Capabilities, ModelInfo
 
 FLASH = {
     "name": "models/gemini-3.8-flash",

@@ -7,16 +7,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.providers.dialects.gemini.contents import (
+from desktop_agent.providers.dialects.gemini.messages import (
     NO_SIGNATURE,
     Recipient,
     encode_history,
     last_question_index,
 )
-from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import Origin
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import Origin
 from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL, OWN, answer, chunk, sse
 
 STRICT = Recipient(MODEL, ACCOUNT, checks_signatures=True)

@@ -6,18 +6,17 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.gemini.request import RequestBody, bare_model_name, build_body
-from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.blocks import Image, Text, ToolResult
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.blocks import Base64Source, Image, Text, ToolResult
+from desktop_agent.types.errors import (
     CapabilityMissing,
     ImageRefused,
     ImagesNotSupported,
     ToolCallingNotSupported,
     WrongUse,
 )
-from desktop_agent.vocabulary.images import Base64Source
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.providers import (
     Capabilities,
     JsonFormat,
     ModelRequest,
@@ -25,7 +24,7 @@ from desktop_agent.vocabulary.requests import (
     ReasoningEffort,
     ToolChoice,
 )
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL
 from tests.desktop_agent.providers.dialects.gemini.test_contents import (
     ELSEWHERE,

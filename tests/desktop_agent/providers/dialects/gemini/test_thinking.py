@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.dialects.gemini.thinking import ThinkingAbility, thinking_ability, thinking_setting
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.providers.dialects.gemini.request import ThinkingAbility, thinking_ability, thinking_setting
+from desktop_agent.types.providers import (
     Capabilities,
     ProviderConfig,
     Reasoning,

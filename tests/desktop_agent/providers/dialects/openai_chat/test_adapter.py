@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.dialects.openai_chat import OpenAIChat
-from desktop_agent.providers.dialects.prefix import account_digest
-from desktop_agent.providers.dialects.servers import FAMILIES
+from desktop_agent.providers.dialects.openai_chat.adapter import OpenAIChat
+from desktop_agent.providers.dialects.request_building import account_digest
+from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.errors import (
     AuthenticationFailed,
     InvalidRequest,
     ProviderError,
@@ -22,7 +22,7 @@ from desktop_agent.vocabulary.errors import (
     UnreadableAnswer,
     WrongUse,
 )
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.provider_events import (
     AnswerStarted,
     ContentDelta,
     Done,
@@ -30,7 +30,7 @@ from desktop_agent.vocabulary.provider_events import (
     ThinkingBlock,
     ToolArgsDelta,
 )
-from desktop_agent.vocabulary.requests import JsonFormat, ProviderConfig, Timeouts
+from desktop_agent.types.providers import JsonFormat, ProviderConfig, Timeouts
 from tests.desktop_agent.providers.canon import ask, simple_request
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.frame.patience import PATIENCE
@@ -240,7 +240,7 @@ async def test_the_other_name_of_max_tokens(http: HttpClient) -> None:
 
 
 async def test_ollama_models_that_do_not_think(http: HttpClient) -> None:
-    from desktop_agent.vocabulary.requests import ReasoningEffort
+    from desktop_agent.types.providers import ReasoningEffort
 
     async with Loopback(refused('"llama3" does not support thinking'), Reply(HELLO)) as server:
         one = provider(server, http, quirks=FAMILIES["ollama"])
@@ -350,7 +350,7 @@ async def test_too_large_events_are_refused(http: HttpClient, monkeypatch: pytes
 async def test_a_server_that_holds_the_answer_open_after_its_end_is_not_waited_for(
     http: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desktop_agent.providers.dialects.answering.END_TIMEOUT", 0.05)
+    monkeypatch.setattr("desktop_agent.providers.dialects.response_stream.END_TIMEOUT", 0.05)
     held = Reply(sse(chunk({"content": "hi"}), chunk({}, "stop"), done=False), hold=asyncio.Event())
     async with Loopback(held) as server:
         async with asyncio.timeout(PATIENCE):

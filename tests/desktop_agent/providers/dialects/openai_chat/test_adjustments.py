@@ -7,10 +7,10 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsStr
 
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
 from desktop_agent.providers.dialects.openai_chat.request import RequestBody, build_body
-from desktop_agent.providers.dialects.servers import FAMILIES
-from desktop_agent.vocabulary.blocks import Text, ToolUse
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.providers.dialects.server_families import FAMILIES
+from desktop_agent.types.blocks import Text, ToolUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.providers import (
     Capabilities,
     JsonFormat,
     ModelRequest,
@@ -23,7 +23,7 @@ from desktop_agent.vocabulary.requests import (
     ReasoningEffort,
     ToolChoice,
 )
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.wire_shapes import misfits
 
 TOOL = ToolSpec("f", "Does f.", {"type": "object", "properties": {}})

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
-from desktop_agent.providers.dialects.openai_chat.usage import parse_usage
+from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader, parse_usage
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
-from desktop_agent.vocabulary.blocks import Citation, Unknown
-from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason, TextClosed
+from desktop_agent.types.blocks import Citation, Unknown
+from desktop_agent.types.provider_events import ContentDelta, StopReason, TextClosed
 from tests.desktop_agent.providers.canon import cut_at, fold, normal, pieces
 from tests.desktop_agent.providers.loopback import chunk, sse
 
@@ -404,9 +403,9 @@ def test_shapes_cut_anywhere(case: str, offsets: list[int]) -> None:
 
 
 def test_an_empty_answer_says_so() -> None:
-    from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
+    from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
     from desktop_agent.providers.part_builder import PartBuilder
-    from desktop_agent.vocabulary.provider_events import MessageDelta
+    from desktop_agent.types.provider_events import MessageDelta
 
     builder = PartBuilder("p")
     reader = FrameReader(builder, {})

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_chat import OpenAIChat
-from desktop_agent.providers.dialects.servers import FAMILIES
+from desktop_agent.providers.dialects.openai_chat.adapter import OpenAIChat
+from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.errors import ImagesNotSupported, ProviderError, UnreadableAnswer
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
+from desktop_agent.types.errors import ImagesNotSupported, ProviderError, UnreadableAnswer
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import Capabilities, ModelInfo, Price
 from tests.desktop_agent.providers.canon import simple_request
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
 

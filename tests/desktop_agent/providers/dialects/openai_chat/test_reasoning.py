@@ -4,10 +4,10 @@ import pytest
 
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
 from desktop_agent.providers.dialects.openai_chat.request import build_body
-from desktop_agent.providers.dialects.servers import FAMILIES
-from desktop_agent.vocabulary.errors import CapabilityMissing, ToolCallingNotSupported
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.providers.dialects.server_families import FAMILIES
+from desktop_agent.types.errors import CapabilityMissing, ToolCallingNotSupported
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import (
     Capabilities,
     ModelRequest,
     ProviderConfig,
@@ -15,7 +15,7 @@ from desktop_agent.vocabulary.requests import (
     ReasoningDisabled,
     ReasoningEffort,
 )
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.types.tool_calls import ToolSpec
 
 TOOL = ToolSpec("f", "Does f.", {"type": "object", "properties": {}})
 EFFORT = ReasoningEffort(level="max")

@@ -7,26 +7,39 @@ import pytest
 
 from desktop_agent.providers.dialects.openai_chat.messages import CONTINUE_PROMPT, Recipient
 from desktop_agent.providers.dialects.openai_chat.request import build_body
-from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
-from desktop_agent.providers.dialects.servers import FAMILIES, ServerQuirks
-from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.blocks import Block, Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.providers.dialects.request_building import NO_RESULT
+from desktop_agent.providers.dialects.server_families import FAMILIES, ServerQuirks
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Block,
+    Image,
+    ImageDetail,
+    Json,
+    Outcome,
+    StoredSource,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+    UrlSource,
+)
+from desktop_agent.types.errors import (
     ImageRefused,
     ImagesNotSupported,
     ToolCallingNotSupported,
     WrongUse,
 )
-from desktop_agent.vocabulary.images import Base64Source, ImageDetail, StoredSource, UrlSource
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import Origin
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import Origin
+from desktop_agent.types.providers import (
     Capabilities,
     ModelRequest,
     ProviderConfig,
     ToolChoice,
 )
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.types.tool_calls import ToolSpec
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 40).decode()
 GIF = base64.b64encode(b"GIF89a" + b"0" * 40).decode()

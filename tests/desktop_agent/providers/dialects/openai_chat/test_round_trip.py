@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
-from desktop_agent.providers.dialects.servers import FAMILIES, ServerQuirks
+from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
+from desktop_agent.providers.dialects.server_families import FAMILIES, ServerQuirks
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
-from desktop_agent.vocabulary.blocks import Text, ToolResult
-from desktop_agent.vocabulary.messages import Message, MessageState, now
-from desktop_agent.vocabulary.requests import ModelRequest
+from desktop_agent.types.blocks import Text, ToolResult
+from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.providers import ModelRequest
 from tests.desktop_agent.providers.loopback import chunk, sse
 
 Wire = dict[str, Any]

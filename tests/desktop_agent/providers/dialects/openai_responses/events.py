@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_responses.frames import FrameReader
+from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
-from desktop_agent.vocabulary.provider_events import ProviderEvent
+from desktop_agent.types.provider_events import ProviderEvent
 from tests.desktop_agent.providers.canon import counted_ids, pieces
 
 PROVIDER = "openai-responses"

@@ -10,13 +10,13 @@ from pydantic import SecretStr
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.connect import make_provider
-from desktop_agent.providers.dialects.openai_responses import OpenAIResponses
-from desktop_agent.providers.dialects.prefix import account_digest
-from desktop_agent.providers.dialects.servers import FAMILIES, Family
+from desktop_agent.providers.dialects.openai_responses.adapter import OpenAIResponses
+from desktop_agent.providers.dialects.request_building import account_digest
+from desktop_agent.providers.dialects.server_families import FAMILIES, Family
+from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.vocabulary.blocks import Thinking, ToolUse
-from desktop_agent.vocabulary.errors import (
+from desktop_agent.types.blocks import Thinking, ToolUse
+from desktop_agent.types.errors import (
     AuthenticationFailed,
     CachingNotSupported,
     ContextLengthExceeded,
@@ -27,9 +27,9 @@ from desktop_agent.vocabulary.errors import (
     UnreadableAnswer,
     WrongUse,
 )
-from desktop_agent.vocabulary.messages import Message, MessageState, now
-from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, Done, ProviderEvent
-from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig, TokenCount
+from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, Done, ProviderEvent
+from desktop_agent.types.providers import ModelRequest, ProviderConfig, TokenCount
 from tests.desktop_agent.providers.canon import ask, simple_request
 from tests.desktop_agent.providers.dialects.openai_responses.events import (
     completed,

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.dialects.openai_responses.frames import FrameReader
+from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.vocabulary.blocks import Citation, ServerStep, Text, ToolUse, Unknown
-from desktop_agent.vocabulary.errors import ContextLengthExceeded, InvalidRequest, ProviderError, RateLimited, TimedOut
-from desktop_agent.vocabulary.messages import Message, MessageState, now
-from desktop_agent.vocabulary.provider_events import (
+from desktop_agent.types.blocks import Citation, ServerStep, Text, ToolUse, Unknown
+from desktop_agent.types.errors import ContextLengthExceeded, InvalidRequest, ProviderError, RateLimited, TimedOut
+from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.provider_events import (
     AnswerNamed,
     ContentDelta,
     MessageDelta,

@@ -5,30 +5,33 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_responses.items import (
+from desktop_agent.providers.dialects.openai_responses.messages import (
     EncodedHistory,
     Recipient,
     encode_input,
     instructions_for,
 )
-from desktop_agent.providers.dialects.prefix import PrefixDigest
-from desktop_agent.providers.dialects.servers import FAMILIES, Family
-from desktop_agent.vocabulary.blocks import (
+from desktop_agent.providers.dialects.request_building import PrefixDigest
+from desktop_agent.providers.dialects.server_families import FAMILIES, Family
+from desktop_agent.types.blocks import (
+    Base64Source,
     Image,
+    ImageDetail,
     Json,
     Outcome,
     ServerStep,
+    StoredSource,
     Text,
     Thinking,
     ToolResult,
     ToolUse,
     Unknown,
+    UrlSource,
 )
-from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, WrongUse
-from desktop_agent.vocabulary.images import Base64Source, ImageDetail, StoredSource, UrlSource
-from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import Origin
-from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig
+from desktop_agent.types.errors import ImageRefused, ImagesNotSupported, WrongUse
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import Origin
+from desktop_agent.types.providers import ModelRequest, ProviderConfig
 
 PROVIDER = "openai-responses"
 ACCOUNT = "acc"

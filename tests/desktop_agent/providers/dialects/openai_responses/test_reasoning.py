@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_responses.reasoning import ReasoningSetting, reasoning_setting
-from desktop_agent.providers.dialects.servers import FAMILIES, Family
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.providers.dialects.openai_responses.request import ReasoningSetting, reasoning_setting
+from desktop_agent.providers.dialects.server_families import FAMILIES, Family
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import (
     Capabilities,
     ModelRequest,
     ProviderConfig,

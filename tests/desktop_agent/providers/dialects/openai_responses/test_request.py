@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_responses.items import Recipient
+from desktop_agent.providers.dialects.openai_responses.messages import Recipient
 from desktop_agent.providers.dialects.openai_responses.request import (
     RequestBody,
     build_body,
     count_fields,
     refused_fields,
 )
-from desktop_agent.providers.dialects.servers import FAMILIES, Family
-from desktop_agent.providers.transport.failures import error_from_status
-from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.blocks import Text, Thinking, ToolResult
-from desktop_agent.vocabulary.errors import ImagesNotSupported, ToolCallingNotSupported
-from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import (
+from desktop_agent.providers.dialects.server_families import FAMILIES, Family
+from desktop_agent.providers.transport.error_responses import error_from_status
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.blocks import Text, Thinking, ToolResult
+from desktop_agent.types.errors import ImagesNotSupported, ToolCallingNotSupported
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.providers import (
     Capabilities,
     JsonFormat,
     ModelRequest,
@@ -27,7 +27,7 @@ from desktop_agent.vocabulary.requests import (
     ReasoningEffort,
     ToolChoice,
 )
-from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.sdk_types import judge
 
 ASKED = Message.user("hi")

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.dialects.openai_responses.items import EncodedHistory, Recipient, encode_input
-from desktop_agent.providers.dialects.servers import FAMILIES
-from desktop_agent.vocabulary.blocks import Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.vocabulary.messages import Message, MessageState, Role, now
-from desktop_agent.vocabulary.provider_events import AnswerStarted, Origin
-from desktop_agent.vocabulary.requests import ModelRequest
+from desktop_agent.providers.dialects.openai_responses.messages import EncodedHistory, Recipient, encode_input
+from desktop_agent.providers.dialects.server_families import FAMILIES
+from desktop_agent.types.blocks import Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.types.messages import Message, MessageState, Role, now
+from desktop_agent.types.provider_events import AnswerStarted, Origin
+from desktop_agent.types.providers import ModelRequest
 from tests.desktop_agent.providers.dialects.openai_responses.events import (
     PROVIDER,
     Folded,

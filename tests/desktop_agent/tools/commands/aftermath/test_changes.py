@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.aftermath import changes, survey
-from desktop_agent.tools.commands.aftermath.changes import WorkspaceChanges, survey_before
-from desktop_agent.tools.commands.confinement import Sandbox, no_sandbox
+from desktop_agent.processes.worker_threads import Stopped
+from desktop_agent.sandbox.backends import Sandbox, no_sandbox
+from desktop_agent.tools.commands import side_effects, workspace_survey
 from desktop_agent.tools.commands.run_command import run_command
-from desktop_agent.tools.in_thread import Stopped
+from desktop_agent.tools.commands.side_effects import WorkspaceChanges, survey_before
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.tool_calls import FileChanges
+from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.tool_calls import FileChanges
 from tests.desktop_agent.tools.commands.ways import way
 
 
@@ -159,7 +159,7 @@ async def test_in_a_large_workspace_only_one_that_is_broken_off_is_looked_after(
     told: list[FileChanges] = []
     tool = run_command(workspace, confinement=lambda: no_sandbox(""))
     for most, count in ((2, 1), (1, 0)):
-        monkeypatch.setattr(changes, "MAX_CHEAP_ENTRIES", most)
+        monkeypatch.setattr(side_effects, "MAX_CHEAP_ENTRIES", most)
         (workspace.folder / "one").touch()
         (workspace.folder / "two").touch()
         await tool.run(tool.checked({"command": "rm two"}), RunningCall("1", lambda _: None, changed=told.append))
@@ -176,7 +176,7 @@ def test_names_cannot_pretend_to_be_sentences() -> None:
 def test_too_many_entries_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):
         (tmp_path / f"{number:02}").touch()
-    monkeypatch.setattr(survey, "MAX_ENTRIES", 20)
+    monkeypatch.setattr(workspace_survey, "MAX_ENTRIES", 20)
     found = changes_by(tmp_path, (tmp_path / "00").unlink)
     assert found.is_cut
     assert "not all were looked at" in str(found)
@@ -186,11 +186,11 @@ def test_work_is_bounded_and_one_look_takes_each_folder_once(tmp_path: Path) -> 
     for number in range(50):
         (tmp_path / f"d{number}/e").mkdir(parents=True)
     looked: list[int] = []
-    found = survey.survey_workspace(tmp_path, check=lambda: looked.append(1))
+    found = workspace_survey.survey_workspace(tmp_path, check=lambda: looked.append(1))
     assert len(looked) == 101
     assert len(found.entries) == 100
     looked.clear()
-    assert survey.survey_workspace(tmp_path, check=lambda: looked.append(1), most=60).is_cut
+    assert workspace_survey.survey_workspace(tmp_path, check=lambda: looked.append(1), most=60).is_cut
     assert len(looked) <= 61
 
 
@@ -207,7 +207,7 @@ def test_bare_repositories_are_found_also_in_heavy_folders(tmp_path: Path) -> No
         (tmp_path / name / "objects").mkdir(parents=True)
         (tmp_path / name / "refs").mkdir()
         (tmp_path / name / "HEAD").touch()
-    assert sorted(survey.survey_workspace(tmp_path).repositories) == ["bare.git/", "node_modules/dep/.git/"]
+    assert sorted(workspace_survey.survey_workspace(tmp_path).repositories) == ["bare.git/", "node_modules/dep/.git/"]
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "Landlock", ""])
@@ -236,4 +236,4 @@ async def test_who_is_stopped_before_it_begins_did_nothing(
         await running
     assert told == ["The command was not started."]
     assert not (workspace.folder / "made").exists()
-    assert changes.MAX_NAMED == 20
+    assert side_effects.MAX_NAMED == 20

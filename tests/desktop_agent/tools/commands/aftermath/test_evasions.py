@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.aftermath import repositories, survey
-from desktop_agent.tools.commands.aftermath.changes import INCOMPLETE_PROTECTION
+from desktop_agent.tools.commands import git_repositories, workspace_survey
 from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.commands.side_effects import INCOMPLETE_PROTECTION
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.tool_calls import CommandPreview
+from desktop_agent.types.tool_calls import CommandPreview
 from tests.desktop_agent.tools.commands.aftermath.test_repositories import EVIL, LOOK, Desk, git, repository
 from tests.desktop_agent.tools.commands.ways import way
 
@@ -28,7 +28,7 @@ def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Repositories that are looked at."""
-    monkeypatch.setattr(repositories, "MAX_REPOSITORIES", 5)
+    monkeypatch.setattr(git_repositories, "MAX_REPOSITORIES", 5)
 
 
 @pytest.mark.parametrize("part", ["HEAD", "refs", "objects"])
@@ -82,7 +82,7 @@ async def test_modules_that_are_none_leave_room_for_those_that_are(desk: Desk) -
 
 
 async def test_many_files_take_no_guard_away(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "MAX_ENTRIES", 30)
+    monkeypatch.setattr(workspace_survey, "MAX_ENTRIES", 30)
     repository(desk.folder)
     repository(desk.folder / "x/y")
     await desk.run("true")
@@ -93,7 +93,7 @@ async def test_many_files_take_no_guard_away(desk: Desk, monkeypatch: pytest.Mon
 async def test_many_files_are_said_before_the_next_command(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "MAX_ENTRIES", 30)
+    monkeypatch.setattr(workspace_survey, "MAX_ENTRIES", 30)
     desk, tool = Desk(workspace, way("bubblewrap")), run_command(workspace, confinement=lambda: way("bubblewrap"))
     for line, is_said in (("touch j{1..40}", False), ("rm j*", True), ("true", False)):
         await desk.run("true")
@@ -108,7 +108,7 @@ def test_too_many_files_hide_no_repository_near_the_top(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
     for number in range(30):
         (tmp_path / f"{number:02}").touch()
-    found = survey.survey_workspace(tmp_path, most=20)
+    found = workspace_survey.survey_workspace(tmp_path, most=20)
     assert found.is_cut
     assert sorted(found.repositories) == [".git/", "a/.git/"]
 
@@ -198,7 +198,7 @@ def test_files_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
         (tmp_path / ".git" / str(number)).write_text(f"[include]\n{more}")
     with (tmp_path / SETTINGS).open("a") as file:
         file.write("[include]\n\tpath = 0\n")
-    found = repositories.find_repositories([tmp_path / ".git"], tmp_path)
+    found = git_repositories.find_repositories([tmp_path / ".git"], tmp_path)
     assert 50 < len(found.files) <= 110
     assert os.fspath(tmp_path / ".git/1") in map(os.fspath, found.files)
 
@@ -225,11 +225,11 @@ def test_two_conversations_may_look_at_one_workspace_at_once(tmp_path: Path) -> 
     """What one walks through is not changed by the other."""
     for name in "abc":
         repository(tmp_path / name)
-    memory = repositories.repository_memory(tmp_path)
+    memory = git_repositories.repository_memory(tmp_path)
     entries = [tmp_path / name / ".git" for name in "abc"]
-    memory.remember(repositories.find_repositories(entries[:2], tmp_path))
+    memory.remember(git_repositories.find_repositories(entries[:2], tmp_path))
     walk, other = iter(memory.repositories), iter(memory.entries)
     assert (next(walk), next(other)) == (entries[0], entries[0])
-    memory.remember(repositories.find_repositories(entries[2:], tmp_path))
+    memory.remember(git_repositories.find_repositories(entries[2:], tmp_path))
     assert [*walk, *other] == [entries[1]] * 2
     assert [*memory.repositories] == [*memory.entries] == entries

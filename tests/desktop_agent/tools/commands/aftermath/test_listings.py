@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.aftermath import listings, survey
-from desktop_agent.tools.commands.aftermath.listings import ListingCache
+from desktop_agent.tools.commands import workspace_survey
+from desktop_agent.tools.commands.workspace_survey import ListingCache
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> ListingCache:
     """What is in a heavy folder counts as settled at once."""
-    monkeypatch.setattr(listings, "_SETTLED_NS", 0)
+    monkeypatch.setattr(workspace_survey, "_SETTLED_NS", 0)
     made = ListingCache()
-    monkeypatch.setattr(survey, "HEAVY_LISTINGS", made)
+    monkeypatch.setattr(workspace_survey, "HEAVY_LISTINGS", made)
     return made
 
 
@@ -37,9 +37,9 @@ def tick() -> None:
 
 
 def test_what_did_not_change_is_looked_into_once(heavy: Path, fresh: ListingCache) -> None:
-    first = survey.survey_workspace(heavy.parent)
+    first = workspace_survey.survey_workspace(heavy.parent)
     assert fresh.read == 5
-    assert survey.survey_workspace(heavy.parent) == first
+    assert workspace_survey.survey_workspace(heavy.parent) == first
     assert fresh.read == 5
 
 
@@ -59,26 +59,26 @@ WAYS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("how", WAYS)
 def test_a_repository_that_comes_to_be_is_found(how: str, heavy: Path, fresh: ListingCache) -> None:
-    assert survey.survey_workspace(heavy.parent).repositories == []
+    assert workspace_survey.survey_workspace(heavy.parent).repositories == []
     do, found = WAYS[how]
     do(heavy)
-    assert survey.survey_workspace(heavy.parent).repositories == [found]
+    assert workspace_survey.survey_workspace(heavy.parent).repositories == [found]
 
 
 def test_a_time_that_was_set_back_hides_nothing(heavy: Path, fresh: ListingCache) -> None:
     was = (heavy / "b").stat()
-    survey.survey_workspace(heavy.parent)
+    workspace_survey.survey_workspace(heavy.parent)
     (heavy / "b/.git").mkdir()
     os.utime(heavy / "b", ns=(was.st_atime_ns, was.st_mtime_ns))
-    assert survey.survey_workspace(heavy.parent).repositories == ["node_modules/b/.git/"]
+    assert workspace_survey.survey_workspace(heavy.parent).repositories == ["node_modules/b/.git/"]
 
 
 def test_a_repository_that_went_is_gone(heavy: Path, fresh: ListingCache) -> None:
     (heavy / "b/.git").mkdir()
     tick()
-    assert survey.survey_workspace(heavy.parent).repositories == ["node_modules/b/.git/"]
+    assert workspace_survey.survey_workspace(heavy.parent).repositories == ["node_modules/b/.git/"]
     (heavy / "b/.git").rmdir()
-    assert survey.survey_workspace(heavy.parent).repositories == []
+    assert workspace_survey.survey_workspace(heavy.parent).repositories == []
 
 
 def test_what_changed_just_now_is_looked_into_again(heavy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,14 +86,14 @@ def test_what_changed_just_now_is_looked_into_again(heavy: Path, monkeypatch: py
     for _ in range(2):
         known.entries(heavy / "b")
     assert known.read == 2
-    monkeypatch.setattr(listings, "_SETTLED_NS", 0)
+    monkeypatch.setattr(workspace_survey, "_SETTLED_NS", 0)
     for _ in range(2):
         known.entries(heavy / "b")
     assert known.read == 3
 
 
 def test_no_more_is_remembered_than_may_be(heavy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listings, "_SETTLED_NS", 0)
+    monkeypatch.setattr(workspace_survey, "_SETTLED_NS", 0)
     known = ListingCache(most=1)
     for name in ("a", "b", "a"):
         known.entries(heavy / name)
@@ -105,10 +105,10 @@ def test_a_link_is_no_folder_and_a_bare_repository_is_found(heavy: Path, fresh: 
         (heavy / "bare" / name).mkdir(parents=True)
     (heavy / "bare/HEAD").touch()
     for _ in range(2):
-        assert survey.survey_workspace(heavy.parent).repositories == ["node_modules/bare/"]
+        assert workspace_survey.survey_workspace(heavy.parent).repositories == ["node_modules/bare/"]
         tick()
 
 
 def test_too_much_in_heavy_folders_is_said(heavy: Path, fresh: ListingCache) -> None:
-    assert survey.survey_workspace(heavy.parent, most=3).is_cut
-    assert not survey.survey_workspace(heavy.parent, most=8).is_cut
+    assert workspace_survey.survey_workspace(heavy.parent, most=3).is_cut
+    assert not workspace_survey.survey_workspace(heavy.parent, most=8).is_cut

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.commands.aftermath.git_settings import hook_folders, included_files, is_default, read_settings
-from desktop_agent.tools.commands.aftermath.repositories import MAX_REPOSITORIES, find_repositories, repository_state
-from desktop_agent.tools.commands.confinement import Sandbox, no_sandbox
+from desktop_agent.sandbox.backends import Sandbox, no_sandbox
+from desktop_agent.sandbox.git_config import hook_folders, included_files, is_default, read_settings
+from desktop_agent.tools.commands.git_repositories import MAX_REPOSITORIES, find_repositories, repository_state
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.shell.git_checkout import is_checkout
-from desktop_agent.tools.commands.aftermath.startup import (
+from desktop_agent.sandbox.backends import Sandbox
+from desktop_agent.sandbox.startup_files import AskLevel, StartupFile, find_startup_file, startup_file_table
+from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.commands.side_effects import (
     describe_startup_changes,
     protected_startup_files,
     startup_file_state,
 )
-from desktop_agent.tools.commands.aftermath.survey import survey_workspace
-from desktop_agent.tools.commands.confinement import Sandbox
-from desktop_agent.tools.commands.run_command import run_command
-from desktop_agent.tools.startup_files import AskLevel, StartupFile, find_startup_file, startup_file_table
+from desktop_agent.tools.commands.workspace_survey import survey_workspace
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from tests.desktop_agent.tools.commands.aftermath.test_repositories import git, repository

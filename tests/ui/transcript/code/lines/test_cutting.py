@@ -5,14 +5,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PySide6.QtGui import QTextLayout, QTextOption
 
-from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.lines.advances import advances_of
-from ui.transcript.blocks.code.lines.cut_line import LineLayoutOptions
-from ui.transcript.blocks.code.lines.cuts import MAX_PIECE_LENGTH, find_piece_starts
-from ui.transcript.blocks.code.lines.inks import WordFormats
-from ui.transcript.blocks.code.lines.row_cuts import LineWrapper
-from ui.transcript.blocks.code.lines.wrapped_line import WrappedLine
-from ui.transcript.look import RenderStyle
+from ui.style.theme import LIGHT
+from ui.transcript.blocks.code.line_breaking import MAX_PIECE_LENGTH, LineWrapper, advances_of, find_piece_starts
+from ui.transcript.blocks.code.line_layout import LineLayoutOptions, WrappedLine
+from ui.transcript.style import RenderStyle, WordFormats
 
 FAMILY, FLAG, ACCENT = "👨\u200d👩\u200d👧", "🇩🇪", "e\u0301"
 

@@ -4,17 +4,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeCallbacks
-from ui.transcript.blocks.code.lines import row_cuts
-from ui.transcript.blocks.code.lines.advances import Advances
-from ui.transcript.blocks.code.lines.cut_line import LineLayoutOptions
-from ui.transcript.blocks.code.lines.cuts import MAX_PIECE_LENGTH
-from ui.transcript.blocks.code.lines.inks import WordFormats
-from ui.transcript.blocks.code.lines.side_line import UnwrappedLine
-from ui.transcript.blocks.code.lines.wrapped_line import WrappedLine
-from ui.transcript.look import RenderStyle
+from ui.style.theme import LIGHT
+from ui.transcript.blocks.code import line_breaking
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
+from ui.transcript.blocks.code.line_breaking import MAX_PIECE_LENGTH, Advances
+from ui.transcript.blocks.code.line_layout import LineLayoutOptions, UnwrappedLine, WrappedLine
+from ui.transcript.style import RenderStyle, WordFormats
 
 WIDTH = 760
 SIZE = 300_000
@@ -34,9 +29,9 @@ class Looked:
             monkeypatch.setattr(kind, "__init__", self._counted(kind.__init__))
         for name in ("is_plain", "about", "at_most"):
             monkeypatch.setattr(Advances, name, self._measured(getattr(Advances, name)))
-        real = row_cuts.find_long_runs
+        real = line_breaking.find_long_runs
         monkeypatch.setattr(
-            row_cuts, "find_long_runs", lambda line, start=0: self.note(line[start:]) or real(line, start)
+            line_breaking, "find_long_runs", lambda line, start=0: self.note(line[start:]) or real(line, start)
         )
 
     def note(self, text):
@@ -74,7 +69,7 @@ def test_more_text_costs_what_it_is_long(look, monkeypatch, words, wraps):
 
 
 def test_a_line_that_grows_while_it_is_counted_is_not_begun_again(look, monkeypatch):
-    monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
+    monkeypatch.setattr("ui.transcript.blocks.code.row_counter._SLICE", 0)
     later = []
     host = CodeCallbacks(lambda text: None, lambda: None, wraps=True, run_later=later.append)
     block = CodeBlock("中文字" * 20_000, "", host, is_open=True)

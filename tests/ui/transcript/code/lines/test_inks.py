@@ -5,10 +5,9 @@ from itertools import combinations
 import pytest
 from PySide6.QtGui import QColor, QFont
 
-from tests.ui.look.test_look import contrast
-from ui.look.theme import DARK, LIGHT
-from ui.transcript.blocks.code.lines.inks import TERMINAL_COLORS, WordFormats
-from ui.transcript.look import RenderStyle
+from tests.ui.style.test_look import contrast
+from ui.style.theme import DARK, LIGHT
+from ui.transcript.style import TERMINAL_COLORS, RenderStyle, WordFormats
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])

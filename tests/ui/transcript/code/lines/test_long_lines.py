@@ -4,15 +4,14 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 
-from ui.look.theme import LIGHT
+from ui.style.theme import LIGHT
 from ui.transcript.blocks.block import PaintContext
-from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.host import CodeCallbacks
-from ui.transcript.blocks.code.lines import cut_line
-from ui.transcript.blocks.code.lines.cuts import MAX_PIECE_LENGTH
-from ui.transcript.blocks.code.lines.piece import layout_piece
-from ui.transcript.look import RenderStyle
-from ui.transcript.markdown.inline import utf16_length
+from ui.transcript.blocks.code import line_layout
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
+from ui.transcript.blocks.code.line_breaking import MAX_PIECE_LENGTH
+from ui.transcript.blocks.code.line_layout import layout_piece
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.style import RenderStyle
 
 PLAIN = "ab cde fgh1234567890" * 20_000
 MIXED = "中文字符abc,é😀" * 40_000
@@ -28,7 +27,7 @@ def look(qapp):
 def laid(monkeypatch):
     """The texts of the pieces that were laid out."""
     made = []
-    monkeypatch.setattr(cut_line, "layout_piece", lambda text, *rest: made.append(text) or layout_piece(text, *rest))
+    monkeypatch.setattr(line_layout, "layout_piece", lambda text, *rest: made.append(text) or layout_piece(text, *rest))
     return made
 
 
@@ -137,7 +136,7 @@ def test_what_is_seen_stands_still_when_what_lies_left_of_it_becomes_exact(look)
 
 
 def test_rows_of_a_long_line_are_counted_in_slices(look, monkeypatch):
-    monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
+    monkeypatch.setattr("ui.transcript.blocks.code.row_counter._SLICE", 0)
     opened = Opened(MIXED, look, wraps=True)
     line = opened.block._lines._cut[0]
     assert len(line.starts) < 100
@@ -148,7 +147,7 @@ def test_rows_of_a_long_line_are_counted_in_slices(look, monkeypatch):
 
 
 def test_a_place_that_is_further_down_than_was_guessed_makes_it_be_laid_out_again(look, monkeypatch):
-    monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
+    monkeypatch.setattr("ui.transcript.blocks.code.row_counter._SLICE", 0)
     text = "a" * 20_000 + "中" * 100_000
     opened = Opened("é" + text, look, wraps=True)
     guessed = opened.height
@@ -160,7 +159,7 @@ def test_a_place_that_is_further_down_than_was_guessed_makes_it_be_laid_out_agai
 
 
 def test_rows_that_are_still_counted_keep_their_colours(look, monkeypatch):
-    monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
+    monkeypatch.setattr("ui.transcript.blocks.code.row_counter._SLICE", 0)
     opened = Opened(MIXED, look, wraps=True)
     plain = opened.paint()
     opened.block._lines.highlight(0, [[(0, utf16_length(MIXED), "string")]])

@@ -8,15 +8,13 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QImage, QPainter
 
-from ui.look.theme import LIGHT
+from ui.style.theme import LIGHT
 from ui.transcript.blocks.block import PaintContext
-from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.code import line_layout, row_counter
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.code.host import CodeCallbacks
-from ui.transcript.blocks.code.lines import row_counts, wrapped_line
-from ui.transcript.blocks.code.lines.advances import advances_of
-from ui.transcript.blocks.code.lines.row_cuts import LineWrapper
-from ui.transcript.look import RenderStyle
+from ui.transcript.blocks.code.line_breaking import LineWrapper, advances_of
+from ui.transcript.style import RenderStyle
 
 WIDTH = 760
 MANY = 2_000
@@ -35,13 +33,13 @@ def look(qapp):
 def cuts(monkeypatch):
     """The lines that were counted row by row."""
     made = []
-    monkeypatch.setattr(wrapped_line, "LineWrapper", lambda line, *rest: made.append(line) or LineWrapper(line, *rest))
+    monkeypatch.setattr(line_layout, "LineWrapper", lambda line, *rest: made.append(line) or LineWrapper(line, *rest))
     return made
 
 
 @pytest.fixture
 def no_time(monkeypatch):
-    monkeypatch.setattr(row_counts, "_SLICE", 0)
+    monkeypatch.setattr(row_counter, "_SLICE", 0)
 
 
 class Opened:
@@ -154,10 +152,10 @@ def test_growing_while_others_are_still_counted(look, cuts, no_time):
 
 
 def test_what_is_counted_while_more_comes_has_its_height_at_once(look, monkeypatch):
-    monkeypatch.setattr(row_counts, "_SLICE", 0)
+    monkeypatch.setattr(row_counter, "_SLICE", 0)
     lines = [*WIDE[:10], *(["é" * 150] * 10)]
     opened = Opened("\n".join(lines), look)
-    monkeypatch.setattr(row_counts, "_SLICE", 60)
+    monkeypatch.setattr(row_counter, "_SLICE", 60)
     opened.block.append("\n" + WIDE[0])
     opened.block.layout(WIDTH, look)
     assert opened.block._lines.rows.is_complete

@@ -1,1 +1,0 @@
-"""The calls of one answer: gates, approvals, execution, and a result for each, in call order."""

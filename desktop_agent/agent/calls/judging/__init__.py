@@ -1,1 +1,0 @@
-"""Whether a call may run: gates, and questions to a person."""

@@ -1,1 +1,0 @@
-"""Older messages in short, for a model whose context fills up."""

@@ -1,0 +1,303 @@
+"""What makes a run go on: continuation guards, asked whether it may end, and the queue of messages that wait for it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from desktop_agent.processes.foreign_code import Fault, HistoryCopy, call_foreign, validate_message
+from desktop_agent.types.blocks import Block
+from desktop_agent.types.engine_events import ContinuationInjected, EngineEvent, GuardAborted
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.policies import (
+    Guard,
+    GuardAbort,
+    GuardContinue,
+    GuardMoment,
+    GuardPass,
+    GuardStop,
+    GuardVerdict,
+    QueuedMessage,
+    When,
+)
+from desktop_agent.types.provider_events import StopReason
+
+_log = logging.getLogger(__name__)
+
+# What a guard gets to end after it was told to, in seconds; one that ignores it is left behind.
+CANCEL_GRACE = 0.5
+EmitEvent = Callable[[EngineEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardOutcome:
+    """What all guards together say. `prompt` is for "continue", and `guard_name` is who says it."""
+
+    kind: Literal["pass", "continue", "stop", "abort"] = "pass"
+    prompt: str = ""
+    guard_name: str = ""
+
+
+class Guards:
+    """The guards of one conversation, in order. Lives on the event loop.
+
+    `seconds` is how long one guard may think. `emit` hears what happens where `consult` is given nobody to tell.
+    """
+
+    def __init__(
+        self,
+        guards: Iterable[Guard] = (),
+        emit: EmitEvent = lambda _event: None,
+        *,
+        seconds: float = 60.0,
+    ) -> None:
+        self._guards: dict[str, Guard] = {}
+        self._iterations: dict[str, int] = {}
+        self._emit = emit
+        self._seconds = seconds
+        for guard in guards:
+            self.add(guard)
+
+    def add(self, guard: Guard) -> None:
+        """One more, after the others. Raises WrongUse for a name in use."""
+        if guard.name in self._guards:
+            raise WrongUse(
+                Sentence("A guard “{name}” is there already.", {"name": guard.name[:80]}),
+                "Remove it first, or choose another name.",
+            )
+        self._guards[guard.name] = guard
+
+    def remove(self, name: str) -> Guard:
+        """Take one out. Raises WrongUse when there is none of this name."""
+        guard = self._guards.pop(name, None)
+        if guard is None:
+            raise WrongUse(Sentence("There is no guard “{name}”.", {"name": name[:80]}), "Look at the list.")
+        return guard
+
+    def list(self) -> tuple[Guard, ...]:
+        """All, in the order in which they are asked."""
+        return tuple(self._guards.values())
+
+    def begin_run(self, iterations: Mapping[str, int] | None = None) -> None:
+        """A run begins: iterations are counted from 0, or from where the run stood that is gone on with."""
+        self._iterations = dict(iterations or {})
+
+    async def consult(
+        self,
+        at: Literal["turn_end", "session_stop"],
+        *,
+        history: Sequence[Message],
+        stop_reason: StopReason | None,
+        turns: int,
+        told: EmitEvent | None = None,
+    ) -> GuardOutcome:
+        """Ask all guards of this moment, one after the other. Abort goes over stop, stop over continue.
+
+        A guard that aborts, raises, takes too long or has used up its iterations is removed, and that is told. None
+        of them makes this raise.
+        """
+        emit = told or self._emit
+        shown = HistoryCopy(tuple(history))
+        wishes: list[tuple[Guard, GuardVerdict]] = []
+        for guard in self.list():
+            if guard.at != at or not self._has(guard):
+                continue
+            asked = partial(self._ask, guard, shown, stop_reason, turns)
+            verdict = await self._ask_within_time(guard, asked, emit)
+            if self._has(guard):
+                wishes.append((guard, verdict))
+        return self._strictest(wishes, emit)
+
+    def _has(self, guard: Guard) -> bool:
+        return self._guards.get(guard.name) is guard
+
+    async def _ask(self, guard: Guard, shown: HistoryCopy, stop_reason: StopReason | None, turns: int) -> GuardVerdict:
+        iteration = self._iterations.get(guard.name, 0)
+        return _validated_verdict(await guard.check(GuardMoment(await shown.copied(), stop_reason, iteration, turns)))
+
+    async def _ask_within_time(
+        self, guard: Guard, asked: Callable[[], Awaitable[GuardVerdict]], emit: EmitEvent
+    ) -> GuardVerdict:
+        """Its verdict, in its time. Whatever it does instead, it must not end the run: it is removed."""
+        made = await _run_within(asked, self._seconds)
+        if not isinstance(made, Fault):
+            return made
+        if isinstance(made.error, _InvalidVerdict):
+            self._remove_and_report(guard, str(made.error), emit)
+            return GuardPass()
+        _log.error("guard %s failed: %s", guard.name, made.trace)
+        # The text of a foreign exception may hold anything; only our own sentences go to the person.
+        self._remove_and_report(guard, made.message or f"It failed with {made.kind}.", emit)
+        return GuardPass()
+
+    def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", emit: EmitEvent) -> GuardOutcome:
+        aborts = [(guard, verdict) for guard, verdict in wishes if isinstance(verdict, GuardAbort)]
+        for guard, verdict in aborts:
+            self._remove_and_report(guard, verdict.reason, emit)
+        if aborts:
+            return GuardOutcome("abort", guard_name=aborts[0][0].name)
+        for guard, verdict in wishes:
+            if isinstance(verdict, GuardStop):
+                return GuardOutcome("stop", guard_name=guard.name)
+        prompts = [
+            (guard.name, verdict.prompt)
+            for guard, verdict in wishes
+            if isinstance(verdict, GuardContinue) and self._count_iteration(guard, emit)
+        ]
+        if not prompts:
+            return GuardOutcome()
+        return GuardOutcome(
+            "continue", "\n\n".join(prompt for _, prompt in prompts), ", ".join(name for name, _ in prompts)
+        )
+
+    def _count_iteration(self, guard: Guard, emit: EmitEvent) -> bool:
+        # Counts stay when a guard is removed: one that is added again under its name in the same run gets no new ones.
+        iteration = self._iterations.get(guard.name, 0) + 1
+        if iteration > guard.max_iterations:
+            self._remove_and_report(
+                guard, f"It has made the agent go on {guard.max_iterations} times, which is its limit.", emit
+            )
+            return False
+        self._iterations[guard.name] = iteration
+        emit(ContinuationInjected(guard.name, iteration))
+        return True
+
+    def _remove_and_report(self, guard: Guard, reason: str, emit: EmitEvent) -> None:
+        if self._has(guard):
+            del self._guards[guard.name]
+        emit(GuardAborted(guard.name, reason))
+
+
+class _InvalidVerdict(Exception):
+    """The guard said nothing that counts; the text is for the person."""
+
+
+def _validated_verdict(verdict: object) -> GuardVerdict:
+    """As our own; of its words nothing but the words. Raises _NoVerdict."""
+    match verdict:
+        case None | GuardPass():
+            return GuardPass()
+        case GuardStop():
+            return GuardStop()
+        case GuardAbort(reason=str(reason)):
+            return GuardAbort(str.__str__(reason))
+        case GuardContinue(prompt=str(prompt)):
+            words = str.__str__(prompt)
+        case _:
+            raise _InvalidVerdict("It answered with something that is no verdict.")
+    if not words.strip():
+        raise _InvalidVerdict("It wanted the agent to go on without a prompt.")
+    return GuardContinue(words)
+
+
+async def _run_within(asked: Callable[[], Awaitable[GuardVerdict]], seconds: float) -> GuardVerdict | Fault:
+    # A task of its own, because a guard that swallows its cancellation would hold up a plain timeout for ever.
+    task = asyncio.create_task(call_foreign(asked))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            return Fault(_InvalidVerdict(f"It gave no answer within {seconds:g} seconds."))
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=CANCEL_GRACE)
+    if task.cancelled():
+        return Fault(_InvalidVerdict("It was cancelled from within."))
+    return task.result()
+
+
+class SteeringQueue:
+    """The queue of one conversation, in the order of delivery. Lives on the event loop; not for other threads.
+
+    `on_change` is called after each change and must not raise. Whoever takes a message out commits it or returns it
+    to the person.
+    """
+
+    def __init__(self, entries: Iterable[QueuedMessage] = (), on_change: Callable[[], None] = lambda: None) -> None:
+        self._entries: list[QueuedMessage] = []
+        self._on_change = on_change
+        self._last_taken_id: str | None = None
+        for entry in entries:
+            self._append(entry)
+
+    @property
+    def entries(self) -> tuple[QueuedMessage, ...]:
+        """All that wait, first to be delivered first."""
+        return tuple(self._entries)
+
+    def add(self, message: Message, when: When = "soon") -> None:
+        """Put a prompt at the end.
+
+        Raises WrongUse for one that is no prompt, says nothing, waits already or cannot be kept.
+        """
+        self._append(QueuedMessage(message=validate_message(message), when=when))
+        self._on_change()
+
+    def edit(self, message_id: str, blocks: Sequence[Block] | None = None, *, when: When | None = None) -> None:
+        """Say something else instead, or at another moment; id and place stay.
+
+        Raises WrongUse for an unknown id, no blocks, and what cannot be kept.
+        """
+        index = self._index(message_id)
+        entry = self._entries[index]
+        if blocks is not None:
+            message = validate_message(entry.message.model_copy(update={"blocks": tuple(blocks)}))
+            _validate_prompt(message)
+            entry = entry.model_copy(update={"message": message})
+        self._entries[index] = entry if when is None else entry.model_copy(update={"when": when})
+        self._on_change()
+
+    def move(self, message_id: str, position: int) -> None:
+        """Put it at this position, counted from 0; beyond an end means at that end. Raises WrongUse."""
+        entry = self._entries.pop(self._index(message_id))
+        self._entries.insert(max(position, 0), entry)
+        self._on_change()
+
+    def remove(self, message_id: str) -> QueuedMessage:
+        """Take this one out for the person. Raises WrongUse when it does not wait (any more)."""
+        entry = self._entries.pop(self._index(message_id))
+        self._on_change()
+        return entry
+
+    def take_next(self) -> Message | None:
+        """Take out the first of any kind, for an agent that is idle; the caller commits it."""
+        if not self._entries:
+            return None
+        entry = self._entries.pop(0)
+        self._last_taken_id = entry.id
+        self._on_change()
+        return entry.message
+
+    def was_taken_last(self, message_id: str) -> bool:
+        """Whether this is the message that was taken out last to begin a run."""
+        return self._last_taken_id == message_id
+
+    def take_all(self) -> tuple[QueuedMessage, ...]:
+        """Take out all; the caller returns them to the person."""
+        taken = self.entries
+        if taken:
+            self._entries = []
+            self._on_change()
+        return taken
+
+    def _append(self, entry: QueuedMessage) -> None:
+        _validate_prompt(entry.message)
+        if any(entry.id == other.id for other in self._entries):
+            raise WrongUse("This message waits already.", "Edit the one that waits, or send a new one.")
+        self._entries.append(entry)
+
+    def _index(self, message_id: str) -> int:
+        for index, entry in enumerate(self._entries):
+            if entry.id == message_id:
+                return index
+        raise WrongUse("This message does not wait any more.", "Send it again as a new message if it is still needed.")
+
+
+def _validate_prompt(message: Message) -> None:
+    if message.role is not Role.USER:
+        raise WrongUse("Only a prompt can wait.", "Send a message of the person.")
+    if not message.blocks:
+        raise WrongUse("The message says nothing.", "Write something, or delete it.")

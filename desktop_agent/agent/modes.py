@@ -1,0 +1,319 @@
+"""Modes and prompt policies of one agent: what may happen unasked, and which texts are added to its instructions."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from weakref import WeakSet
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from desktop_agent.permissions.policy import PermissionPolicy
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.engine_events import (
+    Authority,
+    EngineEvent,
+    ModeChanged,
+    ModeChangeRequested,
+    PolicyApplied,
+    PolicyInstalled,
+    PolicyRemoved,
+)
+from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
+from desktop_agent.types.messages import now
+from desktop_agent.types.permissions import BUILT_IN_MODES, Mode, fallback_mode
+from desktop_agent.types.policies import PolicyScope, PolicyTrigger, PromptPolicy
+from desktop_agent.types.tool_calls import ToolClass
+
+
+@dataclass(frozen=True, slots=True)
+class ModeRequest:
+    """The agent asks for a mode. `announced`: the person was told, and it is applied at the next edge."""
+
+    from_mode: str
+    to_mode: str
+    requested_at: datetime
+    announced: bool = False
+
+
+class ModeSwitch:
+    """Changes the mode that `permission_policy` holds. Lives on the event loop.
+
+    `offered` is asked afresh for the modes that can be chosen; `follow` makes what holds be as they say now.
+    `emit` hears what happens. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; where
+    that ModeChanged names the same mode twice, the request came to nothing. `gone`: what holds is what goes on of this
+    mode, which was removed.
+    """
+
+    def __init__(
+        self,
+        permission_policy: PermissionPolicy,
+        offered: Callable[[], Iterable[Mode]] = lambda: BUILT_IN_MODES,
+        emit: Callable[[EngineEvent], None] = lambda _event: None,
+        gone: Mode | None = None,
+    ) -> None:
+        self._standing = permission_policy
+        self._removed_mode = gone
+        self._offered = offered
+        self._known_names = frozenset(self._modes_by_name)
+        if len(self._known_names) < len(self.modes):
+            raise WrongUse("Two modes have the same name.", "Give each mode a name of its own.")
+        self._emit = emit
+        self._request: ModeRequest | None = None
+        self._nested_switches: WeakSet[ModeSwitch] = WeakSet()
+
+    def nested(self, permission_policy: PermissionPolicy, emit: Callable[[EngineEvent], None]) -> "ModeSwitch":
+        """For an agent that this one starts, with the same modes to choose from."""
+        below = ModeSwitch(
+            permission_policy,
+            self._offered,
+            emit,
+            self._removed_mode if permission_policy.mode == self.current else None,
+        )
+        self._nested_switches.add(below)
+        return below
+
+    @property
+    def current(self) -> Mode:
+        """The mode that holds."""
+        return self._standing.mode
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """All that can be chosen."""
+        return tuple(self._offered())
+
+    @property
+    def removed_mode(self) -> Mode | None:
+        """The removed mode of which the rest holds; None where what holds can be chosen, or came in its place."""
+        return self._removed_mode
+
+    @property
+    def requested(self) -> ModeRequest | None:
+        """What the agent asks for, until it is applied or the person decides otherwise."""
+        return self._request
+
+    @property
+    def addendum(self) -> str:
+        """What the mode adds to the instructions."""
+        return self.current.addendum
+
+    def set_by_person(self, name: str) -> None:
+        """Apply at once, to every call that has not started; a request of the agent is void. Raises WrongUse."""
+        mode = self._modes_by_name.get(name)
+        if mode is None:
+            raise WrongUse(Sentence("There is no mode “{name}”.", {"name": name[:80]}), "Choose one of the modes.")
+        if mode != self.current:
+            self._request = None
+            self._change(mode, "person")
+        else:
+            self._removed_mode = None
+            self.cancel_request()
+
+    def request_by_agent(self, name: str) -> None:
+        """Note the agent's wish; a newer one replaces it. Raises ToolFailed where it must not be granted."""
+        mode = self._modes_by_name.get(name)
+        if mode is None:
+            known = ", ".join(self._modes_by_name)
+            raise ToolFailed(f"There is no mode “{name[:80]}”.", f"Choose one of: {known}.")
+        if mode == self.current:
+            raise ToolFailed(f"The mode is “{name}” already.", "Go on.")
+        if _is_wider(mode, self.current):
+            raise ToolFailed(
+                f"The mode “{name}” allows more than “{self.current.name}”; only the person can choose it.",
+                "Say why it is needed and let the person change the mode.",
+            )
+        self._request = ModeRequest(self.current.name, name, now())
+
+    def cancel_request(self) -> bool:
+        """Take back what the agent asked for; False when it asked for nothing."""
+        request, self._request = self._request, None
+        if request is not None and request.announced:
+            self._emit(ModeChanged(self.current.name, self.current.name, "person"))
+        return request is not None
+
+    def refresh_modes(self) -> Mode | None:
+        """The modes that can be chosen are others now, by the person's will: make what holds be as they say, at once.
+
+        One that was changed holds as it is now. One that held and is gone is the answer, and something holds that lets
+        no more happen, until the person chooses; see `fallback_mode`. What the agent asked for is void if it is gone.
+        """
+        modes, held = self._modes_by_name, self.current
+        was_known, self._known_names = held.name in self._known_names, frozenset(modes)
+        if self._request is not None and self._request.to_mode not in modes:
+            self.cancel_request()
+        is_lost = was_known and self._removed_mode is None and held.name not in modes
+        now = fallback_mode(held) if is_lost else self._current_definition(held, modes)
+        if now.name != held.name:
+            self._change(now, "person")
+        elif now != held:
+            self._standing.set_mode(now)
+        if is_lost and now.name == held.name:
+            self._removed_mode = held
+        for each in tuple(self._nested_switches):
+            each.refresh_modes()
+        return held if is_lost else None
+
+    def _current_definition(self, held: Mode, modes: dict[str, Mode]) -> Mode:
+        if self._removed_mode is None:
+            return modes.get(held.name, held)
+        if modes.get(held.name) != self._removed_mode:
+            return held
+        back, self._removed_mode = self._removed_mode, None
+        return back
+
+    def at_turn_boundary(self) -> None:
+        """Between two turns: announce what the agent asked for; apply what was announced at the edge before."""
+        request = self._request
+        if request is None:
+            return
+        if not request.announced:
+            self._request = replace(request, announced=True)
+            self._emit(ModeChangeRequested(request.from_mode, request.to_mode, request.requested_at))
+            return
+        self._request = None
+        mode = self._modes_by_name.get(request.to_mode, self.current)
+        self._change(self.current if _is_wider(mode, self.current) else mode, "agent")
+
+    @property
+    def _modes_by_name(self) -> dict[str, Mode]:
+        return {mode.name: mode for mode in self._offered()}
+
+    def _change(self, mode: Mode, authority: Authority) -> None:
+        before, self._removed_mode = self.current, None
+        if mode != before:
+            self._standing.set_mode(mode)
+        self._emit(ModeChanged(before.name, mode.name, authority))
+
+
+def _is_wider(mode: Mode, than: Mode) -> bool:
+    """Also where a rule of one has the id of a rule of the other but says something else: that cannot be compared."""
+    rules = {rule.id: rule for rule in than.rules}
+    return mode.is_wider_than(than) or any(rules.get(rule.id, rule) != rule for rule in mode.rules)
+
+
+class ChangeModeInput(BaseModel):
+    """Which mode."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mode: str = Field(min_length=1, max_length=40, description="The name of the mode.")
+
+
+def change_mode(switch: ModeSwitch) -> Tool[ChangeModeInput]:
+    """Make the tool. It counts as read-only: it can only take authority away from the agent that calls it."""
+
+    async def run(wanted: ChangeModeInput, call: RunningCall) -> tuple[Text, ...]:
+        if call.agent_path:
+            raise ToolFailed("Only the root agent can ask for another mode.", "Go on in the mode that holds.")
+        switch.request_by_agent(wanted.mode)
+        return (
+            Text(
+                text=f"The mode “{wanted.mode}” is announced to the person after this turn and holds one turn later, "
+                "unless the person decides otherwise."
+            ),
+        )
+
+    names = ", ".join(f"{mode.name} ({mode.title})" for mode in switch.modes)
+    return Tool(
+        name="change_mode",
+        description=(
+            "Ask for another mode. Only a mode that allows no more than the present one is granted; the person is told "
+            f"first and may object. Modes: {names}."
+        ),
+        schema=ModelSchema(ChangeModeInput),
+        run=run,
+        tool_class=ToolClass.READ_ONLY,
+    )
+
+
+class PromptPolicies:
+    """Holds what is installed. Lives on the event loop.
+
+    `persistent` are those kept with the conversation, in their order; `on_change` is called after each change.
+    """
+
+    def __init__(
+        self,
+        persistent: Iterable[PromptPolicy] = (),
+        emit: Callable[[EngineEvent], None] = lambda _event: None,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._policies: dict[str, PromptPolicy] = {}
+        self._emit = emit
+        self._on_change = on_change
+        for policy in persistent:
+            self._add(policy)
+
+    def install(
+        self,
+        policy_id: str,
+        text: str,
+        *,
+        scope: PolicyScope = "until_removed",
+        precedence: int = 100,
+        trigger: PolicyTrigger | None = None,
+    ) -> PromptPolicy:
+        """Add one. Raises WrongUse for an id in use, or without an id or a text."""
+        try:
+            policy = PromptPolicy(
+                id=policy_id, text=text, scope=scope, precedence=precedence, trigger=trigger or PolicyTrigger()
+            )
+        except ValidationError:
+            raise WrongUse("A prompt policy needs an id, a text and a known scope.") from None
+        self._add(policy)
+        self._on_change()
+        self._emit(PolicyInstalled(policy_id))
+        return policy
+
+    def remove(self, policy_id: str) -> PromptPolicy:
+        """Take one out. Raises WrongUse when it is not installed."""
+        policy = self._policies.pop(policy_id, None)
+        if policy is None:
+            raise WrongUse(Sentence("No prompt policy is called “{id}”.", {"id": policy_id[:80]}), "Look at the list.")
+        self._on_change()
+        self._emit(PolicyRemoved(policy_id))
+        return policy
+
+    def list(self) -> tuple[PromptPolicy, ...]:
+        """All that are installed, in the order in which they apply."""
+        # Sorting is stable: among equals the one that was installed first stays first.
+        return tuple(sorted(self._policies.values(), key=lambda policy: policy.precedence))
+
+    @property
+    def persistent(self) -> tuple[PromptPolicy, ...]:
+        """Those to be kept with the conversation, in the order of installation."""
+        return tuple(policy for policy in self._policies.values() if policy.scope == "persistent")
+
+    def for_turn(self, turn_id: str, *, mode: str, tools: frozenset[str], prompt: str) -> tuple[PromptPolicy, ...]:
+        """What applies to this turn, in order. Nothing is used up before the turn has its answer: see `mark_used`.
+
+        `mode` is the name of the one that holds, `tools` are the names called in the turn before, `prompt` is the
+        text of the newest prompt.
+        """
+        applied = tuple(policy for policy in self.list() if _applies(policy.trigger, mode, tools, prompt))
+        if applied:
+            self._emit(PolicyApplied(turn_id, tuple(policy.id for policy in applied)))
+        return applied
+
+    def mark_used(self, policies: Iterable[PromptPolicy]) -> None:
+        """These went with an answer: those for one turn are taken out, unless they were removed or replaced since."""
+        for policy in policies:
+            if policy.scope == "next_turn" and self._policies.get(policy.id) is policy:
+                self.remove(policy.id)
+
+    def _add(self, policy: PromptPolicy) -> None:
+        if policy.id in self._policies:
+            raise WrongUse(
+                Sentence("A prompt policy “{id}” is installed already.", {"id": policy.id[:80]}),
+                "Remove it first, or choose another id.",
+            )
+        self._policies[policy.id] = policy
+
+
+def _applies(trigger: PolicyTrigger, mode: str, tools: frozenset[str], prompt: str) -> bool:
+    return (
+        (trigger.mode is None or trigger.mode == mode)
+        and (trigger.tool is None or trigger.tool in tools)
+        and (trigger.word is None or trigger.word.casefold() in prompt.casefold())
+    )

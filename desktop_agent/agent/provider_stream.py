@@ -1,0 +1,318 @@
+"""The stream of events of a provider, validated and counted before anybody relies on it; whoever made the provider, it
+ends.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from functools import cache
+from time import monotonic
+from typing import Any, cast, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from desktop_agent.processes.foreign_code import Fault
+from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.types.engine_events import AnswerAwaited, Event
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.provider_events import (
+    AnswerNamed,
+    AnswerStarted,
+    ContentDelta,
+    Done,
+    MessageDelta,
+    ProviderEvent,
+    RequestAdjusted,
+    TextClosed,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolArgsDelta,
+    UsageUpdate,
+)
+
+# What an object costs beside the characters in it; the most modest answer is counted as something.
+_VALUE_COST = 8
+# A block is an object in the message, in the transcript and in the journal's queue; a call has a result besides.
+_BLOCK_COST = 32
+_CALL_COST = 128
+
+
+# What every reader and writer down to the disk can carry; what comes over the wire is refused at half of it.
+MAX_JSON_DEPTH = 200
+
+
+class AnswerTooLong(AgentError):
+    """The answer passed the limit; what was taken so far stays."""
+
+    kind = "answer_too_long"
+    default_remedy = "Ask for less at once."
+
+
+class NotJson(ValueError):
+    """A value that nothing can keep."""
+
+
+class AnswerSize:
+    """Counts the characters of one answer. What is over the limit is not taken."""
+
+    def __init__(self, limit: int) -> None:
+        self.characters = 0
+        self._limit = limit
+        self._arguments: dict[str, int] = {}
+        self._thinking_characters = 0
+        self._is_thinking: bool | None = None
+
+    def add(self, event: Event) -> None:
+        """Count one event. Raises AnswerTooLong, and NotJson for opaque state that is no JSON."""
+        more = self._size(event)
+        if self.characters + more > self._limit:
+            raise AnswerTooLong("The answer is longer than what is taken in.")
+        self.characters += more
+
+    def _size(self, event: Event) -> int:
+        match event:
+            case ContentDelta():
+                return self._text_size(event.text, is_thinking=False)
+            case ThinkingDelta():
+                self._thinking_characters += len(event.text)
+                return self._text_size(event.text, is_thinking=True)
+            case ToolArgsDelta():
+                return self._fragment_size(event)
+            case ToolUse():
+                # Its pieces were counted as they came.
+                whole = _json_size(event.input) + len(event.malformed or "") + len(event.name) + len(event.id)
+                known = self._arguments.pop(event.id, None)
+                rest = whole + _CALL_COST if known is None else whole - known
+                return max(_BLOCK_COST, rest) + _json_size(event.metadata)
+            case ThinkingBlock():
+                rest, self._thinking_characters = len(event.text) - self._thinking_characters, 0
+                return _BLOCK_COST + max(0, rest) + _json_size(event.metadata)
+            case ServerStep():
+                return _BLOCK_COST + len(event.name) + len(event.text) + _json_size(event.raw)
+            case Unknown():
+                return _BLOCK_COST + _json_size(event.raw)
+            case _:
+                return self._metadata_size(event)
+
+    def _text_size(self, piece: str, *, is_thinking: bool) -> int:
+        """Where text follows thinking, or the other way round, a block begins."""
+        begins, self._is_thinking = self._is_thinking is (not is_thinking), is_thinking
+        return len(piece) + (_BLOCK_COST if begins else 1)
+
+    def _fragment_size(self, event: ToolArgsDelta) -> int:
+        """The first piece of a call is a call."""
+        known = self._arguments.get(event.id)
+        self._arguments[event.id] = (known or 0) + len(event.fragment)
+        opened = _CALL_COST + len(event.id) if known is None else 0
+        return opened + len(event.name or "") + len(event.fragment) + 1
+
+    def _metadata_size(self, event: Event) -> int:
+        """What is about the answer and not in it."""
+        match event:
+            case TextClosed():
+                return _BLOCK_COST + _json_size(event.metadata) + sum(map(_citation_size, event.citations))
+            case MessageDelta():
+                return _BLOCK_COST + len(event.raw or "") + _json_size(event.details)
+            case AnswerStarted() | RequestAdjusted():
+                return _BLOCK_COST + sum(_BLOCK_COST + len(str(each)) for each in event.adjustments)
+            case AnswerNamed():
+                return _BLOCK_COST + len(event.response_id)
+            case Done():
+                return 0
+            case _:
+                return _BLOCK_COST
+
+
+def _json_size(value: Any) -> int:
+    """The characters, roughly, of a JSON value that will be kept.
+
+    Raises NotJson where no reader and writer on its way could carry it.
+    """
+    count, depth = _size_and_depth(value)
+    if depth > MAX_JSON_DEPTH:
+        raise NotJson(f"nested {depth} deep")
+    return count
+
+
+def _size_and_depth(value: Any) -> tuple[int, int]:
+    """Characters, and levels of nesting; without recursion, however deep it is. Raises NotJson."""
+    count, depth, level = 0, 0, [value]
+    while level:
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, str):
+                count += len(each)
+            elif isinstance(each, dict):
+                items = cast("dict[Any, Any]", each)
+                count += sum(len(str(key)) for key in items)
+                below.extend(items.values())
+            elif isinstance(each, list):
+                below.extend(cast("list[Any]", each))
+            elif not (each is None or isinstance(each, int | float)) or not _is_finite(each):
+                raise NotJson(f"{type(each).__name__} is no JSON")
+            count += _VALUE_COST
+        level = below
+        depth += 1
+    return count, depth
+
+
+def _is_finite(value: float | None) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _citation_size(citation: Citation) -> int:
+    return _BLOCK_COST + len(citation.title or "") + len(citation.url or "") + len(citation.quoted or "")
+
+
+_log = logging.getLogger(__name__)
+
+# A flood of events is taken in slices of this many seconds; longer ones where the others take long themselves.
+SLICE_SECONDS = 0.008
+MAX_SLICE_SECONDS = 0.05
+# What an answer gets to be let go of, in seconds: less than a run waits after Stop, however deep it is.
+CLOSE_TIMEOUT = 1.0
+# So many words behind the last one are passed over.
+_MAX_LATE_EVENTS = 100
+
+_EVENT_TYPES = frozenset(get_args(ProviderEvent))
+
+# How long nothing must have come until it is said, and until it is said again, in seconds.
+FIRST_NOTICE_AFTER = 10.0
+NOTICE_INTERVAL = 1.0
+_BEFORE_CONTENT = frozenset({AnswerStarted, AnswerNamed, UsageUpdate})
+
+
+class InvalidProviderEvent(AgentError):
+    """What came is none of the events that a provider may yield."""
+
+    kind = "no_event"
+    default_remedy = "Choose another model or server; the program's connection to this one must be mended."
+
+
+class _WaitTimer:
+    """Says how long nothing has come, again and again, from the first moment that a person would wonder."""
+
+    def __init__(self, emit: Callable[[AnswerAwaited], None]) -> None:
+        self._emit = emit
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._timer = self._loop.call_later(FIRST_NOTICE_AFTER, self._report)
+
+    def _report(self) -> None:
+        self._timer = self._loop.call_later(NOTICE_INTERVAL, self._report)
+        self._emit(AnswerAwaited(self._loop.time() - self._began))
+
+    def stop(self) -> None:
+        """Say no more."""
+        self._timer.cancel()
+
+
+async def validated_events(
+    events: Any, size: AnswerSize, emit: Callable[[AnswerAwaited], None] = lambda _: None
+) -> AsyncGenerator[ProviderEvent]:
+    """The events up to Done, checked and counted. Whatever comes behind it was never said. `emit` is told while nothing
+    has come yet.
+
+    Raises AnswerTooLong, InvalidProviderEvent, and what the provider raises. However it ends, the provider is let go
+    of.
+    """
+    pause_at, is_stopped = monotonic() + SLICE_SECONDS, False
+    waiting: _WaitTimer | None = _WaitTimer(emit)
+    try:
+        async for event in events:
+            if waiting is not None and type(event) not in _BEFORE_CONTENT:
+                waiting.stop()
+                waiting = None
+            if type(event) is not ContentDelta or type(event.text) is not str:
+                _validate_event(event)
+            try:
+                size.add(event)
+            except NotJson as error:
+                raise InvalidProviderEvent("The model's server sent something that is no JSON.") from error
+            yield event
+            if type(event) is Done:
+                await _drain(events)
+                return
+            if monotonic() > pause_at:
+                # What has piled up comes without any waiting; the screen and Stop must have their turn.
+                paused_at = monotonic()
+                try:
+                    await asyncio.sleep(0)
+                except asyncio.CancelledError:
+                    if is_stopped:
+                        raise
+                    is_stopped = True
+                    _cancel_at_next_wait()
+                # After Stop there is no second turn: what was received by then is taken, as far as a slice may go.
+                slice_ = (
+                    MAX_SLICE_SECONDS
+                    if is_stopped
+                    else min(max(SLICE_SECONDS, monotonic() - paused_at), MAX_SLICE_SECONDS)
+                )
+                pause_at = monotonic() + slice_
+    finally:
+        if waiting is not None:
+            waiting.stop()
+        await _close_stream(events)
+
+
+def _validate_event(event: object) -> None:
+    """Raises InvalidProviderEvent."""
+    kind = type(event)
+    if kind is ThinkingDelta and type(cast("ThinkingDelta", event).text) is str:
+        return
+    if kind not in _EVENT_TYPES:
+        raise InvalidProviderEvent(f"The model's server sent something that is no part of an answer ({kind.__name__}).")
+    try:
+        for name, adapter in _field_adapters(kind):
+            adapter.validate_python(getattr(event, name), strict=True)
+    except (ValidationError, AttributeError, RecursionError) as error:
+        raise InvalidProviderEvent(f"The model's server sent a broken part of an answer ({kind.__name__}).") from error
+
+
+@cache
+def _field_adapters(kind: type) -> tuple[tuple[str, TypeAdapter[Any]], ...]:
+    hints = get_type_hints(kind)
+    if is_dataclass(kind):
+        return tuple((each.name, TypeAdapter(hints[each.name])) for each in fields(kind))
+    names = cast("Any", kind).model_fields
+    return tuple((name, TypeAdapter(hints[name])) for name in names)
+
+
+def _cancel_at_next_wait() -> None:
+    """Let the provider hear of Stop at its next wait: it may hold back what it received before."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+        task.cancel()
+
+
+async def _drain(events: Any) -> None:
+    """Behind its last word a provider puts its connection in order, so that the next question may use it."""
+    with suppress(TimeoutError, StopAsyncIteration):
+        async with asyncio.timeout(CLOSE_TIMEOUT):
+            for _ in range(_MAX_LATE_EVENTS):
+                await anext(events)
+
+
+async def _close_stream(events: Any) -> None:
+    """Close it; what cannot be closed is left behind."""
+    closing = asyncio.create_task(_close_quietly(events))
+    try:
+        await asyncio.wait({closing}, timeout=CLOSE_TIMEOUT)
+    finally:
+        if not closing.done():
+            _log.warning("an answer could not be closed within %s s and was left behind", CLOSE_TIMEOUT)
+            closing.cancel()
+
+
+async def _close_quietly(events: Any) -> None:
+    try:
+        await events.aclose()
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - what it said is whole without that
+        _log.warning("an answer could not be closed: %s", Fault(error).trace)

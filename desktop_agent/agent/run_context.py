@@ -1,0 +1,410 @@
+"""What a run works with, its recorder and retry policy; and its budget: what it may still use, and how many calls may
+run at once.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Protocol
+
+from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.model_request import PictureReader, PreparedHistory
+from desktop_agent.agent.modes import ModeSwitch, PromptPolicies
+from desktop_agent.conversation.picture_preparation import PictureFitter
+from desktop_agent.permissions.approvals import ApprovalBroker
+from desktop_agent.permissions.policy import PermissionPolicy
+from desktop_agent.providers.provider import Provider
+from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
+from desktop_agent.tools.tool import AnyTool, ToolRegistry
+from desktop_agent.types.engine_events import Event
+from desktop_agent.types.errors import AgentError, ProviderError, QuotaExhausted, Sentence
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Hooks, Limits, Specialist
+from desktop_agent.types.provider_events import Usage
+
+
+class Recorder(Protocol):
+    """Shows and keeps what one run does. The session's is the one that runs in the app."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's."""
+        ...
+
+    def emit(self, event: Event) -> None:
+        """Show this now and journal it soon."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when everything emitted so far is durable. Raises StorageFailed."""
+        ...
+
+    async def commit(self, *messages: Message) -> None:
+        """Add finished messages to the history; kept in memory and tried again when the disk refuses."""
+        ...
+
+    def history(self) -> tuple[Message, ...]:
+        """All committed messages of the branch, oldest first."""
+        ...
+
+    def nested(self) -> "Recorder":
+        """For a run that a call of this one starts: its events name this run as their parent.
+
+        Its messages are its own: they are kept in memory while it works, and are not part of the conversation.
+        """
+        ...
+
+
+# The vendors' own clients wait at most this long for a hint; a longer wait is the person's choice. In seconds.
+MAX_RETRY_AFTER = 120.0
+_WEEK_SECONDS = 7 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Exponential backoff with jitter, in seconds. A server's own hint goes first."""
+
+    attempts: int = 3
+    first_delay: float = 0.5
+    max_delay: float = 8.0
+
+    def delay(self, error: AgentError, attempt: int) -> float | None:
+        """Seconds to wait before attempt number `attempt` + 1, or None to give up. Attempts count from 1."""
+        if not isinstance(error, ProviderError) or not error.retryable or attempt >= self.attempts:
+            return None
+        # Whatever a proxy's headers say: an empty account does not fill up by waiting.
+        if isinstance(error, QuotaExhausted):
+            return None
+        if error.retry_after:
+            return error.retry_after if error.retry_after <= MAX_RETRY_AFTER else None
+        ceiling = min(self.first_delay * 2 ** (attempt - 1), self.max_delay)
+        return ceiling * (1 - 0.25 * random.random())  # noqa: S311 - spreads clients out, protects nothing
+
+
+def long_wait_remedy(error: AgentError) -> Sentence | None:
+    """What to do about an error whose server asks for a longer wait than anybody waits unasked; None elsewhere."""
+    if not isinstance(error, ProviderError) or isinstance(error, QuotaExhausted):
+        return None
+    seconds = error.retry_after or 0.0
+    if not error.retryable or seconds <= MAX_RETRY_AFTER:
+        return None
+    if seconds > _WEEK_SECONDS:
+        return Sentence("The server asks for a wait of more than a week; choose another model or server.")
+    if seconds < 2 * 3600:
+        return Sentence(
+            "The server asks to wait {minutes} minutes; try again then.", {"minutes": f"{seconds / 60:.0f}"}
+        )
+    return Sentence("The server asks to wait {hours} hours; try again then.", {"hours": f"{seconds / 3600:.0f}"})
+
+
+# What a turn of a run below piles up however little is said in it, in characters: else runs that only start runs below
+# them would have as many turns as their limits multiplied.
+_TURN_CHARACTERS = 1_000
+_MEMORY_LIMIT = "what one run may pile up in memory"
+
+
+@dataclass(frozen=True, slots=True)
+class PriorUse:
+    """What a run had used when its process died: the same run goes on, and its limits are those of all of it.
+
+    Specialists' work included: `tokens`, `cost` in US dollars, `seconds` at work. Memory is not: that went with the
+    process.
+    """
+
+    turns: int = 0
+    tool_batches: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+
+NO_PRIOR_USE = PriorUse()
+
+
+class Budget:
+    """One run's. What a specialist's run uses counts for the runs above it too, and so do their ends for it."""
+
+    def __init__(self, limits: Limits, parent: "Budget | None" = None, used: PriorUse = NO_PRIOR_USE) -> None:
+        self.limits = limits
+        self.cost = used.cost
+        self._parent = parent
+        self._turns = used.turns
+        self._tool_batches = used.tool_batches
+        self._tokens = used.tokens
+        self._characters = 0
+        self._worked_seconds = used.seconds
+        self._pauses = 0
+        self._sub_budgets: set[Budget] = set()
+        self._working_since: float | None = monotonic()
+
+    @property
+    def depth(self) -> int:
+        """How many runs stand above this one."""
+        return 0 if self._parent is None else self._parent.depth + 1
+
+    def nested(self, limits: Limits, share: float) -> "Budget":
+        """For a specialist: its own limits, and at most this share of the tokens and the money that are left.
+
+        Its run is over when the task is that made it; until then its time at work is time of this one too.
+        """
+        own = limits.model_dump()
+        tokens = _min_known(limits.tokens, _share_of(self.tokens_left, share))
+        own["tokens"] = None if tokens is None else int(tokens)
+        own["cost"] = _min_known(limits.cost, _share_of(self.cost_left, share))
+        own["depth"] = min(limits.depth, self.limits.depth)
+        # Not validated again: a share of nothing is nothing, and the first look at it says so.
+        below = Budget(limits.model_copy(update=own), self)
+        self._sub_budgets.add(below)
+        self.update_clock()
+        task = _current_task()
+        if task is not None:
+            task.add_done_callback(lambda _: self._on_sub_run_end(below))
+        return below
+
+    def count_turn(self) -> None:
+        """The model is about to be asked."""
+        self._turns += 1
+        if self._parent is not None:
+            self.add_characters(_TURN_CHARACTERS)
+
+    def count_tool_batch(self) -> None:
+        """The calls of an answer are about to be worked on."""
+        self._tool_batches += 1
+
+    def add_usage(self, usage: Usage | None) -> None:
+        """What an answer used, here and above."""
+        if usage is None:
+            return
+        self._tokens += token_count(usage)
+        if usage.cost is not None:
+            self.cost = (self.cost or 0.0) + usage.cost
+        if self._parent is not None:
+            self._parent.add_usage(usage)
+
+    def add_characters(self, count: int) -> None:
+        """What was piled up in memory, here and above."""
+        self._characters += count
+        if self._parent is not None:
+            self._parent.add_characters(count)
+
+    @property
+    def exceeded_limit(self) -> str | None:
+        """Which limit is reached, in words for people; None while there is room."""
+        limits = self.limits
+        reached = (
+            (self._turns >= limits.turns, "turns"),
+            (self._tool_batches >= limits.tool_iterations, "tool rounds"),
+            (self.tokens_left == 0, "tokens"),
+            (self.cost_left == 0, "cost"),
+            (self.seconds_left == 0, "time"),
+            (self._characters >= limits.characters, _MEMORY_LIMIT),
+        )
+        own = next((which for is_reached, which in reached if is_reached), None)
+        # Turns and rounds of the run above are its own affair: it is in the middle of one.
+        return own or (self._parent.exceeded_shared_limit if self._parent is not None else None)
+
+    @property
+    def exceeded_shared_limit(self) -> str | None:
+        """The same, of what runs share."""
+        if self.tokens_left == 0:
+            return "tokens"
+        if self.cost_left == 0:
+            return "cost"
+        if self.seconds_left == 0:
+            return "time"
+        if self._characters >= self.limits.characters:
+            return _MEMORY_LIMIT
+        return self._parent.exceeded_shared_limit if self._parent is not None else None
+
+    @property
+    def tokens_left(self) -> int | None:
+        """None: no limit."""
+        return None if self.limits.tokens is None else max(0, self.limits.tokens - self._tokens)
+
+    @property
+    def cost_left(self) -> float | None:
+        """In US dollars; None: no limit."""
+        return None if self.limits.cost is None else max(0.0, self.limits.cost - (self.cost or 0.0))
+
+    @property
+    def is_working(self) -> bool:
+        """Whether time goes on: something is done, here or below."""
+        return self._working_since is not None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Of time at work, here and above; None: no limit."""
+        own = None if self.limits.seconds is None else max(0.0, self.limits.seconds - self._seconds_at_work)
+        return _min_known(own, self._parent.seconds_left if self._parent is not None else None)
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """This run does nothing itself. May be entered many times at once.
+
+        Time stands still while no run below works either: it goes on above too as long as one of them does.
+        """
+        self._pauses += 1
+        self.update_clock()
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            self.update_clock()
+
+    def _on_sub_run_end(self, below: "Budget") -> None:
+        self._sub_budgets.discard(below)
+        self.update_clock()
+
+    def update_clock(self) -> None:
+        """Whether time goes on may be another matter now."""
+        works = self._pauses == 0 or any(each.is_working for each in self._sub_budgets)
+        if works is self.is_working:
+            return
+        self._worked_seconds, self._working_since = self._seconds_at_work, monotonic() if works else None
+        if self._parent is not None:
+            self._parent.update_clock()
+
+    @property
+    def _seconds_at_work(self) -> float:
+        return self._worked_seconds + (monotonic() - self._working_since if self._working_since is not None else 0.0)
+
+
+def _current_task() -> "asyncio.Task[Any] | None":
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no event loop runs
+        return None
+
+
+def token_count(usage: Usage) -> int:
+    """How many tokens an answer used: the server's total, or what is known of its parts."""
+    if usage.total_tokens is not None:
+        return usage.total_tokens
+    return (usage.input_tokens or 0) + (usage.output_tokens or 0)
+
+
+def _share_of(left: float | None, share: float) -> float | None:
+    return None if left is None else left * share
+
+
+def _min_known(first: float | None, second: float | None) -> float | None:
+    return min((each for each in (first, second) if each is not None), default=None)
+
+
+class WorkClock:
+    """Tells the budget when the calls of one answer do nothing themselves."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._working = 0
+        self._waiting = 0
+        self._pause: ExitStack | None = None
+
+    @contextmanager
+    def working(self) -> Generator[None]:
+        """A call is judged, or runs."""
+        self._working += 1
+        self._update()
+        try:
+            yield
+        finally:
+            self._working -= 1
+            self._update()
+
+    @contextmanager
+    def delegating(self) -> Generator[None]:
+        """A specialist has a call; its own run says whether it works or waits."""
+        self.begin_waiting()
+        try:
+            yield
+        finally:
+            self.end_waiting()
+
+    def begin_waiting(self) -> None:
+        """A person is asked about one more call."""
+        self._waiting += 1
+        self._update()
+
+    def end_waiting(self) -> None:
+        """That was decided, or taken back."""
+        self._waiting -= 1
+        self._update()
+
+    def _update(self) -> None:
+        stands_still = self._waiting > 0 and self._working == 0
+        if stands_still and self._pause is None:
+            self._pause = ExitStack()
+            self._pause.enter_context(self._budget.paused())
+        elif not stands_still and self._pause is not None:
+            pause, self._pause = self._pause, None
+            pause.close()
+
+
+MAX_PARALLEL_READS = 20
+# Of one answer; each asks a model, and may hand on as many in its turn.
+MAX_PARALLEL_DELEGATES = 8
+
+
+class ToolSlots:
+    """Of one kind of call. Those for reading are shared by a run and the runs below it. Lives on the event loop.
+
+    Whoever holds a slot must not wait for a call that needs one: for calls that hand work on, each answer has its own.
+    """
+
+    def __init__(self, pool: int = MAX_PARALLEL_READS) -> None:
+        self._pool = asyncio.Semaphore(pool)
+        self._by_tool: dict[str, asyncio.Semaphore] = {}
+
+    @asynccontextmanager
+    async def acquire(self, tool: AnyTool, *, pooled: bool) -> AsyncGenerator[None]:
+        """Wait for a slot of the tool, and if `pooled` for one of the pool; both are free again at the end."""
+        async with AsyncExitStack() as held:
+            if tool.concurrency is not None:
+                await held.enter_async_context(self._semaphore_of(tool, tool.concurrency))
+            if pooled:
+                await held.enter_async_context(self._pool)
+            yield
+
+    def _semaphore_of(self, tool: AnyTool, most: int) -> asyncio.Semaphore:
+        slots = self._by_tool.get(tool.identity)
+        if slots is None:
+            slots = self._by_tool[tool.identity] = asyncio.Semaphore(max(1, most))
+        return slots
+
+
+async def _no_wait() -> None:
+    """Wait for nobody."""
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """Whom a run works with. What the person may change while it runs is an object of the session's own.
+
+    `open_provider` takes the name of a model and answers who serves it just now; it raises AgentError where nobody does
+    any more. `tools_ready` is awaited before the first turn. `files` keeps what calls are about to change;
+    None keeps nothing. `prepared` remembers what was prepared of this conversation for earlier requests. `agent_path`
+    names the specialists from the root down; the root agent's is empty.
+    """
+
+    open_provider: Callable[[str], Awaitable[Provider]]
+    recorder: Recorder
+    tools: ToolRegistry
+    approvals: ApprovalBroker
+    permission_policy: PermissionPolicy
+    modes: ModeSwitch
+    read_picture: PictureReader
+    hooks: Hooks = field(default_factory=Hooks)
+    queue: SteeringQueue = field(default_factory=SteeringQueue)
+    policies: PromptPolicies = field(default_factory=PromptPolicies)
+    guards: Guards = field(default_factory=Guards)
+    specialists: tuple[Specialist, ...] = ()
+    files: Checkpointer | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    fitter: PictureFitter = field(default_factory=PictureFitter)
+    prepared_history: PreparedHistory = field(default_factory=PreparedHistory)
+    agent_path: tuple[str, ...] = ()
+    tools_ready: Callable[[], Awaitable[None]] = _no_wait
+    slots: ToolSlots = field(default_factory=ToolSlots)

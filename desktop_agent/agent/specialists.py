@@ -1,0 +1,408 @@
+"""Specialists: agents that another agent calls like tools, which of them may work at once, and what their caller is
+told.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.model_request import PreparedHistory, RunSettings
+from desktop_agent.agent.modes import PromptPolicies
+from desktop_agent.agent.run_context import Budget, Recorder, RunContext
+from desktop_agent.permissions.policy import ToolNamePolicy
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolSubset
+from desktop_agent.types.blocks import JsonObject, Outcome, Text
+from desktop_agent.types.engine_events import (
+    ErrorOccurred,
+    Event,
+    LimitReached,
+    RunEnd,
+    RunStarted,
+    ToolCallPending,
+    ToolFinished,
+    ToolStarted,
+)
+from desktop_agent.types.errors import Sentence, SpecialistHasNoTools, ToolFailed
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.permissions import Mode
+from desktop_agent.types.policies import Interrupt, Specialist, StopSession
+from desktop_agent.types.tool_calls import Effect, ToolClass
+
+
+@dataclass(eq=False)
+class _Ticket:
+    changes: bool
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class SpecialistTurns:
+    """First come, first served: those that only look work together, one that may change something works alone."""
+
+    def __init__(self) -> None:
+        self._tickets: list[_Ticket] = []
+
+    @asynccontextmanager
+    async def turn(self, *, changes: bool) -> AsyncGenerator[None]:
+        """Wait for those before that must not overlap with this one, then work."""
+        before = [ticket for ticket in self._tickets if changes or ticket.changes]
+        mine = _Ticket(changes)
+        self._tickets.append(mine)
+        try:
+            for ticket in before:
+                await ticket.done.wait()
+            yield
+        finally:
+            self._tickets.remove(mine)
+            mine.done.set()
+
+
+_MAX_CALLS = 40
+# Characters of arguments, and of what is said about a call that did not come to its end.
+_MAX_ARGUMENTS = 160
+_MAX_SAID = 1_500
+_NO_CALLS = "It had called no tool."
+_OUTCOME_TEXTS = {
+    Outcome.SUCCEEDED: "done",
+    Outcome.FAILED: "failed",
+    Outcome.DENIED: "not run, denied",
+    Outcome.CANCELLED: "broken off",
+    Outcome.TIMED_OUT: "took too long and was broken off",
+    Outcome.LIMIT: "not run or broken off, at a limit",
+    Outcome.UNKNOWN: "nobody knows what became of it",
+}
+
+
+@dataclass(slots=True)
+class _CallLine:
+    name: str
+    arguments: str
+    state: str = "not started"
+    said: str = ""
+
+
+class CallSummary:
+    """Hears the events of one run and says what became of each of its calls."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, _CallLine] = {}
+
+    def on_event(self, event: Event) -> bool:
+        """Whether there is something new to say."""
+        match event:
+            case ToolCallPending():
+                self._calls[event.id] = _CallLine(event.name, _short_arguments(event.input))
+            case ToolStarted() if event.id in self._calls:
+                self._calls[event.id].state = "begun, not finished"
+            case ToolFinished() if event.id in self._calls:
+                call = self._calls[event.id]
+                call.state = _OUTCOME_TEXTS[event.outcome]
+                if event.outcome in (Outcome.CANCELLED, Outcome.TIMED_OUT):
+                    call.said = " ".join(part.text for part in event.result.content if isinstance(part, Text))[
+                        :_MAX_SAID
+                    ]
+            case _:
+                return False
+        return True
+
+    def __str__(self) -> str:
+        """One line for each call, the last ones where there are many."""
+        if not self._calls:
+            return _NO_CALLS
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        calls = tuple(self._calls.values())
+        yield "Its calls until then:"
+        if len(calls) > _MAX_CALLS:
+            yield f"- {len(calls) - _MAX_CALLS:,} earlier ones"
+        for call in calls[-_MAX_CALLS:]:
+            said = "".join(f"\n  {line}" for line in call.said.splitlines())
+            yield f"- {call.name} {call.arguments}: {call.state}{said}"
+
+
+def _short_arguments(arguments: JsonObject) -> str:
+    text = json.dumps(arguments, ensure_ascii=False)
+    return text if len(text) <= _MAX_ARGUMENTS else f"{text[:_MAX_ARGUMENTS]}…"
+
+
+# Characters; the end of it tells most.
+MAX_ANSWERS_TEXT = 20_000
+
+
+class SpecialistRecorder:
+    """Passes everything on; its RunStarted names the call whose work this is.
+
+    `so_far` hears in words what became of each call, whenever that changes.
+    """
+
+    def __init__(self, recorder: Recorder, call_id: str, so_far: Callable[[str], None]) -> None:
+        self._calls = CallSummary()
+        self._report_progress = so_far
+        so_far(str(self._calls))
+        self._recorder = recorder
+        self._call_id = call_id
+        self.error: Sentence | None = None
+        self.limit = ""
+        self.called_tools = False
+
+    @property
+    def run_id(self) -> str:
+        """The run's."""
+        return self._recorder.run_id
+
+    @property
+    def said(self) -> str:
+        """Everything that it said so far, answer by answer."""
+        texts = (message.text.strip() for message in self.history() if message.role is Role.ASSISTANT)
+        return "\n\n".join(text for text in texts if text)[-MAX_ANSWERS_TEXT:]
+
+    def emit(self, event: Event) -> None:
+        """Pass it on."""
+        match event:
+            case RunStarted():
+                event = replace(event, call_id=self._call_id)
+            case ErrorOccurred():
+                self.error = event.sentence
+            case LimitReached():
+                self.limit = event.which
+            case ToolCallPending():
+                self.called_tools = True
+            case _:
+                pass
+        self._recorder.emit(event)
+        if self._calls.on_event(event):
+            self._report_progress(str(self._calls))
+
+    async def flush(self) -> None:
+        """Return when everything so far is durable. Raises StorageFailed."""
+        await self._recorder.flush()
+
+    async def commit(self, *messages: Message) -> None:
+        """Add finished messages to its history."""
+        await self._recorder.commit(*messages)
+
+    def history(self) -> tuple[Message, ...]:
+        """Its messages, oldest first."""
+        return self._recorder.history()
+
+    def nested(self) -> Recorder:
+        """For a run that one of its calls starts."""
+        return self._recorder.nested()
+
+
+# Seconds. Its own limits end a specialist's work, and they stand still while a person is waited for; this does not.
+# Timers of the window's event loop take no more than 24 days.
+MAX_WORK_SECONDS = 20 * 24 * 3600.0
+_SEES_NOTHING = (
+    "It sees nothing of this conversation: write everything that it must know into the task and the context."
+)
+_REMEDY = "Go on without it, or call it again with another task."
+# What the person set holds for the whole team, unless a specialist has its own.
+_INHERITED_SETTINGS = ("timeouts", "caching", "show_reasoning")
+
+
+class SubRun(Protocol):
+    """A run that works on a specialist's task."""
+
+    @property
+    def answer_text(self) -> str:
+        """What its model said last."""
+        ...
+
+    async def execute(self, prompt: Message | None = None) -> RunEnd:
+        """Work until it is done. Raises nothing."""
+        ...
+
+    def interrupt(self, target: Interrupt | None = None) -> bool:
+        """Stop it, or one of its calls."""
+        ...
+
+
+CreateRun = Callable[[RunContext, RunSettings, Budget], SubRun]
+TrackRun = Callable[[SubRun], AbstractContextManager[None]]
+
+
+class Task(BaseModel):
+    """What a specialist is asked to do."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str = Field(min_length=1, description="What to do, and what to answer with.")
+    context: str = Field(default="", description="What it must know for that.")
+
+
+def specialist_tools(
+    context: RunContext,
+    settings: RunSettings,
+    budget: Budget,
+    make_run: CreateRun,
+    track: TrackRun,
+    stop: Callable[[], object] = lambda: None,
+) -> tuple[AnyTool, ...]:
+    """One tool for each specialist that the agent of these surroundings may call.
+
+    `track` lets interrupts reach a run while it works. `stop` ends the run that calls: a person who denies a call of
+    a specialist and stops wants all of it to stop.
+    """
+    delegation = _Delegation(context, settings, budget, make_run, track, stop, SpecialistTurns())
+    return tuple(delegation.tool(specialist) for specialist in context.specialists)
+
+
+@dataclass(frozen=True)
+class _Delegation:
+    """Of one run to its specialists."""
+
+    context: RunContext
+    settings: RunSettings
+    budget: Budget
+    create_run: CreateRun
+    track: TrackRun
+    stop: Callable[[], object]
+    order: SpecialistTurns
+
+    def tool(self, specialist: Specialist) -> AnyTool:
+        """The specialist as a tool. What it does is gated call by call, so calling it is harmless by itself."""
+
+        async def run(wanted: Task, call: RunningCall) -> tuple[Text, ...]:
+            return (Text(text=await self._result(specialist, wanted, call)),)
+
+        return Tool(
+            name=specialist.name,
+            description=f"{specialist.description}\n{_SEES_NOTHING}",
+            schema=ModelSchema(Task),
+            run=run,
+            tool_class=ToolClass.READ_ONLY,
+            effects=frozenset({Effect.DELEGATE}),
+            timeout=MAX_WORK_SECONDS,
+        )
+
+    async def _result(self, specialist: Specialist, wanted: Task, call: RunningCall) -> str:
+        """Its final text. Raises ToolFailed with what it said so far where it did not come to an end."""
+        if self.budget.depth >= self.budget.limits.depth:
+            sentence = Sentence(
+                "“{name}” was not called: agents may call each other {depth} deep at most.",
+                {"name": specialist.name, "depth": str(self.budget.limits.depth)},
+            )
+            raise ToolFailed(sentence, "Do it yourself.")
+        mode, tools = self._mode_for(specialist), self._tools_for(specialist)
+        changes = any(tool.tool_class is ToolClass.MUTATING for tool in tools)
+        async with self.order.turn(changes=changes):
+            recorder = SpecialistRecorder(self.context.recorder.nested(), call.tool_use_id, call.so_far)
+            context = self._context_for(specialist, recorder, mode, tools)
+            budget = self.budget.nested(specialist.limits, specialist.share)
+            run = self.create_run(context, self._settings_for(specialist, budget), budget)
+            with self.track(run):
+                end = await _run_to_end(run, self._prompt(wanted))
+            return self._text(specialist.name, end, run, recorder, has_tools=bool(tools or context.specialists))
+
+    def _text(self, name: str, end: RunEnd, run: SubRun, recorder: SpecialistRecorder, *, has_tools: bool) -> str:
+        if recorder.called_tools and not has_tools:
+            what = Sentence("The specialist “{name}” has no tools, but asked for one.", {"name": name})
+            raise SpecialistHasNoTools(_with_answers(what, recorder.said))
+        text = run.answer_text.strip() or recorder.said
+        if end is RunEnd.COMPLETED and text:
+            return text
+        if end is RunEnd.CANCELLED:
+            self.stop()
+        raise ToolFailed(_with_answers(_failure_reason(name, end, recorder), recorder.said), _REMEDY)
+
+    def _context_for(
+        self, specialist: Specialist, recorder: SpecialistRecorder, mode: Mode | None, tools: tuple[AnyTool, ...]
+    ) -> RunContext:
+        """Its own conversation with its own tools, under the same person, rules and hooks."""
+        context = self.context
+        callable_ones = tuple(each for each in context.specialists if each.name in specialist.specialists)
+        names = {tool.name for tool in tools} | {each.name for each in callable_ones}
+        permission_policy = context.permission_policy.nested(mode=mode, names=ToolNamePolicy(allowed=frozenset(names)))
+        return replace(
+            context,
+            recorder=recorder,
+            tools=ToolSubset(context.tools, (tool.name for tool in tools)),
+            permission_policy=permission_policy,
+            modes=context.modes.nested(permission_policy, recorder.emit),
+            # Its task is the runtime's own, no prompt that anybody submitted.
+            hooks=replace(context.hooks, user_prompt_submit=()),
+            queue=SteeringQueue(),
+            policies=PromptPolicies(),
+            guards=Guards(),
+            specialists=callable_ones,
+            prepared_history=PreparedHistory(),
+            agent_path=(*context.agent_path, specialist.name),
+        )
+
+    def _mode_for(self, specialist: Specialist) -> Mode | None:
+        """None: it follows whoever calls it. Raises ToolFailed for a mode that is none."""
+        if specialist.mode is None:
+            return None
+        mode = next((each for each in self.context.modes.modes if each.name == specialist.mode), None)
+        if mode is None:
+            values = {"name": specialist.name, "mode": specialist.mode}
+            raise ToolFailed(
+                Sentence("“{name}” was not called: its mode “{mode}” does not exist.", values), "Go on without it."
+            )
+        return mode
+
+    def _tools_for(self, specialist: Specialist) -> tuple[AnyTool, ...]:
+        """Those of its own that whoever calls it has too."""
+        found = (self.context.tools.get(name) for name in dict.fromkeys(specialist.tools))
+        return tuple(tool for tool in found if tool is not None)
+
+    def _settings_for(self, specialist: Specialist, budget: Budget) -> RunSettings:
+        own, above = specialist.config, self.settings.config
+        inherited = {name: getattr(above, name) for name in _INHERITED_SETTINGS if name not in own.model_fields_set}
+        return replace(
+            self.settings,
+            model=specialist.model or self.settings.model,
+            config=own.model_copy(update={**inherited, "system_prompt": specialist.system_prompt}),
+            limits=budget.limits,
+            execute_tools=True,
+        )
+
+    def _prompt(self, wanted: Task) -> Message:
+        text = f"{wanted.task}\n\nContext:\n{wanted.context}" if wanted.context.strip() else wanted.task
+        sender = self.context.agent_path[-1] if self.context.agent_path else "agent"
+        return Message.user(text).model_copy(update={"injected_by": sender})
+
+
+async def _run_to_end(run: SubRun, prompt: Message) -> RunEnd:
+    """Let it work. A cancel stops it, waits until it has closed what it opened, and only then is passed on."""
+    working = asyncio.create_task(run.execute(prompt))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        run.interrupt(StopSession())
+        while not working.done():
+            try:
+                await asyncio.wait({working})
+            except asyncio.CancelledError:
+                # Asked a second time: the run ends by itself after its grace.
+                continue
+        raise
+
+
+def _failure_reason(name: str, end: RunEnd, recorder: SpecialistRecorder) -> Sentence:
+    """What happened, for the model and for the person."""
+    match end:
+        case RunEnd.LIMIT:
+            values = {"name": name, "which": recorder.limit or "what its model can read"}
+            return Sentence("The specialist “{name}” stopped at a limit: {which}.", values)
+        case RunEnd.CANCELLED:
+            return Sentence("The specialist “{name}” was stopped by the person.", {"name": name})
+        case RunEnd.COMPLETED:
+            return Sentence("The specialist “{name}” ended without saying anything.", {"name": name})
+        case _:
+            if recorder.error is None:
+                return Sentence("The specialist “{name}” did not finish.", {"name": name})
+            return Sentence("The specialist “{name}” failed: {why}", {"name": name, "why": recorder.error})
+
+
+def _with_answers(what: Sentence, said: str) -> Sentence:
+    if not said:
+        return what
+    return Sentence("{what} What it said so far:\n{said}\n\n", {"what": what, "said": said})

@@ -1,1 +1,0 @@
-"""Agents that another agent calls like tools."""

@@ -1,0 +1,368 @@
+"""The state of one tool call, what the calls of one batch share, and what a running tool reports."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from desktop_agent.agent.run_context import MAX_PARALLEL_DELEGATES, Budget, RunContext, ToolSlots, WorkClock
+from desktop_agent.agent.tool_calls.tool_results import content_size, visible_text, with_edit_note
+from desktop_agent.conversation.history import missing_result
+from desktop_agent.permissions.approvals import Approval
+from desktop_agent.permissions.gate import Allowed, Verdict
+from desktop_agent.processes.foreign_code import HistoryCopy, TaskSupervisor, plain_text, strip_terminal_sequences
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.types.blocks import JsonObject, Outcome, ToolResult, ToolUse
+from desktop_agent.types.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    CostUpdated,
+    Event,
+    ToolFinished,
+    ToolProgress,
+)
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.tool_calls import Effect, FileChanges, Preview, ToolClass, is_same_json
+
+
+class CallKind(Enum):
+    """With which neighbours it may run at once: its like, or none."""
+
+    READING = auto()
+    DELEGATING = auto()
+    MUTATING = auto()
+
+
+@dataclass(slots=True, eq=False)
+class ToolExecution:
+    """What is known of it so far. `input` is what would run: after the hooks, and as the person edited it.
+
+    `digest` is that of the input, where it was made already. `asks` are reasons to ask a person, whatever rules and
+    mode allow. `allowance` is the person's, and `is_bound_to_preview` whether it covers no more than the preview that
+    they
+    saw. `is_edited`: a person wrote other arguments. `started_as` says beside which neighbours it was begun. `shown` is
+    the end of its live output, `so_far` what its tool says it has done until now, `changes` what it did to files.
+    `was_abandoned`: the tool did not end in its grace. `ended` is the result that stands from the moment at which the
+    tool ended, should Stop come before all is done about it.
+    """
+
+    use: ToolUse
+    tool: AnyTool | None
+    input: JsonObject
+    is_reported: bool = True
+    digest: str | None = None
+    # What the journal of a dead process says.
+    recovered_decision: ApprovalResolved | None = None
+    recovered_request: ApprovalRequested | None = None
+    is_lost: bool = False
+    # Gates.
+    verdict: Verdict | None = None
+    evaluated_version: int = -1
+    has_passed_gates: bool = False
+    asks: list[Sentence] = field(default_factory=list[Sentence])
+    repeat_count: int = 0
+    repeated_use: ToolUse | None = None
+    # Approval.
+    preview: Preview | None = None
+    proposals: tuple[Rule, ...] = ()
+    is_preparing_approval: bool = False
+    approval: Approval | None = None
+    approval_task: asyncio.Task[None] | None = None
+    approval_settled: asyncio.Event = field(default_factory=asyncio.Event)
+    person_permit: Allowed | None = None
+    is_bound_to_preview: bool = False
+    is_edited: bool = False
+    # Execution.
+    started_as: CallKind = CallKind.MUTATING
+    task: asyncio.Task[None] | None = None
+    is_starting: bool = False
+    checked_version: int = -1
+    permit: Allowed | None = None
+    is_journalled: bool = False
+    started_at: float | None = None
+    output_tail: str = ""
+    reported_progress: str = ""
+    changes: FileChanges | None = None
+    was_abandoned: bool = False
+    tool_task: asyncio.Task[Any] | None = None
+    stop_signal: asyncio.Future[None] | None = None
+    is_stopped: bool = False
+    fallback_result: ToolResult | None = None
+    result: ToolResult | None = None
+
+    def __post_init__(self) -> None:
+        self.approval_settled.set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no result yet."""
+        return self.result is None
+
+    @property
+    def is_finishing(self) -> bool:
+        """Whether its tool has ended and its result is being taken in."""
+        is_done_about = self.task is not None and not self.task.done()
+        return self.started_at is not None and not self.is_running and self.fallback_result is None and is_done_about
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its tool is at work, or about to be."""
+        return self.tool_task is not None and not self.tool_task.done()
+
+    @property
+    def kind(self) -> CallKind:
+        """What its tool says. One that changes something runs alone, even when it hands that on."""
+        if self.tool is None or self.tool.tool_class is ToolClass.MUTATING:
+            return CallKind.MUTATING
+        return CallKind.DELEGATING if Effect.DELEGATE in self.tool.effects else CallKind.READING
+
+    @property
+    def must_run_alone(self) -> bool:
+        """Whether it was begun beside others and is of another kind by now, so that it has to run alone."""
+        return self.started_as is not CallKind.MUTATING and self.kind is not self.started_as
+
+    @property
+    def effective_use(self) -> ToolUse:
+        """The call with the arguments that would run."""
+        return self.use if self.input is self.use.input else self.use.model_copy(update={"input": self.input})
+
+    @property
+    def effective_input(self) -> JsonObject | None:
+        """What would run, where it is not what the model asked for."""
+        return None if is_same_json(self.input, self.use.input) else self.input
+
+    def set_arguments(self, arguments: JsonObject, digest: str | None = None) -> None:
+        """Run with these arguments instead."""
+        self.input, self.digest = arguments, digest
+
+    def cancel_tool(self) -> None:
+        """Signal its tool, once: a second cancel would disturb the end of what heeds the first."""
+        if self.tool_task is not None and self.stop_signal is not None and not self.stop_signal.done():
+            self.stop_signal.set_result(None)
+            self.tool_task.cancel()
+
+
+@dataclass(frozen=True)
+class RecoveredCalls:
+    """By the id of the call. `waiting` are those that were asked about and not decided, `announced` all told of.
+
+    `iterations` is how often each guard, by name, had made the run go on.
+    """
+
+    finished: Mapping[str, ToolResult] = field(default_factory=dict[str, ToolResult])
+    started: frozenset[str] = frozenset()
+    decided: Mapping[str, ApprovalResolved] = field(default_factory=dict[str, ApprovalResolved])
+    waiting: Mapping[str, ApprovalRequested] = field(default_factory=dict[str, ApprovalRequested])
+    announced: frozenset[str] = frozenset()
+    guard_iterations: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def apply_to(self, call: ToolExecution) -> None:
+        """Put down at the call what is known of it. What was finished or started is never run again."""
+        id_ = call.use.id
+        call.result = self.finished.get(id_)
+        call.is_lost = call.result is None and id_ in self.started
+        call.recovered_decision = self.decided.get(id_)
+        call.recovered_request = None if call.recovered_decision else self.waiting.get(id_)
+
+    def has_record_of(self, call: ToolExecution) -> bool:
+        """Whether anything of it was journalled after the model had asked for it."""
+        id_ = call.use.id
+        known = (self.announced, self.finished, self.started, self.decided, self.waiting)
+        return any(id_ in each for each in known)
+
+
+# Tools get this long to end by themselves once they were cancelled, in seconds: less than the run around them has, and
+# more than the runs that they may hold have.
+_GRACE_SECONDS = 1.9
+_LESS_PER_LEVEL = 0.25
+
+
+class BatchContext:
+    """Shared by the parts of one round. `version` counts changes of rules and mode; `is_closed`: nothing starts."""
+
+    def __init__(self, calls: Sequence[ToolExecution], context: RunContext, budget: Budget, limits: Limits) -> None:
+        self.calls = calls
+        self.context = context
+        self.budget = budget
+        self.limits = limits
+        self.grace = _GRACE_SECONDS - _LESS_PER_LEVEL * budget.depth
+        self.supervisor = TaskSupervisor()
+        self.clock = WorkClock(budget)
+        # Calls that hand work on are counted for this answer alone: one that is nested must not wait for its parent.
+        self.delegate_slots = ToolSlots(MAX_PARALLEL_DELEGATES)
+        self.version = 0
+        self.is_closed = False
+        self.trouble: BaseException | None = None
+        self.stop: Callable[[], None] = lambda: None
+        self.history: tuple[Message, ...] = ()
+        self.hook_history = HistoryCopy(())
+        self.message_id = ""
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._is_over = False
+        self._exceeded_at_start: str | None = None
+
+    def begin(self) -> None:
+        """Look at what the calls stand in."""
+        self.history = self.context.recorder.history()
+        self.hook_history = HistoryCopy(self.history)
+        first = self.calls[0].use if self.calls else None
+        self.message_id = next(
+            (each.id for each in reversed(self.history) if first is not None and first in each.tool_uses), ""
+        )
+        self._exceeded_at_start = self.budget.exceeded_limit
+
+    @property
+    def is_limit_reached(self) -> bool:
+        """Whether a limit was reached since the round began, so that nothing more may start."""
+        exceeded = self.budget.exceeded_shared_limit or self.budget.exceeded_limit
+        return exceeded is not None and exceeded != self._exceeded_at_start
+
+    def emit(self, event: Event) -> None:
+        """Tell, until all results are in."""
+        if not self._is_over:
+            self.context.recorder.emit(event)
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count what a tool had a model use. Nothing of a tool is trusted: what is no usage is passed over."""
+        if type(usage) is not Usage:
+            return
+        self.budget.add_usage(usage)
+        if usage.cost is not None and self.budget.cost is not None:
+            self.emit(CostUpdated(self.budget.cost))
+
+    def end(self) -> None:
+        """All results are in; whatever still comes changes nothing."""
+        self._is_over = True
+
+    def finish(self, call: ToolExecution, result: ToolResult, seconds: float = 0.0) -> None:
+        """The call's result, once."""
+        if call.result is not None:
+            return
+        if call.is_edited and call.started_at is not None:
+            result = with_edit_note(result, call.use.input, call.input)
+        call.result = result
+        self.budget.add_characters(sum(content_size(part) for part in result.content))
+        if call.is_reported:
+            self.emit(ToolFinished(call.use.id, result, seconds, call.changes))
+
+    def answer(self, call: ToolExecution, outcome: Outcome, why: str, seconds: float = 0.0) -> None:
+        """A result of words alone; some of them may be a tool's own."""
+        said = visible_text(plain_text(why), self.limits.result_characters)
+        self.finish(call, missing_result(call.use, outcome, said), seconds)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task of the round's own; a fault in it ends the round."""
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._on_task_end)
+        return task
+
+    def _on_task_end(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.trouble = self.trouble or error
+            self.stop()
+
+
+STOPPED_BEFORE_START = "The call was stopped before it was started."
+STOPPED_WHILE_RUNNING = "The call was stopped while it was running."
+_EFFECT_UNKNOWN = "It may have taken effect."
+_ONLY_READS = "It only reads: nothing was changed."
+_ABANDONED = "It did not end when it was told to, and may still be at work."
+# Characters of what a tool says about itself.
+_MAX_REPORT = 10_000
+
+
+class ToolReport:
+    """What a tool calls with what it has done until now; also while it ends because it was stopped.
+
+    Nothing of a tool is trusted, so what is not of the right kind is passed over.
+    """
+
+    def __init__(self, call: ToolExecution) -> None:
+        self._call = call
+
+    def set_changes(self, changes: FileChanges) -> None:
+        """Of files."""
+        if type(changes) is FileChanges:
+            self._call.changes = changes
+
+    def set_progress(self, text: str) -> None:
+        """This stands, in place of what was said before."""
+        if isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  a foreign tool may say anything
+            self._call.reported_progress = plain_text(text)[:_MAX_REPORT]
+
+
+def stop_text(call: ToolExecution) -> str:
+    """For a call that Stop ended, started or not; with the end of what it had shown."""
+    return STOPPED_BEFORE_START if call.started_at is None else _with_report(STOPPED_WHILE_RUNNING, call)
+
+
+def timeout_text(call: ToolExecution, seconds: float) -> str:
+    """For a call that took too long."""
+    return _with_report(f"The call took longer than {seconds:g} s and was stopped.", call)
+
+
+def _with_report(words: str, call: ToolExecution) -> str:
+    """What it had done comes last: of a long text a card shows the end."""
+    done = " ".join([_effect_text(call), *([_ABANDONED] if call.was_abandoned or call.is_running else [])])
+    shown = strip_terminal_sequences(call.output_tail)
+    if not shown.strip():
+        return f"{words} {done}"
+    end = "" if shown.endswith("\n") else "\n"
+    return f"{words} The end of what it had written until then:\n{shown}{end}{done}"
+
+
+def _effect_text(call: ToolExecution) -> str:
+    if call.reported_progress.strip():
+        return call.reported_progress.strip()
+    tool = call.tool
+    harmless = tool is not None and tool.tool_class is ToolClass.READ_ONLY and Effect.DELEGATE not in tool.effects
+    return _ONLY_READS if harmless else _EFFECT_UNKNOWN
+
+
+# What one piece counts at least, so that a flood of empty ones ends too.
+_MIN_PIECE_COST = 16
+MAX_OUTPUT_TAIL = 4_000
+"""Characters of the end of what was told that stay known, for a call that is broken off."""
+_OUTPUT_CUT = "[more output is not shown]"
+
+
+class LiveOutput:
+    """What a tool calls with its output. Nothing is told before its start, after its end, or after Stop."""
+
+    def __init__(self, scope: BatchContext, call: ToolExecution) -> None:
+        self._scope = scope
+        self._call = call
+        self._left = scope.limits.result_characters
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    def __call__(self, text: str) -> None:
+        """Tell this much more."""
+        if threading.get_ident() == self._thread:
+            self._emit(text)
+        elif self._left > 0:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+                self._loop.call_soon_threadsafe(self._emit, text)
+
+    def _emit(self, text: object) -> None:
+        call = self._call
+        is_heard = call.is_running and call.is_open and not call.is_stopped and not self._scope.is_closed
+        if not is_heard or self._left <= 0 or not issubclass(type(text), str):
+            return
+        words = plain_text(text)
+        shown = words[: self._left]
+        self._left -= max(len(words), _MIN_PIECE_COST)
+        call.output_tail = (call.output_tail + shown)[-MAX_OUTPUT_TAIL:]
+        self._scope.emit(ToolProgress(call.use.id, shown))
+        if self._left <= 0:
+            self._scope.emit(ToolProgress(call.use.id, _OUTPUT_CUT))

@@ -1,0 +1,198 @@
+"""What happens between two turns: queued messages come in, modes change, older messages are summarised, guards are
+asked.
+"""
+
+import asyncio
+from typing import Literal
+
+from desktop_agent.agent.compaction import Compactor, is_compaction_due
+from desktop_agent.agent.model_request import RunSettings
+from desktop_agent.agent.run_context import Budget, RunContext
+from desktop_agent.permissions.hooks import PromptRuling, run_prompt_hooks
+from desktop_agent.providers.provider import Provider
+from desktop_agent.types.blocks import Summary
+from desktop_agent.types.engine_events import (
+    ContextCompacted,
+    CostUpdated,
+    ErrorOccurred,
+    RunEnd,
+    UserMessageDelivered,
+    UserMessageReturned,
+)
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.policies import PromptPolicy, UserPromptSubmit
+
+# After Stop the hooks of a prompt get this long to decide about it, in seconds.
+HOOKS_GRACE = 2.0
+_RUN_ENDS = {"stop": RunEnd.COMPLETED, "abort": RunEnd.ABORTED}
+
+
+class TurnBoundary:
+    """The edge between the turns of one run."""
+
+    def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
+        self._context = context
+        self._recorder = context.recorder
+        self._settings = settings
+        self._budget = budget
+        self._compactor = Compactor(context, settings, budget)
+        self._applied: tuple[PromptPolicy, ...] = ()
+        self._is_prompt_settled = False
+        self._hook_task: asyncio.Task[PromptRuling] | None = None
+
+    async def admit_prompt(self, prompt: Message) -> bool:
+        """The run's own prompt, if the hooks let it pass; else it is handed back, and the reason said.
+
+        Stop does not break off what the hooks think of it: see `keep`.
+        """
+        self._hook_task = asyncio.create_task(self._run_prompt_hooks(prompt))
+        ruling = await asyncio.shield(self._hook_task)
+        self._is_prompt_settled = True
+        if not ruling.allowed:
+            self._return_prompt(prompt, ruling.reason)
+            return False
+        await self._commit_prompt(ruling.prompt)
+        return True
+
+    async def keep_prompt(self, prompt: Message) -> None:
+        """The prompt of a run that ends: it was sent, so it is in the history, whenever Stop came.
+
+        Hooks that still judge it get the grace to decide. What they deny, or do not decide about, was not sent, and
+        reaches no model: its session hands it back.
+        """
+        if self._is_prompt_settled:
+            return
+        judging = self._hook_task or asyncio.create_task(self._run_prompt_hooks(prompt))
+        await asyncio.wait({judging}, timeout=HOOKS_GRACE)
+        if not judging.done():
+            judging.cancel()
+            await asyncio.wait({judging})
+        elif judging.result().allowed:
+            self._is_prompt_settled = True
+            await self._commit_prompt(judging.result().prompt)
+
+    async def _commit_prompt(self, prompt: Message) -> None:
+        if self._context.queue.was_taken_last(prompt.id):
+            self._recorder.emit(UserMessageDelivered(prompt.id))
+        await self._recorder.commit(prompt)
+
+    async def before_turn(self, provider: Provider) -> None:
+        """Before the model is asked."""
+        self._context.modes.at_turn_boundary()
+        await self._deliver_queued_messages()
+        if self._settings.compact_at is not None and self._is_context_full(provider, self._settings.compact_at):
+            await self.compact(provider)
+
+    def instruction_addenda(self, turn_id: str) -> tuple[str, ...]:
+        """What is added to the instructions of this turn."""
+        history = self._recorder.history()
+        prompts = (each.text for each in reversed(history) if each.role is Role.USER and each.injected_by is None)
+        prompt = next(prompts, "")
+        answer = next((each for each in reversed(history) if each.role is Role.ASSISTANT), None)
+        tools = frozenset(call.name for call in answer.tool_uses) if answer is not None else frozenset[str]()
+        modes = self._context.modes
+        self._applied = self._context.policies.for_turn(turn_id, mode=modes.current.name, tools=tools, prompt=prompt)
+        texts = (*(policy.text for policy in self._applied), modes.addendum)
+        return tuple(text for text in texts if text)
+
+    def answered(self) -> None:
+        """The answer of this turn is in the history: what was added for it alone is used up."""
+        applied, self._applied = self._applied, ()
+        self._context.policies.mark_used(applied)
+
+    async def compact(self, provider: Provider) -> bool:
+        """Summarise older messages for the model. False: there was nothing to be summarised, or it failed."""
+        before, cost = self._last_input_tokens(), self._budget.cost
+        try:
+            summary = await self._compactor.compact(provider, self._recorder.history())
+        finally:
+            # Also a summary that came to nothing is billed.
+            if self._budget.cost is not None and self._budget.cost != cost:
+                self._recorder.emit(CostUpdated(self._budget.cost))
+        if summary is None:
+            return False
+        await self._recorder.commit(summary)
+        block = next(block for block in summary.blocks if isinstance(block, Summary))
+        self._recorder.emit(ContextCompacted(block.first_kept_id, block.text, before))
+        return True
+
+    async def after_tool_calls(self, answer: Message, turns: int) -> RunEnd | None:
+        """Calls were answered. None: the model is asked again."""
+        ruling = await self._consult_guards("turn_end", answer, turns)
+        return None if ruling in {"continue", "pass"} else _RUN_ENDS[ruling]
+
+    async def after_final_answer(self, answer: Message, turns: int) -> RunEnd | None:
+        """The model is done. None: it is asked again, because a guard wants it, or a message came in meanwhile."""
+        ruling = await self._consult_guards("turn_end", answer, turns)
+        if ruling == "pass":
+            ruling = await self._consult_guards("session_stop", answer, turns)
+        if ruling == "pass":
+            return None if await self._deliver_queued_messages() else RunEnd.COMPLETED
+        return None if ruling == "continue" else _RUN_ENDS[ruling]
+
+    async def _consult_guards(
+        self, at: Literal["turn_end", "session_stop"], answer: Message, turns: int
+    ) -> Literal["pass", "continue", "stop", "abort"]:
+        """What the guards of this moment want; the prompt to go on with is in the history then."""
+        outcome = await self._context.guards.consult(
+            at,
+            history=self._recorder.history(),
+            stop_reason=answer.stop_reason,
+            turns=turns,
+            told=self._recorder.emit,
+        )
+        if outcome.kind == "continue":
+            prompt = Message.user(outcome.prompt)
+            await self._recorder.commit(prompt.model_copy(update={"injected_by": outcome.guard_name}))
+        return outcome.kind
+
+    async def _deliver_queued_messages(self) -> bool:
+        """Each message that waits for this moment goes into the history; whether there was one."""
+        queue = self._context.queue
+        delivered = False
+        while (entry := next((each for each in queue.entries if each.when == "soon"), None)) is not None:
+            # What nobody would answer goes on waiting.
+            await self._context.open_provider(self._settings.model)
+            ruling = await self._run_prompt_hooks(entry.message)
+            if entry not in queue.entries:
+                # The person changed it, or took it back, while the hooks looked at it: what they said counts no more.
+                continue
+            if not ruling.allowed:
+                self._return_prompt(entry.message, ruling.reason)
+                queue.remove(entry.id)
+                continue
+            delivered = True
+            queue.remove(entry.id)
+            self._recorder.emit(UserMessageDelivered(entry.id))
+            await self._recorder.commit(ruling.prompt)
+        return delivered
+
+    async def _run_prompt_hooks(self, prompt: Message) -> PromptRuling:
+        """What the hooks say about it; they are asked about what a person wrote."""
+        if prompt.injected_by is not None or not self._context.hooks.user_prompt_submit:
+            return PromptRuling(allowed=True, prompt=prompt, reason="")
+        return await run_prompt_hooks(self._context.hooks, UserPromptSubmit(prompt, self._recorder.history()))
+
+    def _return_prompt(self, prompt: Message, reason: str) -> None:
+        refused = Sentence("The message was not sent: {reason}", {"reason": reason or "a hook refused it."})
+        self._recorder.emit(UserMessageReturned(prompt.id, str(refused)))
+        self._recorder.emit(ErrorOccurred.of(WrongUse(refused, "Change the message and send it again.")))
+
+    def _is_context_full(self, provider: Provider, share: float) -> bool:
+        capabilities = provider.model_info(self._settings.model).capabilities
+        if capabilities.context_window is None:
+            return False
+        for message in reversed(self._recorder.history()):
+            if message.role is Role.SYSTEM and any(isinstance(block, Summary) for block in message.blocks):
+                # Nothing was asked since the last time.
+                return False
+            if message.role is Role.ASSISTANT and message.usage is not None:
+                return is_compaction_due(message.usage, capabilities, share)
+        return False
+
+    def _last_input_tokens(self) -> int | None:
+        for message in reversed(self._recorder.history()):
+            if message.role is Role.ASSISTANT and message.usage is not None:
+                return message.usage.input_tokens
+        return None

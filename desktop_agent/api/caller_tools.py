@@ -1,0 +1,174 @@
+"""Tools that the caller runs itself: their descriptions, and the results submitted for their calls."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NoReturn, cast
+
+from desktop_agent.conversation.history import missing_result, unanswered_calls
+from desktop_agent.processes.foreign_code import type_name, validate_message
+from desktop_agent.tools.tool import AnyTool, RunningCall, Tool
+from desktop_agent.types.blocks import Image, Json, JsonObject, Outcome, ResultPart, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import Event, TurnStarted
+from desktop_agent.types.errors import DuplicateToolResult, StaleToolCall, ToolFailed, UnknownToolCall, WrongUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.tool_calls import ToolSpec
+
+_NOT_RUN_TEXT = "This call was not run: the conversation went on without it."
+
+
+class SubmittedResults:
+    """Collects results of the newest answer's calls, from the moment each call is handed out.
+
+    They reach the history when the conversation goes on. A call that the runtime closed meanwhile, because of Stop or
+    because the answer broke off, has the caller's result then: what ran is told truly.
+    """
+
+    def __init__(self) -> None:
+        self._open_calls: set[str] = set()
+        self._results: dict[str, ToolResult] = {}
+
+    @property
+    def has_open_calls(self) -> bool:
+        """Whether the caller has calls of the newest answer."""
+        return bool(self._open_calls)
+
+    @property
+    def has_results(self) -> bool:
+        """Whether a result waits for the conversation to go on."""
+        return bool(self._results)
+
+    def handle(self, event: Event) -> None:
+        """Take one event of the run: a call is the caller's now, or another answer begins."""
+        if isinstance(event, ToolUse):
+            self._open_calls.add(event.id)
+        elif isinstance(event, TurnStarted):
+            self.clear()
+
+    def add(self, history: Sequence[Message], *results: ToolResult) -> None:
+        """Take all of these or none. Raises UnknownToolCall, DuplicateToolResult and StaleToolCall."""
+        waiting = self._open_calls | {call.id for call in unanswered_calls(history)}
+        fresh: dict[str, ToolResult] = {}
+        for result in results:
+            call_id = result.tool_use_id
+            if call_id in fresh or (call_id in self._results and call_id in waiting):
+                raise DuplicateToolResult(f"The call “{call_id}” has its result already.")
+            if call_id not in waiting:
+                raise _unexpected_result(call_id, waiting, history)
+            fresh[call_id] = result
+        self._results.update(fresh)
+
+    def missing(self, history: Sequence[Message]) -> tuple[ToolUse, ...]:
+        """Calls that wait, in call order."""
+        return tuple(call for call in unanswered_calls(history) if call.id not in self._results)
+
+    def apply_to(self, history: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The history with all results in call order; calls that wait and have none were not run."""
+        calls = unanswered_calls(history)
+        if calls:
+            results = [
+                self._results.get(call.id) or missing_result(call, Outcome.CANCELLED, _NOT_RUN_TEXT) for call in calls
+            ]
+            return (*history, Message.tool_results(results))
+        if not self._results or not history or history[-1].role is not Role.TOOL:
+            return history
+        return (*history[:-1], self._with_results(history[-1]))
+
+    def clear(self) -> None:
+        """Begin anew: another answer, or another history."""
+        self._open_calls.clear()
+        self._results.clear()
+
+    def _with_results(self, closed: Message) -> Message:
+        given = dict(self._results)
+        blocks = [
+            given.pop(block.tool_use_id, block) if isinstance(block, ToolResult) else block for block in closed.blocks
+        ]
+        return closed.model_copy(update={"blocks": tuple(blocks)})
+
+
+def _unexpected_result(call_id: str, waiting: set[str], history: Sequence[Message]) -> WrongUse:
+    if any(call.id == call_id for message in history for call in message.tool_uses):
+        return StaleToolCall(f"The call “{call_id}” is of an older turn and waits for no result any more.")
+    names = ", ".join(sorted(waiting)) or "none"
+    return UnknownToolCall(f"No call “{call_id}” waits for a result.", f"These calls wait: {names}.")
+
+
+def validate_results(given: Sequence[object]) -> tuple[ToolResult, ...]:
+    """Results that the caller made, as our own. Raises WrongUse for what is none."""
+    for each in given:
+        if not isinstance(each, ToolResult):
+            raise WrongUse(f"This is no result but {type_name(each)}.", "Make it with ToolResult(tool_use_id=…).")
+    message = validate_message(Message.model_construct(role=Role.TOOL, blocks=tuple(given)))
+    return tuple([block for block in message.blocks if isinstance(block, ToolResult)])
+
+
+def make_result(tool_use_id: str, content: object, *, is_error: bool) -> ToolResult:
+    """A result of text, a JSON value, blocks, or a ToolResult, copied. Raises WrongUse for what is none of these."""
+    if isinstance(content, ToolResult):
+        if content.tool_use_id not in {"", tool_use_id}:
+            raise WrongUse(
+                f"This is the result of “{content.tool_use_id}”, not of “{tool_use_id}”.", "Give it under its own id."
+            )
+        return content.model_copy(
+            update={"tool_use_id": tool_use_id, **({"outcome": Outcome.FAILED} if is_error else {})}
+        )
+    outcome = Outcome.FAILED if is_error else Outcome.SUCCEEDED
+    return ToolResult(tool_use_id=tool_use_id, content=_result_parts(content), outcome=outcome)
+
+
+def _result_parts(content: object) -> tuple[ResultPart, ...]:
+    if isinstance(content, str):
+        return (Text(text=content),)
+    if isinstance(content, Text | Json | Image):
+        return (content,)
+    if isinstance(content, list | tuple):
+        elements = tuple(cast("Sequence[object]", content))
+        if any(isinstance(each, Text | Json | Image) for each in elements):
+            return tuple(part for each in elements for part in _result_parts(each))
+    return (Json(value=_copy_json(content)),)
+
+
+def _copy_json(content: Any) -> Any:
+    """What the caller does with its own object later must not reach the history."""
+    try:
+        return json.loads(json.dumps(content, allow_nan=False))
+    except RecursionError:
+        why = "it is nested too deep"
+    except (TypeError, ValueError) as error:
+        why = str(error).rstrip(".")
+    raise WrongUse(f"The result is no JSON: {why}.", "Give strings, numbers, lists and dicts.")
+
+
+class _UncheckedSchema:
+    """Arguments are for the caller to check."""
+
+    def __init__(self, json_schema: JsonObject) -> None:
+        self.json_schema = json_schema
+
+    def checked(self, arguments: JsonObject) -> JsonObject:
+        """As they came."""
+        return arguments
+
+
+def to_tool_spec(described: object) -> ToolSpec:
+    """What the model is told of it. Raises WrongUse for what is no tool."""
+    if isinstance(described, ToolSpec):
+        return described
+    if isinstance(described, Tool):
+        return cast("AnyTool", described).spec
+    name = getattr(described, "__name__", type(described).__name__)
+    raise WrongUse(f"“{name}” is not a tool.", "Make it one with @tool.")
+
+
+def to_tool(described: AnyTool | ToolSpec) -> AnyTool:
+    """The tool itself, or one that can be offered and not run."""
+    if isinstance(described, Tool):
+        return described
+
+    spec = to_tool_spec(described)
+
+    async def run(_input: JsonObject, _call: RunningCall) -> NoReturn:
+        raise ToolFailed(f"“{spec.name}” runs elsewhere.")
+
+    schema = _UncheckedSchema(spec.input_schema)
+    return Tool(name=spec.name, description=spec.description, schema=schema, run=run)

@@ -1,0 +1,261 @@
+"""Parse the command line of the window, `ask` and `check`. Loaded before the window is drawn: no pydantic."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+from urllib.parse import SplitResult, urlsplit
+
+from desktop_agent.types.dialects import (
+    API_KEY_VARIABLE,
+    BASE_URL_VARIABLE,
+    MODEL_VARIABLE,
+    VENDOR_BASE_URLS,
+    Dialect,
+)
+
+if TYPE_CHECKING:
+    from desktop_agent.types.providers import Endpoint, Reasoning
+
+DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"
+COMMAND_LINE_ENDPOINT = "command-line"
+_MAX_TIMEOUT_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOptions:
+    """Where things are kept and which server was named for this run."""
+
+    data_dir: Path | None
+    endpoint: "Endpoint | None"
+    model: str | None
+    demo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskArguments:
+    """Everything after `ask`."""
+
+    launch: LaunchOptions
+    prompt: str
+    system: str | None
+    images: tuple[Path, ...]
+    reasoning: "Reasoning | None"
+    max_tokens: int | None
+    headers_timeout: float | None
+    first_event_timeout: float | None
+    workspace: Path | None
+    tools: Literal["none", "read", "all"]
+    approve: Literal["never", "always"]
+    continue_id: str | None
+    jsonl: bool
+    verbose: bool
+
+
+def program_version() -> str:
+    """The installed version."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("desktop-agent")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+class _VersionAction(argparse.Action):
+    """Looks the version up when it is asked for: the window is there before that is found."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        sys.stdout.write(f"desktop-agent {program_version()}\n")
+        parser.exit()
+
+
+def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
+    """For the window. Exits with 2 and a sentence on wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="desktop-agent",
+        description="Talk and work with language models. Without a command the window opens; "
+        "`desktop-agent ask --help` tells how to ask from a terminal; `desktop-agent check` looks whether all saved "
+        "conversations can be read.",
+    )
+    parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
+    _add_launch_arguments(parser)
+    parser.add_argument("--demo", action="store_true", help="open straight into the offline demo")
+    return _parse_launch_options(parser, parser.parse_args(argv))
+
+
+def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:
+    """For `ask`. Exits with 2 and a sentence on wrong use."""
+    parser = _ask_parser()
+    given = parser.parse_args(argv)
+    place = _parse_launch_options(parser, given)
+    return AskArguments(
+        launch=place,
+        prompt=given.prompt,
+        system=given.system,
+        images=tuple(given.image),
+        reasoning=given.reasoning,
+        max_tokens=given.max_tokens,
+        headers_timeout=given.headers_timeout,
+        first_event_timeout=given.first_event_timeout,
+        workspace=given.workspace,
+        tools=given.tools or ("read" if given.workspace else "none"),
+        approve=given.approve,
+        continue_id=given.continue_id,
+        jsonl=given.jsonl,
+        verbose=given.verbose,
+    )
+
+
+def parse_check_arguments(argv: Sequence[str]) -> Path | None:
+    """For `check`: the data folder, None for the usual one. Exits with 2 and a sentence on wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="desktop-agent check",
+        description="Check that all saved conversations can be read, and repair what can be. "
+        "Exit codes: 0 nothing is wrong, or it was repaired; 1 something is damaged or cannot be read; 2 wrong use.",
+    )
+    _add_data_dir(parser)
+    return _data_folder(vars(parser.parse_args(argv)))
+
+
+def _ask_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="desktop-agent ask",
+        description="Ask a model and print its answer. The key of a server named here comes from "
+        f"{API_KEY_VARIABLE} or the keyring, that of one set up in the window from the keyring. "
+        "Exit codes: 0 done, 1 error, 2 wrong use, 130 interrupted, 141 whoever read the output left.",
+    )
+    _add_launch_arguments(parser)
+    parser.add_argument("--demo", action="store_true", help="ask the offline demo")
+    parser.add_argument("--system", metavar="TEXT", help="instructions above the conversation")
+    parser.add_argument("--image", metavar="FILE", type=Path, action="append", default=[], help="attach a picture")
+    parser.add_argument("--reasoning", metavar="LEVEL", type=_reasoning, help="none, minimal … max, or tokens")
+    parser.add_argument("--max-tokens", metavar="N", type=_positive_int, help="longest answer, in tokens")
+    parser.add_argument(
+        "--headers-timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long a server may take to begin its answer (default 120; 900 for local ones and for reasoning)",
+    )
+    parser.add_argument(
+        "--first-event-timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long it may then be silent before the first event (default 300; 900 in the same cases)",
+    )
+    parser.add_argument("--workspace", metavar="DIR", type=_existing_folder, help="the folder that tools may use")
+    parser.add_argument("--tools", choices=["none", "read", "all"], help="default: read with a workspace, else none")
+    parser.add_argument("--approve", choices=["never", "always"], default="never", help="calls that need approval")
+    parser.add_argument("--continue", dest="continue_id", metavar="ID", help="go on with a stored conversation")
+    parser.add_argument("--jsonl", action="store_true", help="print one canonical event a line")
+    parser.add_argument("--verbose", action="store_true", help="log to stderr")
+    parser.add_argument("prompt", metavar="PROMPT", help="what to ask; - reads it from standard input")
+    return parser
+
+
+def _add_data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir", metavar="DIR", type=_data_dir, help=f"keep everything here (also {DATA_DIR_VARIABLE})"
+    )
+
+
+def _data_folder(values: dict[str, Any]) -> Path | None:
+    data_dir: Path | None = values["data_dir"]
+    if data_dir is None and os.environ.get(DATA_DIR_VARIABLE):
+        return Path(os.environ[DATA_DIR_VARIABLE])
+    return data_dir
+
+
+def _add_launch_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_data_dir(parser)
+    parser.add_argument("--dialect", choices=get_args(Dialect), help="what the server speaks (default openai-chat)")
+    parser.add_argument(
+        "--base-url", metavar="URL", help=f"the server, as its own client takes it ({BASE_URL_VARIABLE})"
+    )
+    parser.add_argument("--model", metavar="M", help=f"the model ({MODEL_VARIABLE})")
+
+
+def _parse_launch_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> LaunchOptions:
+    values: dict[str, Any] = vars(given)
+    data_dir = _data_folder(values)
+    endpoint = _parse_endpoint(parser, values["dialect"], values["base_url"] or os.environ.get(BASE_URL_VARIABLE))
+    if endpoint is not None and values["demo"]:
+        parser.error("--demo is a server of its own: leave out --dialect and --base-url")
+    model = values["model"] or os.environ.get(MODEL_VARIABLE) or None
+    return LaunchOptions(data_dir, endpoint, model, values["demo"])
+
+
+def _parse_endpoint(
+    parser: argparse.ArgumentParser, dialect: Dialect | None, base_url: str | None
+) -> "Endpoint | None":
+    if dialect is None and base_url is None:
+        return None
+    dialect = dialect or "openai-chat"
+    base_url = base_url or VENDOR_BASE_URLS[dialect]
+    parts = _parse_web_address(base_url)
+    if parts is None:
+        parser.error(f"--base-url: “{base_url}” is not a web address such as http://127.0.0.1:8080/v1")
+    if parts.username or parts.password:
+        parser.error(f"--base-url: no user names or passwords in the address; the key belongs in {API_KEY_VARIABLE}")
+    from desktop_agent.types.providers import Endpoint
+
+    return Endpoint(id=COMMAND_LINE_ENDPOINT, title=parts.netloc, dialect=dialect, base_url=base_url)
+
+
+def _parse_web_address(text: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(text)
+        # A port that is no number is found out only by asking for it.
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_one else None
+
+
+def _positive_int(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a whole number above 0")
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= _MAX_TIMEOUT_SECONDS:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number of seconds from above 0 to {_MAX_TIMEOUT_SECONDS}")
+    return number
+
+
+def _data_dir(text: str) -> Path:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name of the folder is missing")
+    return Path(text)
+
+
+def _existing_folder(text: str) -> Path:
+    path = Path(text)
+    try:
+        if path.is_dir():
+            return path
+    except OSError as error:  # its name is too long
+        raise argparse.ArgumentTypeError(f"“{text}” is not a folder: {error.strerror}") from None
+    raise argparse.ArgumentTypeError(f"“{text}” is not a folder")
+
+
+def _reasoning(text: str) -> "Reasoning":
+    from desktop_agent.types.providers import Effort, ReasoningBudget, ReasoningDisabled, ReasoningEffort
+
+    if text in {"none", "disabled"}:
+        return ReasoningDisabled()
+    for level in get_args(Effort):
+        if text == level:
+            return ReasoningEffort(level=level)
+    if text.isdecimal() and int(text) > 0:
+        return ReasoningBudget(tokens=int(text))
+    raise argparse.ArgumentTypeError(f"“{text}” is none of none, {', '.join(get_args(Effort))}, or a number of tokens")

@@ -1,0 +1,489 @@
+"""The headless commands: `ask` prints one answer, as text or JSON lines (`--jsonl`); `check` verifies and repairs what
+is saved.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+from types import FrameType
+from typing import Any, TextIO
+
+from desktop_agent.api.command_line import AskArguments, parse_check_arguments
+from desktop_agent.conversation.picture_preparation import import_picture_async
+from desktop_agent.conversation.transcript_notices import explain_ending
+from desktop_agent.engine.connections import key_from_environment
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.session import Session
+from desktop_agent.storage.files import data_folder
+from desktop_agent.storage.store import DATABASE_NAME, Store
+from desktop_agent.types.blocks import Block, Image, Text, ToolUse
+from desktop_agent.types.dialects import API_KEY_VARIABLE
+from desktop_agent.types.engine_events import (
+    AnswerAwaited,
+    ApprovalRequested,
+    Envelope,
+    ErrorOccurred,
+    Event,
+    LimitReached,
+    RetryScheduled,
+    RunEnd,
+    RunFinished,
+    ToolFinished,
+)
+from desktop_agent.types.errors import (
+    AgentError,
+    DatabaseReplaced,
+    ImageRefused,
+    KeyringLocked,
+    KeyringMissing,
+    SecretsUnavailable,
+    Sentence,
+    StorageFailed,
+    WrittenElsewhere,
+    WrongUse,
+    join_remedy,
+)
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import (
+    AnswerStarted,
+    ContentDelta,
+    Done,
+    MessageDelta,
+    RequestAdjusted,
+    ThinkingBlock,
+    ThinkingDelta,
+    UsageUpdate,
+)
+from desktop_agent.types.providers import ProviderConfig, Timeouts
+from desktop_agent.types.tool_calls import AllowOnce, Deny
+
+
+def event_to_json(event: Event) -> dict[str, Any] | None:
+    """The object to print, or None for events that are the engine's own."""
+    match event:
+        case ErrorOccurred():
+            return {"type": event.type, "kind": event.kind, "message": event.message}
+        case ToolFinished():
+            content = [part.model_dump(mode="json") for part in event.result.content]
+            outcome = str(event.outcome)
+            return {"type": "tool_result", "tool_use_id": event.id, "outcome": outcome, "content": content}
+        case _:
+            return _provider_event_to_json(event)
+
+
+def _provider_event_to_json(event: Event) -> dict[str, Any] | None:
+    match event:
+        case ContentDelta(phase=str(phase)):
+            return {"type": event.type, "text": event.text, "phase": phase}
+        case ContentDelta() | ThinkingDelta():
+            return {"type": event.type, "text": event.text}
+        case ThinkingBlock():
+            # The family of servers behind the slash matters for replay only.
+            provider = event.provider.partition("/")[0]
+            return {"type": event.type, "text": event.text, "provider": provider, "metadata": event.metadata}
+        case ToolUse(malformed=None):
+            return {"type": event.type, "id": event.id, "name": event.name, "input": event.input}
+        case MessageDelta():
+            ending: dict[str, Any] = {"type": event.type, "stop_reason": str(event.stop_reason), "raw": event.raw}
+            return ending if event.details is None else {**ending, "details": event.details}
+        case UsageUpdate():
+            return {"type": event.type, **event.usage.model_dump(exclude={"cost"})}
+        case Done():
+            return {"type": event.type}
+        case _:
+            return None
+
+
+DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+# What shells say of a program that SIGPIPE ended, as it does most of those that somebody stops reading.
+BROKEN_PIPE = 141
+_NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
+_NOT_STORED = (
+    "What was printed is its only copy, and the conversation cannot be gone on with. Check the disk and its free "
+    "space, or choose another folder with --data-dir, and ask again."
+)
+# Nothing is kept in memory here: the program ends with its answer.
+_KEYRING_REMEDY = Sentence(
+    "Unlock the keyring and try again, or name the server with --dialect or --base-url and give its key in {variable}.",
+    {"variable": API_KEY_VARIABLE},
+)
+_KEYRING_ERRORS = {kind.kind for kind in (SecretsUnavailable, KeyringMissing, KeyringLocked)}
+_MAX_NAME_LENGTH = 100
+_TERMINAL_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def run_ask(arguments: AskArguments) -> int:
+    """Ask and print; returns the exit code. Standard input and output are UTF-8, whatever the system's own is."""
+    if arguments.verbose:
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # Models write lone halves of characters; they must not end the answer.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        # Before the loop: a thread that waits for standard input could not be interrupted.
+        text = _read_standard_input() if arguments.prompt == "-" else _decode(os.fsencode(arguments.prompt))
+        return asyncio.run(_ask(arguments, text))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _read_standard_input() -> str:
+    return _decode(sys.stdin.buffer.read())
+
+
+def _decode(data: bytes) -> str:
+    """Bytes that are no UTF-8 cannot be sent to anybody."""
+    return data.decode("utf-8", "replace")
+
+
+async def _ask(arguments: AskArguments, text: str) -> int:
+    try:
+        engine = await Engine.open(arguments.launch.data_dir, _run_defaults(arguments))
+    except AgentError as error:
+        return _report_failure(error)
+    engine.store.on_notice(lambda sentence: _write_to_stderr(str(sentence)))
+    for notice in engine.notices:
+        _write_to_stderr(str(notice))
+    try:
+        session = await _open_session(engine, arguments)
+        message = await _build_prompt(engine, text, arguments.images)
+        return await _AskRun(session, arguments, sys.stdout).run(message)
+    except WrongUse as error:
+        return _report_failure(error, WRONG_USE)
+    except AgentError as error:
+        return _report_failure(error)
+    finally:
+        await engine.close()
+
+
+def _run_defaults(arguments: AskArguments) -> RunDefaults:
+    limits = {"headers": arguments.headers_timeout, "first_event": arguments.first_event_timeout}
+    config = ProviderConfig(
+        system_prompt=arguments.system,
+        max_tokens=arguments.max_tokens,
+        reasoning=arguments.reasoning,
+        # Those that were not given are the preferences'.
+        timeouts=Timeouts(**{name: seconds for name, seconds in limits.items() if seconds is not None}),
+    )
+    return RunDefaults(
+        program="ask",
+        endpoint=arguments.launch.endpoint,
+        api_key=key_from_environment(API_KEY_VARIABLE),
+        model=arguments.launch.model,
+        toolset=arguments.tools,
+        config=config,
+    )
+
+
+async def _open_session(engine: Engine, arguments: AskArguments) -> Session:
+    workspace = str(await asyncio.to_thread(arguments.workspace.resolve)) if arguments.workspace else None
+    place = arguments.launch
+    if arguments.continue_id:
+        session = await engine.session(arguments.continue_id)
+        if place.endpoint is not None:
+            session.change_record(endpoint_id=place.endpoint.id)
+        if place.model is not None:
+            session.change_record(model=place.model)
+        if workspace is not None:
+            session.change_record(workspace=workspace)
+    elif place.demo:
+        session = await engine.new_demo_session()
+        if workspace:
+            session.change_record(workspace=workspace)
+    else:
+        session = engine.new_session(workspace=workspace)
+    if session.record.endpoint_id and not session.record.model:
+        session.change_record(model=await _only_model(engine, session.record.endpoint_id))
+    return session
+
+
+async def _only_model(engine: Engine, endpoint_id: str) -> str:
+    """A server with one model needs no --model."""
+    models = await engine.connections.models(endpoint_id)
+    if len(models) == 1:
+        return models[0].id
+    names = ", ".join(model.id[:_MAX_NAME_LENGTH] for model in models[:20]) or "none"
+    raise WrongUse(f"Choose a model with --model. The server has: {names}.")
+
+
+async def _build_prompt(engine: Engine, text: str, images: tuple[Path, ...]) -> Message:
+    blocks: list[Block] = [Text(text=text)]
+    for path in images:
+        taken = await import_picture_async(await asyncio.to_thread(_read_image, path), path.name)
+        source = await engine.pictures.put(taken.data, taken.media_type, taken.width, taken.height)
+        blocks.append(Image(source=source, name=path.name))
+    return Message.user_with_blocks(blocks)
+
+
+def _read_image(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ImageRefused.not_read(str(path), error) from None
+
+
+class _AskRun:
+    """Prints the events of one run and answers its approvals."""
+
+    def __init__(self, session: Session, arguments: AskArguments, out: TextIO) -> None:
+        self._session = session
+        self._arguments = arguments
+        self._out = out
+        self._end: RunEnd | None = None
+        self._error: ErrorOccurred | None = None
+        self._is_output_closed = False
+        self._reported: set[str] = set()
+        self._has_write_error = False
+        self._has_unreadable_call = False
+        self._is_waiting = False
+        self._storage_failure: StorageFailed | None = None
+        self._has_reader = True
+        self._has_answer = False
+        self._stopping: asyncio.Task[None] | None = None
+
+    async def run(self, message: Message) -> int:
+        self._session.subscribe(on_event=self._on_event)
+        restore = _install_signal_handlers(self._stop)
+        try:
+            self._session.send(message)
+            await self._session.wait_idle()
+            if self._stopping is not None:
+                await self._stopping
+            await self._store()
+        finally:
+            restore()
+        if not self._arguments.jsonl:
+            self._print("\n")
+        _write_to_stderr(f"conversation {self._session.record.id}")
+        if waiting := len(self._session.queue.entries):
+            _write_to_stderr(
+                f"{waiting} messages still wait in it." if waiting > 1 else "One message still waits in it."
+            )
+        if self._storage_failure is not None:
+            _write_to_stderr(f"The answer was not stored: {self._storage_failure.sentence} {_NOT_STORED}")
+        if self._error is not None:
+            _write_to_stderr(_error_text(self._error))
+        return self._exit_code
+
+    @property
+    def _exit_code(self) -> int:
+        if self._error is not None and self._error.kind == WrongUse.kind:
+            return WRONG_USE
+        if not self._has_reader:
+            return BROKEN_PIPE
+        if self._has_write_error or self._has_unreadable_call or self._storage_failure is not None:
+            return ERROR
+        if self._error is not None and self._error.kind in {WrittenElsewhere.kind, DatabaseReplaced.kind}:
+            return ERROR
+        if self._end is RunEnd.COMPLETED and not self._has_answer:
+            return ERROR
+        return {RunEnd.COMPLETED: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(self._end or RunEnd.FAILED, ERROR)
+
+    def _stop(self) -> None:
+        """Stop what runs; what waits in the conversation is kept for whoever goes on with it."""
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._session.close())
+
+    async def _store(self) -> None:
+        with suppress(StorageFailed):
+            await self._session.flush()
+        # Not what settling says: that may have been said before already, in the middle of the run.
+        unsaved = self._session.unsaved
+        # Of what was written elsewhere an event has told.
+        if unsaved is not None and not isinstance(unsaved.reason, WrittenElsewhere):
+            self._storage_failure = unsaved.reason
+
+    def _on_event(self, envelope: Envelope) -> None:
+        event = envelope.event
+        if self._is_waiting:
+            self._is_waiting = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        if isinstance(event, ApprovalRequested):
+            # Not from inside the event: the run must first have told everybody that it waits.
+            asyncio.get_running_loop().call_soon(self._decide, event.approval_id)
+        if envelope.parent_run_id is not None:
+            # A specialist speaks to the agent that called it.
+            return
+        # Whoever reads JSON lines reads a call there, and may run it.
+        self._has_answer |= isinstance(event, ContentDelta) or (self._arguments.jsonl and isinstance(event, ToolUse))
+        if self._arguments.jsonl:
+            # Without tools nothing ran: the refusals are for the history, so that it can be gone on with.
+            refused = isinstance(event, ToolFinished) and self._arguments.tools == "none"
+            line = None if refused else event_to_json(event)
+            if line is not None:
+                self._print(_json_line(line) + "\n")
+        elif isinstance(event, ContentDelta):
+            self._print(event.text)
+        self._report_event(event)
+
+    def _report_event(self, event: Event) -> None:
+        """What a person wants to know besides the answer, to standard error."""
+        match event:
+            case ErrorOccurred():
+                self._error = event
+            case AnswerStarted() | RequestAdjusted():
+                self._report_once(event.adjustments)
+            case MessageDelta():
+                self._report_ending(event)
+            case ToolUse(malformed=str()):
+                # With tools the model hears of it, and may call again; without, nobody would.
+                self._has_unreadable_call = self._arguments.tools == "none"
+                _write_to_stderr(f"A call of “{event.name[:_MAX_NAME_LENGTH]}” could not be read. It was not run.")
+            case ToolUse() if self._arguments.tools == "none":
+                name = event.name[:_MAX_NAME_LENGTH]
+                _write_to_stderr(f"The model called “{name}”, but no tools run here (--tools none). It was not run.")
+            case AnswerAwaited() if sys.stderr.isatty():
+                # One line that counts on, and is wiped by whatever comes next.
+                self._is_waiting = True
+                sys.stderr.write(f"No answer yet, {event.seconds:.0f} s.")
+                sys.stderr.flush()
+            case RetryScheduled():
+                again = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.1f}"})
+                _write_to_stderr(str(join_remedy(Sentence("{why}", {"why": event.why}), again)))
+            case LimitReached():
+                _write_to_stderr(f"A limit was reached: {event.which}.")
+            case RunFinished():
+                self._end = event.reason
+            case _:
+                pass
+
+    def _report_once(self, sentences: tuple[Sentence, ...]) -> None:
+        """What had to be asked differently from what was wished for."""
+        for words in map(str, sentences):
+            if words not in self._reported:
+                self._reported.add(words)
+                _write_to_stderr(words)
+
+    def _report_ending(self, end: MessageDelta) -> None:
+        explained = explain_ending(end.stop_reason, end.details, end.raw)
+        if explained is not None:
+            _write_to_stderr(" ".join(str(each) for each in (explained.sentence, explained.remedy) if each is not None))
+
+    def _decide(self, approval_id: str) -> None:
+        allow = self._arguments.approve == "always"
+        self._session.approvals.answer(approval_id, AllowOnce() if allow else Deny(message=_NOT_APPROVED))
+
+    def _print(self, text: str) -> None:
+        if self._is_output_closed:
+            return
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except OSError as error:
+            # Whoever read has gone, or the disk is full: the same as Ctrl+C.
+            self._is_output_closed = True
+            if isinstance(error, BrokenPipeError):
+                self._has_reader = False
+                _discard_output()
+            else:
+                self._has_write_error = True
+                _write_to_stderr(f"The answer cannot be written: {error.strerror}.")
+            self._stop()
+
+
+def _discard_output() -> None:
+    """What is still in the buffer is for nobody: writing it when Python ends would be an error once more."""
+    with suppress(OSError, ValueError):  # standard output may be no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _json_line(line: dict[str, Any]) -> str:
+    """One line in ASCII: some readers end a line at U+2028 too, and models write lone halves of characters."""
+    return json.dumps(line, separators=(",", ":"))
+
+
+def _install_signal_handlers(stop: Callable[[], object]) -> Callable[[], None]:
+    """SIGINT and SIGTERM stop like the Stop button; returns what undoes this."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGINT, stop)
+        loop.add_signal_handler(signal.SIGTERM, stop)
+    except NotImplementedError:  # Windows has no signal handlers in the loop
+        return _install_signal_handlers_on_windows(loop, stop)
+
+    def restore() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+    return restore
+
+
+def _install_signal_handlers_on_windows(
+    loop: asyncio.AbstractEventLoop, stop: Callable[[], object]
+) -> Callable[[], None]:
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop)
+
+    before = signal.signal(signal.SIGINT, on_signal)
+
+    def restore() -> None:
+        signal.signal(signal.SIGINT, before)
+
+    return restore
+
+
+def _report_failure(error: AgentError, code: int = ERROR) -> int:
+    _write_to_stderr(_error_text(error))
+    return code
+
+
+def _error_text(error: AgentError | ErrorOccurred) -> str:
+    remedy = _KEYRING_REMEDY if error.kind in _KEYRING_ERRORS else error.remedy
+    return str(join_remedy(error.sentence, remedy))
+
+
+def _write_to_stderr(text: str) -> None:
+    """One remark, with what would steer the terminal or turn its writing round shown instead of done."""
+    with suppress(BrokenPipeError):
+        sys.stderr.write(_TERMINAL_CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text) + "\n")
+
+
+CHECK_DONE, CHECK_FAILED, CHECK_INTERRUPTED = 0, 1, 130
+
+
+def run_check(argv: Sequence[str]) -> int:
+    """Check and print how it went; returns the exit code."""
+    folder = parse_check_arguments(argv)
+    try:
+        return asyncio.run(_check(folder))
+    except AgentError as error:
+        sys.stderr.write(f"{error.whole}\n")
+        return CHECK_FAILED
+    except KeyboardInterrupt:
+        return CHECK_INTERRUPTED
+
+
+async def _check(given: Path | None) -> int:
+    folder = await asyncio.to_thread(_existing_data_folder, given)
+    store = await Store.open(folder)
+    try:
+        for notice in store.report.notices:
+            sys.stdout.write(f"{notice}\n")
+        result = await store.integrity_checker.run(full=True)
+        if result is not None:
+            sys.stdout.write(f"{result}\n")
+        # What was lost before it was carried over is gone: that is no success.
+        return CHECK_FAILED if store.report.notices else CHECK_DONE
+    finally:
+        await store.close()
+
+
+def _existing_data_folder(given: Path | None) -> Path:
+    """Nothing is made where nothing was saved. Raises StorageFailed."""
+    folder = given.expanduser().absolute() if given is not None else data_folder()
+    if not (folder / DATABASE_NAME).exists():
+        what = Sentence("There are no saved conversations in “{folder}”.", {"folder": str(folder)})
+        raise StorageFailed(what, "Name the folder that has them with --data-dir.")
+    return folder

@@ -1,0 +1,205 @@
+"""Open a session of the engine from options, in memory alone; answer its approvals with the caller's approver. Loaded
+late.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from desktop_agent.api.run_events import FailureRecordingProvider
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_opening import in_memory_session
+from desktop_agent.permissions.approvals import Approval, ApprovalBroker
+from desktop_agent.processes.foreign_code import Fault, call_foreign, safe_traceback, type_name
+from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.provider import Failover, Provider, make_provider
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.blocks import StoredSource
+from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolved, Envelope
+from desktop_agent.types.errors import AgentError, ImageRefused
+from desktop_agent.types.messages import Message
+from desktop_agent.types.options import AgentOptions, Approver
+from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
+from desktop_agent.types.providers import ProviderConfig
+from desktop_agent.types.tool_calls import AllowOnce, Decision, Deny
+
+_log = logging.getLogger(__name__)
+_NO_APPROVER = "Nobody is there to approve this call."
+
+
+class ApprovalResponder:
+    """Asks the caller's approver about each approval, also about those of specialists. One that raises denies."""
+
+    def __init__(self, approvals: ApprovalBroker, approver: Approver) -> None:
+        self._approvals = approvals
+        self._approver = approver
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def handle(self, envelope: Envelope) -> None:
+        """Every event."""
+        event = envelope.event
+        if self._approver == "wait":
+            # Whoever lists the approvals answers them.
+            return
+        if isinstance(event, ApprovalRequested):
+            task = asyncio.get_running_loop().create_task(self._decide(event.approval_id))
+            self._tasks[event.approval_id] = task
+            task.add_done_callback(lambda _: self._tasks.pop(event.approval_id, None))
+        elif isinstance(event, ApprovalResolved) and event.approval_id in self._tasks:
+            # Decided without it: by Stop, or by a rule.
+            self._tasks[event.approval_id].cancel()
+
+    async def aclose(self) -> None:
+        """Ask nobody any more."""
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _decide(self, approval_id: str) -> None:
+        approval = next((each for each in self._approvals.open_approvals if each.approval_id == approval_id), None)
+        if approval is None:
+            return  # decided meanwhile
+        decision = await self._decision(approval)
+        try:
+            self._approvals.answer(approval_id, decision)
+        except AgentError as error:
+            self._approvals.answer(approval_id, Deny(message=f"The approver's decision could not be taken: {error}"))
+        except BaseException as error:  # noqa: BLE001 - it may be anything that calls itself a decision
+            _log.error("a decision could not be taken: %s", safe_traceback(error))
+            words = f"The approver's decision could not be taken ({type_name(error)})."
+            self._approvals.answer(approval_id, Deny(message=words))
+
+    async def _decision(self, approval: Approval) -> Decision:
+        approver = self._approver
+        if isinstance(approver, str):
+            return AllowOnce() if approver == "always" else Deny(message=_NO_APPROVER)
+        made = await call_foreign(lambda: approver(approval))
+        if not isinstance(made, Fault):
+            return made
+        _log.error("the approver failed: %s", made.trace)
+        return Deny(message=f"The approver failed ({made.kind}).")
+
+
+PROGRAM_ORIGIN = "the program"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConnection:
+    """Who is asked, and what must be closed behind it: None where it was lent."""
+
+    provider: Provider
+    http: HttpClient | None = None
+
+    async def aclose(self) -> None:
+        """Close what is ours."""
+        if self.http is not None:
+            await self.provider.aclose()
+            await self.http.aclose()
+
+
+async def connect_provider(options: AgentOptions) -> ProviderConnection:
+    """The provider of these options. Raises WrongUse for an address or a key that cannot be used."""
+    if options.provider is not None:
+        return ProviderConnection(options.provider)
+    catalogue = Catalogue(shipped=True)
+    await catalogue.warm_up()
+    http = HttpClient()
+    addresses = (options.address, *options.mirrors)
+    made = tuple(make_provider(options.dialect, each, options.key, http, None, catalogue) for each in addresses)
+    return ProviderConnection(made[0] if len(made) == 1 else Failover(made, addresses), http)
+
+
+class OpenedSession:
+    """A session and what it stands on."""
+
+    def __init__(
+        self,
+        session: Session,
+        connection: ProviderConnection,
+        provider: FailureRecordingProvider,
+        approving: ApprovalResponder,
+    ) -> None:
+        self.session = session
+        self._connection = connection
+        self._provider = provider
+        self._approval_responder = approving
+
+    @property
+    def failure(self) -> AgentError | None:
+        """What the last answer failed with."""
+        return self._provider.failure
+
+    def apply_options(self, options: AgentOptions) -> None:
+        """Put into force what options install, once somebody listens."""
+        self.session.modes.set_by_person(options.mode)
+        for policy in options.policies:
+            self.session.policies.install(
+                policy.id, policy.text, scope=policy.scope, precedence=policy.precedence, trigger=policy.trigger
+            )
+
+    async def aclose(self) -> None:
+        """Stop what runs and close everything. Idempotent."""
+        await self.session.close()
+        await self._approval_responder.aclose()
+        await self._connection.aclose()
+
+
+def open_session(
+    options: AgentOptions,
+    connection: ProviderConnection,
+    history: Sequence[Message],
+    *,
+    modes: Callable[[], tuple[Mode, ...]],
+    config: Callable[[], ProviderConfig],
+) -> OpenedSession:
+    """A session with these options behind this history. Raises WrongUse.
+
+    `modes` are those that can be chosen, `config` says how a run asks; both are looked at when they are needed.
+    """
+    tools = ToolRegistry(options.tools)
+    provider = FailureRecordingProvider(connection.provider)
+    setup = replace(_session_setup(options, tools, provider, config), modes=modes)
+    session = in_memory_session(setup, model=options.model, messages=history)
+    approving = ApprovalResponder(session.approvals, options.approver)
+    session.subscribe(on_event=approving.handle)
+    return OpenedSession(session, connection, provider, approving)
+
+
+def _session_setup(
+    options: AgentOptions, tools: ToolRegistry, provider: Provider, config: Callable[[], ProviderConfig]
+) -> SessionSetup:
+    async def open_provider(_record: object, _model: str) -> Provider:
+        return provider
+
+    return SessionSetup(
+        open_provider=open_provider,
+        read_picture=_refuse_stored_image,
+        tools_for=lambda _: tools,
+        config_for=lambda _: config(),
+        limits=lambda: options.run_limits,
+        hooks=options.hooks,
+        guards=options.guards,
+        specialists=lambda: options.specialists,
+        rules=(*options.rules, *_consent_rules(options)),
+        questions=options.ask_user,
+        mode_requests=options.mode_requests,
+        execute_tools=options.auto_execute_tools,
+    )
+
+
+def _consent_rules(options: AgentOptions) -> tuple[Rule, ...]:
+    """Who lets the runtime run these tools has allowed them; rules that ask or deny, modes and hooks go over it."""
+    if not options.auto_execute_tools:
+        return ()
+    return tuple(
+        Rule(effect=RuleEffect.ALLOW, tool=tool.identity, scope=RuleScope.ALWAYS, origin=PROGRAM_ORIGIN)
+        for tool in options.tools
+    )
+
+
+async def _refuse_stored_image(_: StoredSource) -> bytes:
+    raise ImageRefused("The picture is stored elsewhere.", "Put its bytes into the message: Message.user_with_file.")

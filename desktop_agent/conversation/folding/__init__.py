@@ -1,1 +1,0 @@
-"""How events and blocks become items, kind by kind."""

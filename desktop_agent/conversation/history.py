@@ -1,0 +1,270 @@
+"""A history as a model reads it: grouped, every call answered once, older messages in short; and what it has used."""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+
+from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import CostUpdated, Event, RunFinished, RunStarted, TurnStarted
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
+
+MessageGroup = tuple[Message, ...]
+
+# The answer goes on in the next message.
+_UNFINISHED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
+
+
+def group_messages(messages: Sequence[Message]) -> tuple[MessageGroup, ...]:
+    """The same messages in the same order: a prompt alone, an answer with its thinking, calls and their results.
+
+    Results stay with what stands before them, and an answer that its server interrupted with what it went on with.
+    """
+    found: list[list[Message]] = []
+    for message in messages:
+        if found and _belongs_to_group(found[-1], message):
+            found[-1].append(message)
+        else:
+            found.append([message])
+    return tuple(tuple(group) for group in found)
+
+
+def last_prompt_index(messages: Sequence[Message]) -> int | None:
+    """Where the newest prompt of the person stands; without one, as in a specialist's work, the newest of all."""
+    prompts = [at for at, message in enumerate(messages) if message.role is Role.USER]
+    own = [at for at in prompts if messages[at].injected_by is None]
+    return next(reversed(own or prompts), None)
+
+
+def _belongs_to_group(group: list[Message], message: Message) -> bool:
+    last = group[-1]
+    if message.role is Role.TOOL:
+        return last.role in {Role.ASSISTANT, Role.TOOL}
+    return message.role is Role.ASSISTANT and last.role is Role.ASSISTANT and last.stop_reason in _UNFINISHED
+
+
+_NEVER_ANSWERED = "This call was never answered: the conversation was interrupted."
+
+
+def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolUse, ...]:
+    """Calls of the last assistant message that have no result yet. Reads the end only."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if message.role is Role.ASSISTANT:
+            calls = {call.id: call for call in message.tool_uses}
+            return tuple(call for call in calls.values() if call.id not in answered)
+        if message.role is Role.TOOL:
+            answered |= {block.tool_use_id for block in message.blocks if isinstance(block, ToolResult)}
+    return ()
+
+
+def missing_result(call: ToolUse, outcome: Outcome, why: str) -> ToolResult:
+    """A result in place of one that will never come."""
+    return ToolResult(tool_use_id=call.id, content=(Text(text=why),), outcome=outcome)
+
+
+def normalised_history(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The same history with every call answered once, right after its message; stray results are left out.
+
+    Idempotent. Ids that a server repeats pair with the message just before them.
+    """
+    source = list(messages)
+    fixed: list[Message] = []
+    position = 0
+    while position < len(source):
+        message = source[position]
+        position += 1
+        if message.role is Role.TOOL:
+            continue
+        fixed.append(message)
+        if message.role is not Role.ASSISTANT or not message.tool_uses:
+            continue
+        given: defaultdict[str, deque[ToolResult]] = defaultdict(deque)
+        carrier: Message | None = None
+        while position < len(source) and source[position].role is Role.TOOL:
+            carrier = carrier or source[position]
+            for block in source[position].blocks:
+                if isinstance(block, ToolResult):
+                    given[block.tool_use_id].append(block)
+            position += 1
+        # Ids that stand twice in one answer pair by their order.
+        results = tuple(
+            given[call.id].popleft() if given[call.id] else missing_result(call, Outcome.CANCELLED, _NEVER_ANSWERED)
+            for call in message.tool_uses
+        )
+        fixed.append(
+            carrier.model_copy(update={"blocks": results})
+            if carrier
+            else Message(id=f"{message.id}-results", role=Role.TOOL, blocks=results, created_at=message.created_at)
+        )
+    return tuple(fixed)
+
+
+COMPACTION_AUTHOR = "compaction"
+_SUMMARY_INTRO = "Summary of the conversation so far, in place of its older messages:\n\n"
+_SUMMARY_INTRO_WITH_PROMPT = (
+    "Summary of the conversation so far, in place of its older messages. The prompt that stands after it is older than "
+    "the end of it: what the summary says was done for that prompt is done, and is not to be done again.\n\n"
+)
+
+
+def summary_of(message: Message) -> Summary | None:
+    """The summary that a message holds, or None."""
+    return next((block for block in message.blocks if isinstance(block, Summary)), None)
+
+
+def newest_summary(messages: Sequence[Message]) -> Summary | None:
+    """The one that stands for what was said before it, or None."""
+    return next((summary for message in reversed(messages) if (summary := summary_of(message)) is not None), None)
+
+
+def compacted_view(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The newest summary as a prompt of the runtime's own, and everything from the first message that it left out.
+
+    Instructions (system messages) always stay. The last prompt too: one that was summarised with the work on it stands
+    word for word behind the summary. A cut inside a group is moved before it. A summary whose first kept message is
+    gone stands for nothing: all is sent. Idempotent; no Summary is left.
+    """
+    place = next((at for at in range(len(messages) - 1, -1, -1) if summary_of(messages[at])), None)
+    if place is None:
+        return tuple(messages)
+    newest = messages[place]
+    said = _without_summaries(messages)
+    summary = summary_of(newest)
+    cut = _kept_from(said, summary.first_kept_id) if summary is not None else None
+    if summary is None or cut is None:
+        return tuple(said)
+    # By the history before the summary: what comes later must not change what stands in front.
+    asked = last_prompt_index(said[: max(cut, len(_without_summaries(messages[:place])))])
+    prompts = said[asked : asked + 1] if asked is not None and asked < cut else []
+    instructions = [message for message in said[:cut] if message.role is Role.SYSTEM]
+    return (*instructions, _summary_prompt(newest, summary.text, around=bool(prompts)), *prompts, *said[cut:])
+
+
+def _summary_prompt(newest: Message, text: str, *, around: bool) -> Message:
+    return Message(
+        id=newest.id,
+        role=Role.USER,
+        blocks=(Text(text=(_SUMMARY_INTRO_WITH_PROMPT if around else _SUMMARY_INTRO) + text),),
+        created_at=newest.created_at,
+        injected_by=COMPACTION_AUTHOR,
+    )
+
+
+def _kept_from(said: Sequence[Message], first_kept_id: str) -> int | None:
+    """Where what is kept begins: before a group."""
+    at = next((place for place, message in enumerate(said) if message.id == first_kept_id), None)
+    if at is None:
+        return None
+    begin = 0
+    for group in group_messages(said):
+        if begin + len(group) > at:
+            break
+        begin += len(group)
+    return begin
+
+
+def _without_summaries(messages: Sequence[Message]) -> list[Message]:
+    return [shown for message in messages if (shown := _without_summary(message)) is not None]
+
+
+def _without_summary(message: Message) -> Message | None:
+    """None: there was nothing else in it."""
+    if summary_of(message) is None:
+        return message
+    rest = tuple(block for block in message.blocks if not isinstance(block, Summary))
+    return message.model_copy(update={"blocks": rest}) if rest else None
+
+
+# US dollars: less than this is how sums of fractions differ.
+_COST_TOLERANCE = 1e-9
+
+
+class ConversationUsage:
+    """Reads the committed messages, each once, and adds the answer that is on its way.
+
+    `history` answers all committed messages, oldest first. What specialists use while the conversation is open is
+    added, and what was paid for nothing, as for a summary that failed; no message of the conversation has that, so it
+    is forgotten when that is closed.
+    """
+
+    def __init__(self, history: Callable[[], Sequence[Message]]) -> None:
+        self._history = history
+        self._counted = 0
+        self._committed: Usage | None = None
+        self._open: Usage | None = None
+        self._has_gaps = False
+        self._specialists: Usage | None = None
+        self._specialists_open: dict[str, Usage] = {}
+        self._before_run = 0.0
+        self._run_cost = 0.0
+        self._wasted_cost = 0.0
+        self._count_new()
+
+    @property
+    def total(self) -> Usage | None:
+        """Of all answers; None while nothing is known."""
+        lost = Usage(cost=self._wasted_cost) if self._wasted_cost > _COST_TOLERANCE else None
+        parts = (self._committed, self._open, self._specialists, *self._specialists_open.values(), lost)
+        known = [part for part in parts if part is not None]
+        return sum(known[1:], known[0]) if known else None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the cost of every answer is known; where not, the total's cost is the least that it was."""
+        return not self._has_gaps and (self._open is None or self._open.cost is not None)
+
+    def take(self, event: Event, sub_run: str | None = None) -> None:
+        """One event of the conversation; `sub_run` is the id of the specialist's run that it belongs to, if any."""
+        if sub_run is not None:
+            self._on_sub_run_event(event, sub_run)
+            return
+        match event:
+            case UsageUpdate():
+                self._open = event.usage if self._open is None else self._open.merge_max(event.usage)
+            case RunStarted():
+                self._count_new()
+                self._before_run, self._run_cost = self._cost, 0.0
+            case CostUpdated():
+                self._run_cost = event.cost
+            case TurnStarted() | RunFinished():
+                # The answer before was committed by now, with its usage.
+                self._open = None
+                self._count_new()
+                self._wasted_cost += max(0.0, self._before_run + self._run_cost - self._cost)
+            case _:
+                pass
+
+    @property
+    def _cost(self) -> float:
+        total = self.total
+        return (total.cost if total is not None else None) or 0.0
+
+    def _on_sub_run_event(self, event: Event, run_id: str) -> None:
+        match event:
+            case UsageUpdate():
+                before = self._specialists_open.get(run_id)
+                self._specialists_open[run_id] = event.usage if before is None else before.merge_max(event.usage)
+            case TurnStarted() | RunFinished():
+                used = self._specialists_open.pop(run_id, None)
+                if used is not None:
+                    self._has_gaps = self._has_gaps or used.cost is None
+                    self._specialists = used if self._specialists is None else self._specialists + used
+            case _:
+                pass
+
+    def _count_new(self) -> None:
+        messages = self._history()
+        if len(messages) < self._counted:  # another branch
+            self._counted, self._committed, self._has_gaps = 0, None, False
+        for message in messages[self._counted :]:
+            self._add(message)
+        self._counted = len(messages)
+
+    def _add(self, message: Message) -> None:
+        usage = message.usage
+        # A summary cost something too.
+        if message.role is not Role.ASSISTANT and usage is None:
+            return
+        self._has_gaps = self._has_gaps or usage is None or usage.cost is None
+        if usage is not None:
+            self._committed = usage if self._committed is None else self._committed + usage

@@ -1,0 +1,310 @@
+"""Tool calls in the transcript, from the first letter of their arguments to their result, and the runs of specialists
+below them.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from desktop_agent.conversation.items import CallState, Change, ItemList, NoticeItem, Removed, ToolCallItem, Updated
+from desktop_agent.types.blocks import JsonObject, Outcome, ToolResult, ToolUse
+from desktop_agent.types.checkpoints import CheckpointedCall
+from desktop_agent.types.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    CheckpointCreated,
+    CheckpointRestored,
+    Envelope,
+    ErrorOccurred,
+    Event,
+    LimitReached,
+    RetryScheduled,
+    RunEnd,
+    RunFinished,
+    RunStarted,
+    ToolCallPending,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+)
+from desktop_agent.types.provider_events import ToolArgsDelta
+
+
+class CallItems:
+    """The items of calls, found by the call's id."""
+
+    def __init__(self, shown: ItemList) -> None:
+        self._items = shown
+        self._calls: dict[str, ToolCallItem] = {}
+        self._places: dict[str, int] = {}  # by item
+        self._items_by_checkpoint: dict[str, ToolCallItem] = {}  # by checkpoint
+        self._notices: dict[str, NoticeItem] = {}  # that tell of an undoing, by message
+        self._notice_messages: dict[str, str] = {}  # messages, by checkpoint
+
+    def find(self, call_id: str) -> ToolCallItem | None:
+        """The newest item of this call."""
+        return self._calls.get(call_id)
+
+    def update_of(self, item: ToolCallItem, what: Literal["text", "state"] = "state") -> Updated:
+        """The change that says that this item is another now."""
+        return Updated(self._places[item.id], what)
+
+    def add(self, block: ToolUse, message_id: str) -> Change:
+        """A whole call of a committed message."""
+        return self._add(ToolCallItem(self._items.new_id(), message_id, block.id, block.name, block.input), done=True)
+
+    def write(self, event: ToolArgsDelta | ToolUse, message_id: str) -> list[Change]:
+        """The model writes it, or has written it."""
+        item = self._calls.get(event.id)
+        changes: list[Change] = []
+        # An id that a server used in an earlier message names a new call here.
+        if item is None or item.message_id != message_id:
+            item = ToolCallItem(self._items.new_id(), message_id, event.id, event.name or "")
+            changes.append(self._add(item))
+        if isinstance(event, ToolUse):
+            item.name, item.input, item.state = event.name, event.input, CallState.PENDING
+        else:
+            item.name = item.name or event.name or ""
+            item.arguments.append(event.fragment)
+        return changes or [self.update_of(item)]
+
+    def advance(self, event: ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress) -> list[Change]:
+        """It waits, was decided, runs, says something."""
+        by_approval = isinstance(event, (ApprovalRequested, ApprovalResolved))
+        item = self._calls.get(event.tool_use_id if by_approval else event.id)
+        if item is None:
+            return []
+        match event:
+            case ApprovalRequested():
+                item.state, item.approval_id = CallState.WAITING, event.approval_id
+            case ApprovalResolved():
+                item.state, item.approval_id = CallState.PENDING, None
+                item.effective_input = event.effective_input
+            case ToolStarted():
+                item.state = CallState.RUNNING
+            case ToolProgress():
+                item.output.append(event.text)
+                return [self.update_of(item, "text")]
+        return [self.update_of(item)]
+
+    def finish(self, result: ToolResult, seconds: float | None) -> list[Change]:
+        """It has its result."""
+        item = self._calls.get(result.tool_use_id)
+        if item is None:
+            return []
+        item.state, item.result, item.seconds, item.approval_id = CallState.ENDED, result, seconds, None
+        item.effective_input = item.effective_input if result.ran_with is None else result.ran_with
+        return [self.update_of(item)]
+
+    def on_checkpoint(self, event: CheckpointCreated | CheckpointRestored) -> list[Change]:
+        """It is about to change something, or that was undone."""
+        return self.save(event) if isinstance(event, CheckpointCreated) else self._on_restored(event)
+
+    def save(self, event: CheckpointCreated, item: ToolCallItem | None = None) -> list[Change]:
+        """What it is about to change was saved; `item` is the call that it is shown under, when it is another one."""
+        item = item or self._calls.get(event.tool_use_id)
+        if item is None:
+            return []
+        item.checkpoints[event.checkpoint_id], self._items_by_checkpoint[event.checkpoint_id] = False, item
+        return [self.update_of(item)]
+
+    def _on_restored(self, event: CheckpointRestored) -> list[Change]:
+        item = self._items_by_checkpoint.get(event.checkpoint_id)
+        if item is None:
+            return []
+        kept = item.redos if event.checkpoint_id in item.redos else item.checkpoints
+        kept[event.checkpoint_id] = restored = not (event.conflicts or event.failed or event.not_undone)
+        return [self.update_of(item), *self._mark_notice(event.checkpoint_id, restored=restored)]
+
+    def link_notice(self, message_id: str) -> None:
+        """The last item tells of an undoing, which the model hears of in this message."""
+        item = self._items.items[-1]
+        if isinstance(item, NoticeItem):
+            item.message_id, self._notices[message_id] = message_id, item
+
+    def _mark_notice(self, checkpoint_id: str, *, restored: bool) -> list[Change]:
+        note = self._notices.get(self._notice_messages.get(checkpoint_id, ""))
+        if note is None or note.redos.get(checkpoint_id) == restored:
+            return []
+        note.redos[checkpoint_id] = restored
+        # A prompt before it may have been taken back: then it does not stand where it was added.
+        return [Updated(at, "state") for at, item in enumerate(self._items.items) if item is note]
+
+    def mark_saved(self, saved: Iterable[CheckpointedCall]) -> list[Change]:
+        """What is known of checkpoints from the disk."""
+        calls = (item for item in self._items.items if isinstance(item, ToolCallItem))
+        items = {(item.message_id, item.tool_use_id): item for item in calls}
+        changes: dict[str, Change] = {}
+        for each in saved:
+            item = items.get((each.message_id, each.tool_use_id))
+            if item is None:
+                continue
+            if each.is_redo:
+                self._notice_messages[each.checkpoint_id] = each.note_id
+                for change in self._mark_notice(each.checkpoint_id, restored=each.restored):
+                    changes[each.note_id] = change
+            kept = item.redos if each.is_redo else item.checkpoints
+            if kept.get(each.checkpoint_id) != each.restored:
+                kept[each.checkpoint_id], self._items_by_checkpoint[each.checkpoint_id] = each.restored, item
+                changes[item.id] = self.update_of(item)
+        return list(changes.values())
+
+    @property
+    def saved(self) -> list[CheckpointedCall]:
+        """What `mark` needs to know to say the same of other items of these calls."""
+        return [
+            CheckpointedCall(
+                item.message_id,
+                item.tool_use_id,
+                id_,
+                (item.redos if id_ in item.redos else item.checkpoints)[id_],
+                id_ in item.redos,
+                self._notice_messages.get(id_, ""),
+            )
+            for id_, item in self._items_by_checkpoint.items()
+        ]
+
+    def drop_unwritten(self) -> list[Change]:
+        """Calls that were still being written never came to be."""
+        changes: list[Change] = []
+        while (index := self._items.last_model_index()) is not None:
+            last = self._items.items[index]
+            if not isinstance(last, ToolCallItem) or last.state is not CallState.WRITING:
+                break
+            del self._items.items[index]
+            self._calls.pop(last.tool_use_id, None)
+            self._places.pop(last.id, None)
+            changes.append(Removed(index, 1))
+        return changes
+
+    def _add(self, item: ToolCallItem, *, done: bool = False) -> Change:
+        if done:
+            item.state = CallState.PENDING
+        self._calls[item.tool_use_id] = item
+        added = self._items.add(item)
+        self._places[item.id] = added.index
+        return added
+
+
+_MAX_LINE = 160
+_OUTCOME_TEXTS = {
+    Outcome.FAILED: "Failed",
+    Outcome.DENIED: "Denied",
+    Outcome.CANCELLED: "Cancelled",
+    Outcome.TIMED_OUT: "Timed out",
+    Outcome.LIMIT: "Limit reached",
+    Outcome.UNKNOWN: "Unknown",
+}
+_RUN_END_TEXTS = {
+    RunEnd.COMPLETED: "Done",
+    RunEnd.CANCELLED: "Stopped",
+    RunEnd.FAILED: "Failed",
+    RunEnd.LIMIT: "Ended at a limit",
+    RunEnd.ABORTED: "Broken off",
+    RunEnd.AWAITING_RESULTS: "Waits for results",
+}
+
+
+@dataclass(slots=True)
+class _SubRun:
+    """Where a run folds. `waiting` are the approvals that wait below this item, with the run of each."""
+
+    item: ToolCallItem
+    prefix: str = ""
+    waiting: dict[str, str] = field(default_factory=dict[str, str])
+    names: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class SubRunItems:
+    """Knows under which call each run folds; what specialists of specialists do folds under the same call."""
+
+    def __init__(self, calls: CallItems) -> None:
+        self._calls = calls
+        self._sub_runs: dict[str, _SubRun] = {}
+
+    def fold(self, envelope: Envelope) -> list[Change]:
+        """Take one event of a run that has a run above it."""
+        if isinstance(envelope.event, RunStarted):
+            return self._begin(envelope, envelope.event)
+        place = self._sub_runs.get(envelope.run_id)
+        if place is None:
+            return []
+        if isinstance(envelope.event, CheckpointCreated):
+            return self._calls.save(envelope.event, place.item)
+        changes = self._add_step(place, envelope.event) if place.item.state is not CallState.ENDED else []
+        if isinstance(envelope.event, ApprovalRequested | ApprovalResolved | RunFinished):
+            changes += self._update_waiting(place, envelope.run_id, envelope.event)
+        if isinstance(envelope.event, RunFinished):
+            del self._sub_runs[envelope.run_id]
+        return changes
+
+    def _begin(self, envelope: Envelope, event: RunStarted) -> list[Change]:
+        above = self._sub_runs.get(envelope.parent_run_id or "")
+        if above is not None:
+            prefix = f"{above.prefix}{event.agent} / "
+            self._sub_runs[envelope.run_id] = _SubRun(above.item, prefix, above.waiting)
+            return []
+        item = self._calls.find(event.call_id)
+        if item is None:
+            return []
+        item.delegated = True
+        self._sub_runs[envelope.run_id] = _SubRun(item)
+        return [self._calls.update_of(item)]
+
+    def _add_step(self, place: _SubRun, event: Event) -> list[Change]:
+        line = _step_line(place, event)
+        if not line:
+            return []
+        place.item.output.append(f"{place.prefix}{line}\n")
+        return [self._calls.update_of(place.item, "text")]
+
+    def _update_waiting(
+        self, place: _SubRun, run_id: str, event: ApprovalRequested | ApprovalResolved | RunFinished
+    ) -> list[Change]:
+        """The call waits while any of the calls below it waits; the oldest is shown."""
+        match event:
+            case ApprovalRequested():
+                place.waiting[event.approval_id] = run_id
+            case ApprovalResolved():
+                place.waiting.pop(event.approval_id, None)
+            case RunFinished():
+                for approval_id in [each for each, owner in place.waiting.items() if owner == run_id]:
+                    del place.waiting[approval_id]
+        item, shown = place.item, next(iter(place.waiting), None)
+        if item.state is CallState.ENDED or shown == item.approval_id:
+            return []
+        item.approval_id = shown
+        item.state = CallState.RUNNING if shown is None else CallState.WAITING
+        return [self._calls.update_of(item)]
+
+
+def _step_line(place: _SubRun, event: Event) -> str:
+    """What a step says, on one line; nothing where it is none."""
+    match event:
+        case ToolCallPending():
+            place.names[event.id] = event.name
+            return _one_line((event.name, *_argument_texts(event.input)))
+        case ToolFinished() if event.outcome is not Outcome.SUCCEEDED:
+            return _one_line((f"{place.names.get(event.id, event.id)}:", _OUTCOME_TEXTS[event.outcome]))
+        case ErrorOccurred():
+            return _one_line((str(event.sentence),))
+        case RetryScheduled():
+            return _one_line((event.why,))
+        case LimitReached():
+            return _one_line(("Limit reached:", event.which))
+        case RunFinished():
+            return _RUN_END_TEXTS[event.reason]
+        case _:
+            return ""
+
+
+def _argument_texts(arguments: JsonObject) -> Iterable[str]:
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield f"· {name}: {text[:_MAX_LINE]}"
+
+
+def _one_line(words: Iterable[str]) -> str:
+    line = " ".join(" ".join(words).split())
+    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"

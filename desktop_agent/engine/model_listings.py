@@ -1,0 +1,403 @@
+"""Models that servers list, saved between starts, and the person's own table: `models.toml`.
+
+A price is changed in the text of that file without touching any other line: the standard library reads TOML but does
+not write it, and comments must survive. The result is read again: it counts only when it says exactly what was wanted.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+import tomllib
+from collections.abc import Awaitable, Callable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from desktop_agent.processes.foreign_code import Fault
+from desktop_agent.storage.files import file_error, make_private_folder, write_atomically
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
+from desktop_agent.types.messages import now
+from desktop_agent.types.providers import Endpoint, ModelInfo, Price
+
+if TYPE_CHECKING:
+    from desktop_agent.providers.catalogue.tables import ModelTable, TableError
+
+
+_log = logging.getLogger(__name__)
+
+_LISTINGS_FILE = "listings.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedListing:
+    """One server's models. `source` tells one server from another that took its id over; `at` in UTC."""
+
+    source: str
+    at: AwareDatetime
+    models: tuple[ModelInfo, ...]
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    version: Literal[1] = 1
+    listings: dict[str, SavedListing]
+
+
+class ModelListingsFile:
+    """Loads and saves. What it holds can be asked for again, so a damaged file is no loss and no notice."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / _LISTINGS_FILE
+
+    async def load(self) -> dict[str, SavedListing]:
+        """The listings by endpoint; nothing from a file that is missing, damaged or of another version."""
+        return await asyncio.to_thread(self._load)
+
+    async def save(self, listings: dict[str, SavedListing]) -> None:
+        """Write the file, wholly or not at all. Raises StorageFailed."""
+        await asyncio.to_thread(self._save, listings)
+
+    def _load(self) -> dict[str, SavedListing]:
+        try:
+            return _Content.model_validate_json(self.path.read_bytes()).listings
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValidationError, RecursionError):
+            _log.info("the saved listings cannot be read and are left aside")
+            return {}
+
+    def _save(self, listings: dict[str, SavedListing]) -> None:
+        try:
+            make_private_folder(self.path.parent, within=self.path.parent)
+            write_atomically(self.path, _listings_json(_Content(listings=listings)))
+        except OSError as error:
+            raise file_error(error, self.path) from error
+
+
+def _listings_json(content: _Content) -> bytes:
+    try:
+        return content.model_dump_json(exclude_none=True).encode()
+    except PydanticSerializationError:
+        # A lone half of a character in a name: no file can hold it, and the other names are still worth keeping.
+        plain = content.model_dump(exclude_none=True)
+        return json.dumps(plain, ensure_ascii=False, default=to_jsonable_python).encode(errors="replace")
+
+
+ModelInfos = tuple[ModelInfo, ...]
+_MAX_AGE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """`is_saved`: it comes from the file and was not asked for in this run."""
+
+    source: str
+    at: datetime
+    models: ModelInfos
+    is_saved: bool = False
+
+
+class ModelListings:
+    """`ask` gets a listing from its server; `lasting` are the endpoints whose listings may be saved."""
+
+    def __init__(
+        self,
+        file: ModelListingsFile | None,
+        ask: Callable[[Endpoint], Awaitable[ModelInfos]],
+        lasting: Callable[[], tuple[Endpoint, ...]],
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        self._file = file
+        self._ask = ask
+        self._saved_endpoints = lasting
+        self._clock = clock
+        self._listings: dict[str, _Listing] = {}
+        self._requests: dict[str, asyncio.Task[ModelInfos]] = {}
+        self._tasks: set[asyncio.Task[ModelInfos]] = set()
+        self._loading = asyncio.Lock()
+        self._saving = asyncio.Lock()
+        self._is_loaded = file is None
+        self._listeners: list[Callable[[str], None]] = []
+
+    def on_change(self, listener: Callable[[str], None]) -> None:
+        """Be told by its id when an endpoint's models were asked for and are others than before."""
+        self._listeners.append(listener)
+
+    async def warm_up(self) -> None:
+        """Read the file, once, in a thread."""
+        async with self._loading:
+            if self._is_loaded or self._file is None:
+                return
+            for endpoint_id, saved in (await self._file.load()).items():
+                listing = _Listing(saved.source, saved.at, saved.models, is_saved=True)
+                self._listings.setdefault(endpoint_id, listing)
+            self._is_loaded = True
+
+    async def models(self, endpoint: Endpoint, *, refresh: bool = False) -> ModelInfos:
+        """As last listed, also when nobody can be reached now; what is old is asked for again meanwhile.
+
+        With `refresh`, and where nothing is known, the server's answer. Raises ProviderError and what `ask` raises.
+        """
+        await self.warm_up()
+        known = self._listing_of(endpoint)
+        if known is None or refresh:
+            return await asyncio.shield(self._start_request(endpoint))
+        if self._clock() - known.at > _MAX_AGE:
+            self._start_request(endpoint)
+        return known.models
+
+    def known(self, endpoint: Endpoint) -> ModelInfos:
+        """As last listed, without asking anybody."""
+        listing = self._listing_of(endpoint)
+        return () if listing is None else listing.models
+
+    def refresh(self, endpoint: Endpoint) -> None:
+        """Ask in the background, unless it was done in this run and is not old."""
+        listing = self._listing_of(endpoint)
+        if listing is None or listing.is_saved or self._clock() - listing.at > _MAX_AGE:
+            self._start_request(endpoint)
+
+    def forget(self, endpoint_id: str) -> None:
+        """What was listed, and what is being asked for now."""
+        self._listings.pop(endpoint_id, None)
+        self._requests.pop(endpoint_id, None)
+
+    def forget_prices(self, endpoint_id: str) -> None:
+        """They came from a table that has changed; those of the server itself come back with its next listing."""
+        listing = self._listings.get(endpoint_id)
+        if listing is not None:
+            models = tuple(replace(model, price=None) for model in listing.models)
+            self._listings[endpoint_id] = replace(listing, models=models, is_saved=True)
+
+    async def close(self) -> None:
+        """Stop asking."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _listing_of(self, endpoint: Endpoint) -> _Listing | None:
+        listing = self._listings.get(endpoint.id)
+        return listing if listing is not None and listing.source == _source_digest(endpoint) else None
+
+    def _start_request(self, endpoint: Endpoint) -> asyncio.Task[ModelInfos]:
+        """One question at a time for each endpoint; who comes later waits for the same answer."""
+        task = self._requests.get(endpoint.id)
+        if task is None:
+            task = asyncio.create_task(self._request(endpoint))
+            self._requests[endpoint.id] = task
+            self._tasks.add(task)
+            task.add_done_callback(self._on_request_end)
+        return task
+
+    async def _request(self, endpoint: Endpoint) -> ModelInfos:
+        try:
+            models = await self._ask(endpoint)
+            if self._is_current(endpoint.id):
+                before = self._listing_of(endpoint)
+                self._listings[endpoint.id] = _Listing(_source_digest(endpoint), self._clock(), models)
+                await self._save()
+                if before is None or before.models != models:
+                    self._notify(endpoint.id)
+            return models
+        finally:
+            if self._is_current(endpoint.id):
+                del self._requests[endpoint.id]
+
+    def _is_current(self, endpoint_id: str) -> bool:
+        """Whether the running question still counts: a key or an address may have changed meanwhile."""
+        return self._requests.get(endpoint_id) is asyncio.current_task()
+
+    def _notify(self, endpoint_id: str) -> None:
+        for listener in tuple(self._listeners):
+            listener(endpoint_id)
+
+    def _on_request_end(self, task: asyncio.Task[ModelInfos]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, AgentError):
+            _log.info("a server's models could not be listed: %s", error.kind)
+        elif error is not None:
+            _log.error("listing a server's models failed: %s", Fault(error).trace)
+
+    async def _save(self) -> None:
+        """Prices stay out: they come from the tables of models, which may be newer or the person's own."""
+        if self._file is None:
+            return
+        async with self._saving:
+            kept = {
+                endpoint.id: listing
+                for endpoint in self._saved_endpoints()
+                if (listing := self._listing_of(endpoint)) is not None
+            }
+            saved = {
+                endpoint_id: SavedListing(
+                    listing.source, listing.at, tuple(replace(model, price=None) for model in listing.models)
+                )
+                for endpoint_id, listing in kept.items()
+            }
+            try:
+                await self._file.save(saved)
+            except StorageFailed as error:
+                _log.warning("the listings could not be saved: %s", error.kind)
+
+
+def _source_digest(endpoint: Endpoint) -> str:
+    """A digest, because an address may hold something that is nobody's business."""
+    typed = [{"models": endpoint.models}] if endpoint.models else []
+    about = json.dumps([endpoint.dialect, endpoint.base_url, *endpoint.mirrors, *typed])
+    return hashlib.blake2b(about.encode(), digest_size=8).hexdigest()
+
+
+MODELS_FILE = "models.toml"
+
+
+async def load_model_overrides(folder: Path) -> "tuple[ModelTable | None, tuple[Sentence, ...]]":
+    """The table, if there is one, and what is wrong with it in words. Read in a thread; raises nothing."""
+    return await asyncio.to_thread(_read_overrides, folder / MODELS_FILE)
+
+
+def _read_overrides(path: Path) -> "tuple[ModelTable | None, tuple[Sentence, ...]]":
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None, ()
+    except OSError as error:
+        return None, (_unusable_file(path, error.strerror or type(error).__name__),)
+    # Imported late: few people have such a file, and the start is measured.
+    import tomllib
+
+    from desktop_agent.providers.catalogue.tables import parse_table
+
+    try:
+        table = parse_table(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return None, (_unusable_file(path, f"line {line} is not text in UTF-8"),)
+    except tomllib.TOMLDecodeError as error:
+        # The parser's own words end with line and column.
+        return None, (_unusable_file(path, str(error)),)
+    except (ValueError, RecursionError):
+        # Python's own limits: thousands of digits or of brackets.
+        return None, (_unusable_file(path, "a number is too long, or it is nested too deeply"),)
+    return table, tuple(_skipped_entry(path, each) for each in table.errors)
+
+
+def _unusable_file(path: Path, why: str) -> Sentence:
+    return Sentence("Your file “{name}” cannot be used: {why}.", {"name": path.name, "why": why})
+
+
+def _skipped_entry(path: Path, strange: "TableError") -> Sentence:
+    values = {"name": path.name, "place": strange.place, "why": strange.reason}
+    if strange.line is None:
+        return Sentence("In your file “{name}”, {place} was left out: {why}.", values)
+    values["line"] = str(strange.line)
+    return Sentence("In your file “{name}”, line {line}, {place} was left out: {why}.", values)
+
+
+_PRICE_LINE = re.compile(r"\s*price\s*=")
+_TABLE_HEADING = re.compile(r"\s*\[")
+
+
+def set_price_in_text(text: str, vendor: str, model: str, changes: Price | None) -> str | None:
+    """The text with these numbers over the model's price; without its price for None.
+
+    None where that cannot be done: the text is no TOML, or is written in a way that lines cannot follow.
+    """
+    try:
+        before = tomllib.loads(text)
+        old = _find_price(before, vendor, model)
+        said = {} if changes is None else changes.model_dump(exclude_none=True)
+        wanted = {**old, **said} if changes is not None else {}
+        if wanted == old:
+            return text
+        after = _edit_lines(text.splitlines(), vendor, model, wanted)
+        expected = _expected_table(before, vendor, model, wanted)
+        return after if _without_empty_tables(tomllib.loads(after)) == _without_empty_tables(expected) else None
+    except (ValueError, RecursionError, TypeError):
+        return None
+
+
+def _find_price(data: JsonObject, vendor: str, model: str) -> JsonObject:
+    found: Any = data
+    for step in (vendor, model, "price"):
+        found = found.get(step, {}) if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return dict(found)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _expected_table(before: JsonObject, vendor: str, model: str, price: JsonObject) -> JsonObject:
+    """What the text must say afterwards."""
+    expected = deepcopy(before)
+    if not before:
+        expected["version"] = 1
+    if price:
+        expected.setdefault(vendor, {}).setdefault(model, {})["price"] = price
+        return expected
+    del expected[vendor][model]["price"]
+    return expected
+
+
+def _without_empty_tables(data: JsonObject) -> JsonObject:
+    """Without entries that say nothing: one that held only a price may go with it, or stay for its comments."""
+    vendors = {
+        vendor: _non_empty(cast("JsonObject", models)) if isinstance(models, dict) else models
+        for vendor, models in data.items()
+    }
+    return _non_empty(vendors)
+
+
+def _non_empty(table: JsonObject) -> JsonObject:
+    return {name: value for name, value in table.items() if value != {}}
+
+
+def _edit_lines(lines: list[str], vendor: str, model: str, price: JsonObject) -> str:
+    entry = [f"price = {_inline_table(price)}"] if price else []
+    heading = _find_heading(lines, vendor, model)
+    if heading is None:
+        begin = [*lines, ""] if lines else ["version = 1", ""]
+        return _join_lines([*begin, f"[{vendor}.{json.dumps(model, ensure_ascii=False)}]", *entry])
+    end = next((at for at in range(heading + 1, len(lines)) if _TABLE_HEADING.match(lines[at])), len(lines))
+    body = lines[heading + 1 : end]
+    at = next((number for number, line in enumerate(body) if _PRICE_LINE.match(line)), None)
+    body = [*entry, *body] if at is None else [*body[:at], *entry, *body[at + 1 :]]
+    kept = lines[heading : heading + 1] if any(line.strip() for line in body) else []
+    return _join_lines([*lines[:heading], *kept, *body, *lines[end:]])
+
+
+def _find_heading(lines: list[str], vendor: str, model: str) -> int | None:
+    for number, line in enumerate(lines):
+        if not _TABLE_HEADING.match(line):
+            continue
+        try:
+            named: Any = tomllib.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if named == {vendor: {model: {}}}:
+            return number
+    return None
+
+
+def _inline_table(price: JsonObject) -> str:
+    parts = [
+        f"{name} = {_inline_table(value) if isinstance(value, dict) else _format_number(value)}"  # pyright: ignore[reportUnknownArgumentType]
+        for name, value in price.items()
+    ]
+    return "{ " + ", ".join(parts) + " }"
+
+
+def _format_number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _join_lines(lines: list[str]) -> str:
+    while lines and not lines[-1].strip():
+        lines = lines[:-1]
+    return "\n".join(lines) + "\n" if lines else ""

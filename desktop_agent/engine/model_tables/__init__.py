@@ -1,1 +1,0 @@
-"""Models that servers list, and what the person's own files say of them."""

@@ -1,0 +1,233 @@
+"""The rule book that all open conversations share, and the audit of tool calls from their journals."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from typing import Protocol
+from weakref import WeakSet
+
+from pydantic_core import to_jsonable_python
+
+from desktop_agent.storage.records import JournalEntry, StoredRules
+from desktop_agent.storage.store import Store
+from desktop_agent.types.blocks import Outcome
+from desktop_agent.types.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Envelope,
+    ToolCallPending,
+    ToolFinished,
+    ToolStarted,
+)
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import AuditEntry, AuditState, Rule, RuleScope
+
+
+class RuleFollower(Protocol):
+    """The standing of an open conversation, which hears what others add and revoke."""
+
+    def add_shared_rule(self, rule: Rule) -> None:
+        """Another conversation added this."""
+        ...
+
+    def remove_shared_rule(self, rule_id: str) -> None:
+        """Somebody else revoked this."""
+        ...
+
+
+def unreadable_rule_notices(stored: StoredRules) -> tuple[Sentence, ...]:
+    """What to tell the person about rules that this version does not understand."""
+    told: list[Sentence] = []
+    if stored.stricter:
+        what = Sentence(
+            "Rules that deny or ask and are understood only in part: {count}. They hold for more calls than they did. "
+            "Look through your rules, and lay them down again as you want them.",
+            {"count": str(stored.stricter)},
+        )
+        told.append(what)
+    if stored.lost:
+        what = Sentence(
+            "Rules that cannot be read and do not hold any more: {count}. "
+            "Look through your rules, and lay down again what is missing.",
+            {"count": str(stored.lost)},
+        )
+        told.append(what)
+    return tuple(told)
+
+
+class RuleBook:
+    """All rules that are kept. What one conversation adds for everywhere holds in the others at once."""
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self._rules = {rule.id: rule for rule in rules}
+        self._followers: WeakSet[RuleFollower] = WeakSet()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All, oldest first."""
+        return tuple(self._rules.values())
+
+    def for_conversation(self, conversation_id: str) -> tuple[Rule, ...]:
+        """Its own, and those that are bound to no conversation; which workspace holds is for the standing to know."""
+        return tuple(
+            rule
+            for rule in self._rules.values()
+            if rule.scope is not RuleScope.CONVERSATION or rule.conversation_id == conversation_id
+        )
+
+    def subscribe(self, follower: RuleFollower) -> None:
+        """Tell this one, for as long as somebody holds it, what others add and revoke."""
+        self._followers.add(follower)
+
+    def unsubscribe(self, follower: RuleFollower) -> None:
+        """Tell this one no more."""
+        self._followers.discard(follower)
+
+    def add(self, rule: Rule, by: RuleFollower) -> None:
+        """One more, also for the others unless it is bound to one conversation."""
+        self._rules[rule.id] = rule
+        if rule.scope is not RuleScope.CONVERSATION:
+            for follower in self._other_followers(by):
+                follower.add_shared_rule(rule)
+
+    def remove(self, rule_id: str, by: RuleFollower | None = None) -> None:
+        """One less, everywhere. Harmless where there is none."""
+        self._rules.pop(rule_id, None)
+        for follower in self._other_followers(by):
+            follower.remove_shared_rule(rule_id)
+
+    def replace(self, rule: Rule) -> None:
+        """The same rule, used since."""
+        if rule.id in self._rules:
+            self._rules[rule.id] = rule
+
+    def replace_all(self, rules: Iterable[Rule]) -> None:
+        """These and no others are kept now."""
+        now = {rule.id: rule for rule in rules}
+        for rule_id in self._rules.keys() - now.keys():
+            self.remove(rule_id)
+        added = [rule for rule_id, rule in now.items() if rule_id not in self._rules]
+        self._rules = now
+        for rule in added:
+            if rule.scope is not RuleScope.CONVERSATION:
+                for follower in self._other_followers(None):
+                    follower.add_shared_rule(rule)
+
+    def _other_followers(self, by: RuleFollower | None) -> list[RuleFollower]:
+        return [each for each in self._followers if each is not by]
+
+
+_DECISIONS: dict[str, AuditState] = {"deny": "denied", "deny_and_stop": "denied", "withdrawn": "stopped"}
+# Ids of calls are the server's, and some servers use the same ones in each answer.
+_Key = tuple[str, str, str | None, str]
+
+
+class CallAudit:
+    """Takes events in their order and has the entries of the calls that began in them."""
+
+    def __init__(self) -> None:
+        self._entries: dict[_Key, AuditEntry] = {}
+
+    def add(self, conversation_id: str, title: str, envelope: Envelope) -> None:
+        """One event more; what is no event about a call, or about one whose beginning is not there, says nothing."""
+        event = envelope.event
+        if isinstance(event, ToolCallPending):
+            key = (conversation_id, envelope.run_id, envelope.turn_id, event.id)
+            self._entries[key] = AuditEntry(
+                conversation_id, title, envelope.at, event.name, event.input, event.agent_path
+            )
+            return
+        id_ = _call_id_of(envelope)
+        key = (conversation_id, envelope.run_id, envelope.turn_id, id_)
+        if key in self._entries:
+            self._entries[key] = _apply(self._entries[key], envelope)
+
+    @property
+    def entries(self) -> tuple[AuditEntry, ...]:
+        """Oldest first."""
+        return tuple(self._entries.values())
+
+
+def audit_entries(rows: Iterable[tuple[str, str, Envelope]]) -> tuple[AuditEntry, ...]:
+    """Entries for events with the id and the title of their conversations, oldest first."""
+    audit = CallAudit()
+    for conversation_id, title, envelope in rows:
+        audit.add(conversation_id, title, envelope)
+    return audit.entries
+
+
+def _call_id_of(envelope: Envelope) -> str:
+    match envelope.event:
+        case ApprovalRequested(tool_use_id=id_) | ApprovalResolved(tool_use_id=id_):
+            return id_
+        case ToolStarted(id=id_) | ToolFinished(id=id_):
+            return id_
+        case _:
+            return ""
+
+
+def _apply(entry: AuditEntry, envelope: Envelope) -> AuditEntry:
+    match envelope.event:
+        case ApprovalRequested() as event:
+            return replace(entry, reason=event.reason, input=event.effective_input or entry.input)
+        case ApprovalResolved() as event:
+            edited = event.effective_input
+            return replace(
+                entry,
+                state=_DECISIONS.get(event.decision, "allowed"),
+                by="program" if event.by == "stop" else event.by,
+                decision=event.decision,
+                decided_at=envelope.at,
+                was_edited=edited is not None and edited != entry.input,
+                input=entry.input if edited is None else edited,
+                message=event.message,
+            )
+        case ToolStarted() as event:
+            by = event.by or entry.by or "default"
+            decided_at = entry.decided_at or envelope.at
+            return replace(
+                entry, state="allowed", by=by, rule_id=event.rule_id, input=event.input, decided_at=decided_at
+            )
+        case ToolFinished() as event:
+            return _apply_finish(entry, envelope, event.outcome)
+        case _:
+            return entry
+
+
+def _apply_finish(entry: AuditEntry, envelope: Envelope, outcome: Outcome) -> AuditEntry:
+    if entry.state != "waiting":
+        return replace(entry, outcome=outcome)
+    # It never started, and no person was asked: a rule, the mode, a hook, the registry or Stop ended it.
+    state: AuditState = "denied" if outcome is Outcome.DENIED else "stopped"
+    return replace(entry, state=state, by="program", decided_at=envelope.at, outcome=outcome)
+
+
+PAGE_SIZE = 1_000
+"""Events that are read at once; a call has two to five."""
+
+
+class AuditTrail:
+    """The entries, newest first, as far as they were read. Conversations in the trash are left out."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rows: list[JournalEntry] = []
+        self._before: int | None = None
+        self.is_complete = False
+        self.entries: tuple[AuditEntry, ...] = ()
+
+    async def load_more(self) -> None:
+        """Read on, into the past. Raises StorageFailed."""
+        if self.is_complete:
+            return
+        rows, self._before = await self._store.load_call_entries(self._before, PAGE_SIZE)
+        self.is_complete = self._before is None
+        self._rows[:0] = rows
+        known = audit_entries((row.conversation_id, row.title, row.envelope) for row in self._rows)
+        self.entries = tuple(reversed(known))
+
+
+def to_json_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
+    """One JSON object a line, for other programs."""
+    for entry in entries:
+        yield json.dumps(to_jsonable_python(asdict(entry)), ensure_ascii=False) + "\n"

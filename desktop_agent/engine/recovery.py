@@ -1,0 +1,309 @@
+"""Recovery after a crash: the journal becomes messages again, and tool calls that can be continued."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from desktop_agent.agent.run_context import NO_PRIOR_USE, PriorUse, token_count
+from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
+from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.conversation.history import missing_result, summary_of, unanswered_calls
+from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
+from desktop_agent.types.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ContextCompacted,
+    ContinuationInjected,
+    CostUpdated,
+    Envelope,
+    Event,
+    QuestionAnswered,
+    QuestionAsked,
+    RunEnd,
+    RunFinished,
+    RunStarted,
+    ToolCallPending,
+    ToolFinished,
+    ToolProgress,
+    ToolResultsReceived,
+    ToolStarted,
+    TurnStarted,
+)
+from desktop_agent.types.messages import Message, MessageState, Role, now
+from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
+
+_OUTCOME_UNKNOWN = (
+    "The program ended while this call was running. Whether it took effect is not known; it is not run again."
+)
+_NOT_STARTED = "The program ended before this call was started."
+
+
+@dataclass(frozen=True)
+class OpenCalls:
+    """The open calls of a run that can be gone on with. `last` is the last envelope of its journal.
+
+    `results` answers all of them, for when nobody goes on. `shown` is what the transcript is to be told of them. `used`
+    is what the run has used so far.
+    """
+
+    last: Envelope
+    recovered_calls: RecoveredCalls
+    results: Message
+    shown_events: tuple[Envelope, ...] = ()
+    prior_use: PriorUse = NO_PRIOR_USE
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What is to be done about a journal.
+
+    `messages` go behind the committed ones. `ended` has the last envelope of each run that is over.
+    """
+
+    messages: tuple[Message, ...] = ()
+    ended: tuple[Envelope, ...] = ()
+    open_calls: OpenCalls | None = field(default=None)
+
+
+def recover(
+    messages: Sequence[Message],
+    journal: Sequence[Envelope],
+    stopped_run: str | None = None,
+    below: Sequence[Envelope] = (),
+) -> Recovery:
+    """Answers that broke off, with a result for each of their calls; the calls of a whole answer stay open.
+
+    `stopped_run` is the run that the person stopped: nothing of it is gone on with. `below` is what runs of specialists
+    used that are over.
+    """
+    roots = [envelope for envelope in journal if envelope.parent_run_id is None]
+    answers = _interrupted_answers(messages, roots)
+    everything = (*messages, *answers)
+    open_calls = None if answers else _open_calls(everything, roots, stopped_run)
+    results = () if open_calls is not None else _missing_results(everything, roots)
+    last = {envelope.run_id: envelope for envelope in journal}
+    if open_calls is not None:
+        del last[open_calls.last.run_id]
+        used = _prior_use(open_calls.last.run_id, messages, (*journal, *below))
+        open_calls = replace(open_calls, used=used)
+    return Recovery((*answers, *results), tuple(last.values()), open_calls)
+
+
+def _interrupted_answers(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
+    known = {message.id for message in messages}
+    found: list[Message] = []
+    for _, turn in groupby(journal, key=lambda envelope: (envelope.run_id, envelope.turn_id)):
+        message = _interrupted_answer(list(turn))
+        if message is not None and message.id not in known:
+            known.add(message.id)
+            found.append(message)
+    return tuple(found)
+
+
+def _interrupted_answer(turn: list[Envelope]) -> Message | None:
+    begin = next((envelope.event for envelope in turn if isinstance(envelope.event, TurnStarted)), None)
+    if begin is None:
+        return None
+    answer = AnswerBuilder(begin.message_id, begin.model)
+    for envelope in turn:
+        answer.feed(envelope.event, envelope.at)
+    return answer.message(MessageState.INTERRUPTED, turn[-1].at) if answer.has_content else None
+
+
+def _open_calls(messages: Sequence[Message], journal: Sequence[Envelope], stopped_run: str | None) -> OpenCalls | None:
+    """The calls of a whole answer that nothing was said after, if the run they belong to never ended."""
+    answer = messages[-1] if messages else None
+    if answer is None or not _has_open_calls(answer):
+        return None
+    turn = _turn_of(answer, journal)
+    if not turn or turn[0].run_id == stopped_run:
+        return None
+    run = [envelope for envelope in journal if envelope.run_id == turn[0].run_id]
+    continued = [each.event for each in run if isinstance(each.event, ContinuationInjected)]
+    left = replace(_recovered_calls(turn), guard_iterations={each.guard_name: each.iteration for each in continued})
+    if any(resolved.by == "stop" and id_ not in left.finished for id_, resolved in left.decided.items()):
+        return None
+    shown = tuple(each for each in turn if isinstance(each.event, ToolProgress | ToolFinished))
+    results = Message.tool_results([_result_of(call, left) for call in answer.tool_uses])
+    return OpenCalls(run[-1], left, results, shown)
+
+
+def _has_open_calls(answer: Message) -> bool:
+    is_whole = answer.role is Role.ASSISTANT and answer.state is MessageState.COMPLETE
+    return is_whole and bool(answer.tool_uses) and answer.stop_reason is not StopReason.REFUSAL
+
+
+def _turn_of(answer: Message | None, journal: Sequence[Envelope]) -> list[Envelope]:
+    """Only this turn's events: a server may have used the same call ids in an earlier one."""
+    turns = {
+        (envelope.run_id, envelope.turn_id)
+        for envelope in journal
+        if answer is not None and isinstance(envelope.event, TurnStarted) and envelope.event.message_id == answer.id
+    }
+    return [envelope for envelope in journal if (envelope.run_id, envelope.turn_id) in turns]
+
+
+def _recovered_calls(turn: Sequence[Envelope]) -> RecoveredCalls:
+    finished: dict[str, ToolResult] = {}
+    started: set[str] = set()
+    announced: set[str] = set()
+    decided: dict[str, ApprovalResolved] = {}
+    waiting: dict[str, ApprovalRequested] = {}
+    for envelope in turn:
+        match envelope.event:
+            case ToolCallPending() as event:
+                announced.add(event.id)
+            case ApprovalRequested() as event:
+                waiting[event.tool_use_id] = event
+            case ApprovalResolved() as event:
+                waiting.pop(event.tool_use_id, None)
+                decided[event.tool_use_id] = event
+            case ToolStarted() as event:
+                started.add(event.id)
+            case ToolFinished() as event:
+                finished[event.id] = event.result
+            case _:
+                pass
+    return RecoveredCalls(finished, frozenset(started), decided, waiting, frozenset(announced))
+
+
+def _prior_use(run_id: str, messages: Sequence[Message], journal: Sequence[Envelope]) -> PriorUse:
+    """What this run, and all runs below it, have used: by the messages, and by the journal where there is none."""
+    journal = [each for each in journal if each.run_id == run_id or each.parent_run_id is not None]
+    own = [envelope.event for envelope in journal if envelope.run_id == run_id]
+    turns = {event.message_id: event.turn_id for event in own if isinstance(event, TurnStarted)}
+    summaries = {event.summary for event in own if isinstance(event, ContextCompacted)}
+    committed = [
+        message.usage
+        for message in messages
+        if message.id in turns or ((summary := summary_of(message)) is not None and summary.text in summaries)
+    ]
+    known = {turns.get(message.id) for message in messages}
+    usages = [usage for usage in (*committed, *_turn_usages(journal, known)) if usage is not None]
+    told = [event.cost for event in own if isinstance(event, CostUpdated)]
+    costs = [usage.cost for usage in usages if usage.cost is not None]
+    # What came to nothing is only in what was told, and what came since only in the sum.
+    cost = max((sum(costs), *told)) if costs or told else None
+    rounds = sum(isinstance(event, ToolResultsReceived) for event in own)
+    return PriorUse(len(turns), rounds, sum(map(token_count, usages)), cost, _seconds_at_work(run_id, journal))
+
+
+def _turn_usages(journal: Sequence[Envelope], known: Container[str | None]) -> Iterable[Usage]:
+    """Of each turn but the known ones. What specialists say is in the journal alone."""
+    turns: dict[str | None, Usage] = {}
+    for envelope in journal:
+        if isinstance(envelope.event, UsageUpdate) and envelope.turn_id not in known:
+            before = turns.get(envelope.turn_id)
+            usage = envelope.event.usage
+            turns[envelope.turn_id] = usage if before is None else before.merge_max(usage)
+    return turns.values()
+
+
+def _seconds_at_work(run_id: str, journal: Sequence[Envelope]) -> float:
+    """The time between its records, without that in which a person was waited for and that between two processes."""
+    seconds, before, clock = 0.0, None, _WorkTime(run_id)
+    for envelope in sorted(journal, key=lambda each: each.at):
+        if isinstance(envelope.event, RunStarted) and envelope.event.resumed:
+            before = None
+        if before is not None and clock.is_running:
+            seconds += (envelope.at - before).total_seconds()
+        before = envelope.at
+        clock.take(envelope)
+    return seconds
+
+
+class _WorkTime:
+    """Whether the time at work of this run went on, as its budget said while it lived. A call is named with its run."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._parents: dict[str, str | None] = {}
+        self._running: set[tuple[str, str]] = set()
+        self._open_approvals: set[tuple[str, str]] = set()
+        self._questions: set[str] = set()
+
+    @property
+    def is_running(self) -> bool:
+        """While a person is waited for, only where a call runs that does not itself wait for that person."""
+        if not self._open_approvals and not self._questions:
+            return True
+        handed_on = Counter(self._parents.get(run_id) for run_id in self._waiting_runs())
+        running = Counter(run_id for run_id, _ in self._running)
+        if self._questions:
+            del running[self._run_id]
+        return any(count > handed_on[run_id] for run_id, count in running.items())
+
+    def take(self, envelope: Envelope) -> None:
+        """What happened next."""
+        event, run_id = envelope.event, envelope.run_id
+        self._parents[run_id] = envelope.parent_run_id
+        match event:
+            case RunStarted(resumed=True):
+                # What its specialists and its tools asked is asked no more; questions about its own calls are.
+                self._open_approvals = {each for each in self._open_approvals if each[0] == self._run_id}
+                self._questions, self._running = set(), set()
+            case QuestionAsked():
+                self._questions.add(event.question_id)
+            case QuestionAnswered():
+                self._questions.discard(event.question_id)
+            case ToolResultsReceived():
+                self._open_approvals = {each for each in self._open_approvals if each[0] != run_id}
+            case _:
+                self._on_call_event(event, run_id)
+
+    def _on_call_event(self, event: Event, run_id: str) -> None:
+        match event:
+            case ApprovalRequested():
+                self._open_approvals.add((run_id, event.tool_use_id))
+            case ApprovalResolved():
+                self._open_approvals.discard((run_id, event.tool_use_id))
+            case ToolStarted():
+                self._running.add((run_id, event.id))
+            case ToolFinished():
+                # A card that fits its call no more ends without a word.
+                self._open_approvals.discard((run_id, event.id))
+                self._running.discard((run_id, event.id))
+            case _:
+                pass
+
+    def _waiting_runs(self) -> set[str]:
+        """Those that ask about a call, and those above them."""
+        found: set[str] = set()
+        for run_id, _ in self._open_approvals:
+            above: str | None = run_id
+            while above is not None and above not in found:
+                found.add(above)
+                above = self._parents.get(above)
+        return found
+
+
+def _missing_results(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
+    calls = unanswered_calls(messages)
+    if not calls:
+        return ()
+    answer = next((message for message in reversed(messages) if message.role is Role.ASSISTANT), None)
+    left = _recovered_calls(_turn_of(answer, journal))
+    return (Message.tool_results([_result_of(call, left) for call in calls]),)
+
+
+def _result_of(call: ToolUse, left: RecoveredCalls) -> ToolResult:
+    finished = left.finished.get(call.id)
+    if finished is not None:
+        return finished
+    if call.id in left.started:
+        return missing_result(call, Outcome.UNKNOWN, _OUTCOME_UNKNOWN)
+    return missing_result(call, Outcome.CANCELLED, _NOT_STARTED)
+
+
+def mark_run_ended(writer: SessionWriter, last: Envelope) -> None:
+    """Say in the journal that the run is over, so that nobody looks at it again."""
+    writer.write_event(replace(last, seq=last.seq + 1, at=now(), event=RunFinished(RunEnd.ABORTED)))
+    writer.journal_queue.finish_run_soon(last.run_id)
+
+
+def close_calls(writer: SessionWriter, open_calls: OpenCalls) -> None:
+    """Nobody goes on with these calls: each gets its result, and their run is over."""
+    writer.add(open_calls.results)
+    mark_run_ended(writer, open_calls.last)

@@ -1,0 +1,97 @@
+"""When open sessions are closed: nobody uses one any more, or another database file took the place of theirs."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from desktop_agent.engine.permission_records import RuleBook
+from desktop_agent.processes.worker_threads import wait_for_all
+from desktop_agent.storage.store import Store
+from desktop_agent.types.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+
+
+# Seconds that a conversation stays open after it was left: people go back and forth, and what was sent a moment before
+# may still be on its way to it.
+LINGER_SECONDS = 3.0
+
+
+class IdleSessions:
+    """Sessions that were left. `busy` has those of which something is under way or unwritten."""
+
+    def __init__(self, busy: "AbstractSet[Session]") -> None:
+        self._busy = busy
+        self._tasks: dict[Session, asyncio.Task[None]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def close_when_idle(self, session: "Session") -> None:
+        """Close it when it has been at rest for a moment."""
+        self.keep_open(session)
+        self._tasks[session] = asyncio.create_task(self._close_idle(session))
+
+    def keep_open(self, session: "Session | None") -> None:
+        """Somebody wants it again."""
+        task = None if session is None else self._tasks.pop(session, None)
+        if task is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Leave all as they are, but for those that are being closed."""
+        tasks = tuple(self._tasks.values())
+        self._tasks.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *self._closing, return_exceptions=True)
+
+    async def _close_idle(self, session: "Session") -> None:
+        await asyncio.sleep(LINGER_SECONDS)
+        while session in self._busy:
+            await session.wait_idle()
+            # What the disk refuses is tried again.
+            with suppress(StorageFailed):
+                await session.flush()
+            await asyncio.sleep(LINGER_SECONDS)
+        # From here on nobody gets it any more: who asks for it waits until it is closed.
+        task = self._tasks.pop(session)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        await session.close()
+
+
+class DatabaseReplacement:
+    """Closes the conversations that go on from the old file, and loads the rules of the new one.
+
+    `get_sessions` returns those that are open. What they had not written is refused by the store, and stays with them.
+    """
+
+    def __init__(self, store: Store, rule_book: RuleBook, get_sessions: "Callable[[], Iterable[Session]]") -> None:
+        self._store = store
+        self._rule_book = rule_book
+        self._get_sessions = get_sessions
+        self._tasks: set[asyncio.Task[None]] = set()
+        store.on_replaced(lambda _: self._start())
+
+    async def close(self) -> None:
+        """Return when what was begun is done."""
+        await wait_for_all(*self._tasks)
+
+    def _start(self) -> None:
+        # Those of now: what is opened later is read from the new file. A new one has written nothing yet.
+        sessions = [session for session in self._get_sessions() if not session.is_new]
+        task = asyncio.create_task(self._switch(sessions))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _switch(self, sessions: "list[Session]") -> None:
+        closing = asyncio.ensure_future(wait_for_all(*(session.close() for session in sessions)))
+        try:
+            self._rule_book.replace_all((await self._store.rules.load()).rules)
+        except StorageFailed:
+            # The old ones go on holding; the disk is told of by whoever watches it.
+            pass
+        finally:
+            await closing

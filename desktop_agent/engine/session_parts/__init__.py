@@ -1,1 +1,0 @@
-"""What an open conversation is made of."""

@@ -1,0 +1,175 @@
+"""Permissions of one conversation: its policy with the rules that are kept, and its approvals."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from desktop_agent.engine.permission_records import RuleBook
+from desktop_agent.engine.session_writer import JournalSink
+from desktop_agent.permissions.approvals import Approval, ApprovalBroker
+from desktop_agent.permissions.policy import (
+    ALL_NAMES,
+    NO_UNTRUSTED_CONTENT,
+    PermissionPolicy,
+    ToolNamePolicy,
+    UntrustedContent,
+)
+from desktop_agent.storage.write_behind import conversation_closed_error
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.engine_events import ApprovalRequested, EngineEvent
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import now
+from desktop_agent.types.permissions import Mode, Rule
+from desktop_agent.types.tool_calls import Effect, UntrustedSource, is_same_json
+
+
+class SessionPermissionPolicy(PermissionPolicy):
+    """What holds in one conversation. A rule that is added is kept, one that is revoked is forgotten.
+
+    `given` are rules that hold while the conversation is open and are kept nowhere. `on_untrusted_change` keeps what
+    came in from outside when that changes.
+    """
+
+    def __init__(
+        self,
+        journal_queue: JournalSink,
+        rule_book: RuleBook,
+        *,
+        given: Iterable[Rule] = (),
+        mode: Mode | None = None,
+        names: ToolNamePolicy = ALL_NAMES,
+        own_folders: tuple[str, ...] = (),
+        untrusted_content: UntrustedContent = NO_UNTRUSTED_CONTENT,
+        on_untrusted_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        record = journal_queue.record
+        super().__init__(
+            (*given, *rule_book.for_conversation(record.id)),
+            mode=mode,
+            names=names,
+            conversation_id=record.id,
+            workspace=record.workspace,
+            own_folders=own_folders,
+        )
+        self._untrusted_content = untrusted_content
+        self._on_untrusted_change = on_untrusted_change
+        self._journal_queue = journal_queue
+        self._rule_book = rule_book
+        self._added: set[str] = set()
+        self._is_closed = False
+        rule_book.subscribe(self)
+
+    def set_mode(self, mode: Mode) -> None:
+        """Change it, at once. Raises WrongUse when the conversation is closed."""
+        self._refuse_when_closed()
+        super().set_mode(mode)
+
+    def add(self, rule: Rule) -> None:
+        """One more, kept. Raises WrongUse, also when the conversation is closed."""
+        self._refuse_when_closed()
+        super().add(rule)
+        # Who was told of it just now may have added another or revoked this one.
+        placed = next((each for each in self._rules if each.id == rule.id), None)
+        if placed is None:
+            return
+        self._journal_queue.save_rule(placed)
+        self._added.add(rule.id)
+        self._rule_book.add(placed, self)
+
+    def revoke(self, rule_id: str) -> Rule | None:
+        """One less, forgotten; None when there is none of this id. Raises WrongUse when the conversation is closed."""
+        self._refuse_when_closed()
+        revoked = super().revoke(rule_id)
+        self._added.discard(rule_id)
+        if revoked is not None:
+            self._journal_queue.delete_rule(rule_id)
+            self._rule_book.remove(rule_id, self)
+        return revoked
+
+    def mark_used(self, rule_id: str) -> None:
+        """A call ran because of this rule."""
+        super().mark_used(rule_id)
+        for rule in self._rules:
+            if rule.id == rule_id:
+                self._rule_book.replace(rule)
+                self._journal_queue.mark_rule_used(rule_id, rule.last_used_at or now())
+
+    def suspend(self, effects: frozenset[Effect], why: Sentence) -> None:
+        """As in PermissionPolicy. Raises WrongUse when the conversation is closed."""
+        self._refuse_when_closed()
+        super().suspend(effects, why)
+
+    def mark_untrusted(self, source: UntrustedSource) -> bool:
+        """As in PermissionPolicy, and kept."""
+        is_new = super().mark_untrusted(source)
+        if is_new:
+            self._on_untrusted_change()
+        return is_new
+
+    def trust_source(self, source: UntrustedSource) -> bool:
+        """As in PermissionPolicy, and kept."""
+        is_new = super().trust_source(source)
+        if is_new:
+            self._on_untrusted_change()
+        return is_new
+
+    def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
+        """As in PermissionPolicy, and kept. Raises WrongUse when the conversation is closed."""
+        self._refuse_when_closed()
+        super().lift_suspension(shown)
+        self._on_untrusted_change()
+
+    def add_shared_rule(self, rule: Rule) -> None:
+        """Another conversation added this; it is kept already."""
+        super().add(rule)
+
+    def remove_shared_rule(self, rule_id: str) -> None:
+        """Somebody else revoked this; it is forgotten already, unless this one's writing of it still waits."""
+        super().revoke(rule_id)
+        if rule_id in self._added:
+            self._added.discard(rule_id)
+            self._journal_queue.delete_rule(rule_id)
+
+    def close(self) -> None:
+        """The conversation is closed: others may say what they like, and nothing changes here any more."""
+        self._rule_book.unsubscribe(self)
+        self._is_closed = True
+
+    def set_workspace(self, workspace: str | None) -> None:
+        """The conversation works in this folder now: in another one, other rules hold.
+
+        Raises WrongUse when the conversation is closed.
+        """
+        self._refuse_when_closed()
+        if workspace != self._workspace:
+            self._workspace = workspace
+            self._notify()
+
+    def _refuse_when_closed(self) -> None:
+        if self._is_closed:
+            raise conversation_closed_error()
+
+
+class SessionApprovalBroker(ApprovalBroker):
+    """Says so when a question from before a restart is asked again: the journal has it, but nobody here heard it."""
+
+    def __init__(self, emit: Callable[[EngineEvent], None]) -> None:
+        super().__init__()
+        self._emit = emit
+
+    def open(self, tool_use: ToolUse, tool: AnyTool, *given: Any, **named: Any) -> Approval:
+        """As in ApprovalBroker."""
+        approval = super().open(tool_use, tool, *given, **named)
+        if named.get("approval_id") is not None:
+            edited = None if is_same_json(approval.input, tool_use.input) else approval.input
+            self._emit(
+                ApprovalRequested(
+                    approval.approval_id,
+                    tool_use.id,
+                    approval.digest,
+                    approval.agent_path,
+                    approval.reason,
+                    edited,
+                )
+            )
+        return approval

@@ -1,0 +1,403 @@
+"""The runs of a session: made by the run factory, recorded, one active at a time; also those that only compact."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from desktop_agent.agent.model_request import PreparedHistory, RunSettings
+from desktop_agent.agent.modes import change_mode
+from desktop_agent.agent.questions import ask_user
+from desktop_agent.agent.run import STOP_GRACE, Run
+from desktop_agent.agent.run_context import NO_PRIOR_USE, Budget, PriorUse, RunContext
+from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
+from desktop_agent.agent.turn_boundary import TurnBoundary
+from desktop_agent.conversation.picture_preparation import PictureFitter
+from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
+from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.processes.foreign_code import Fault
+from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
+from desktop_agent.tools.tool import AnyTool, ToolRegistry
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.types.engine_events import (
+    AnswerAwaited,
+    EngineEvent,
+    Envelope,
+    ErrorOccurred,
+    Event,
+    RunEnd,
+    RunFinished,
+    RunStarted,
+    TurnStarted,
+)
+from desktop_agent.types.errors import AgentError, WrongUse
+from desktop_agent.types.messages import Message, new_id, now
+from desktop_agent.types.policies import Interrupt, StopTool
+
+_log = logging.getLogger(__name__)
+
+
+class CompactionRun:
+    """A run without a turn: it asks for a summary, and ends."""
+
+    turn_id: str | None = None
+
+    def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
+        self._context = context
+        self._recorder = context.recorder
+        self._settings = settings
+        self._boundary = TurnBoundary(context, settings, budget)
+        self._stop_requested = asyncio.Event()
+
+    def interrupt(self, target: Interrupt | None = None) -> bool:
+        """Stop asking. False: there are no calls to stop."""
+        if isinstance(target, StopTool):
+            return False
+        self._stop_requested.set()
+        return True
+
+    async def execute(self, prompt: Message | None = None, *, left: RecoveredCalls | None = None) -> RunEnd:  # noqa: ARG002
+        """Ask for the summary; there is neither a prompt nor anything left. Raises nothing."""
+        history = self._recorder.history()
+        self._recorder.emit(RunStarted(history[-1].id if history else ""))
+        work, stopping = asyncio.create_task(self._guarded()), asyncio.create_task(self._stop_requested.wait())
+        try:
+            await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            # The program is closing: the same as Stop.
+            self._stop_requested.set()
+        finally:
+            stopping.cancel()
+        ended = work.done() and not work.cancelled()
+        if not work.done():
+            work.cancel()
+            await asyncio.wait({work}, timeout=STOP_GRACE)
+        end = work.result() if ended else RunEnd.CANCELLED
+        self._recorder.emit(RunFinished(end))
+        return end
+
+    async def _guarded(self) -> RunEnd:
+        try:
+            provider = await self._context.open_provider(self._settings.model)
+            if await self._boundary.compact(provider):
+                return RunEnd.COMPLETED
+            failure: AgentError = WrongUse(
+                "Nothing could be summarised.", "Go on as it is, or begin a new conversation."
+            )
+        except AgentError as error:
+            failure = error
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the conversation down
+            _log.error("summarising failed: %s", Fault(error).trace)
+            failure = AgentError(f"Something went wrong inside the program ({type(error).__name__}).")
+        if self._stop_requested.is_set():
+            # Stopping is what made it fail.
+            return RunEnd.CANCELLED
+        self._recorder.emit(ErrorOccurred.of(failure))
+        return RunEnd.FAILED
+
+
+class RunRecorder:
+    """The recorder of one run. After RunFinished it is deaf: what a late tool says changes nothing.
+
+    `run_id`, `seq` and `turn_id` are given for a run of a dead process that is gone on with: they are its last ones.
+    """
+
+    def __init__(
+        self,
+        writer: SessionWriter,
+        run_id: str | None = None,
+        seq: int = 0,
+        turn_id: str | None = None,
+        *,
+        parent_run_id: str | None = None,
+    ) -> None:
+        self._writer = writer
+        self._run_id = run_id or new_id()
+        self._seq = seq
+        self._turn_id = turn_id
+        self._parent_run_id = parent_run_id
+        self._nested: list[NestedRecorder] = []
+        self._ended_nested_ids: list[str] = []
+        self._finished = False
+
+    @property
+    def run_id(self) -> str:
+        """The run's."""
+        return self._run_id
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """This run's, and those of the runs below it."""
+        working = (run_id for each in self._nested for run_id in each.run_ids)
+        return (self._run_id, *self._ended_nested_ids, *working)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended for everybody who listens."""
+        return self._finished
+
+    def emit(self, event: Event) -> None:
+        """Number it and hand it to the writer. What holds only for the moment has no number of its own."""
+        if self._finished:
+            return None
+        if isinstance(event, AnswerAwaited):
+            return self._write(0, event)
+        if isinstance(event, TurnStarted):
+            self._turn_id = event.turn_id
+        elif isinstance(event, RunFinished):
+            self._finish_nested()
+            self._finished = True
+        self._seq += 1
+        return self._write(self._seq, event)
+
+    def _write(self, seq: int, event: Event) -> None:
+        self._writer.write_event(Envelope(seq, self._run_id, self._parent_run_id, self._turn_id, now(), event))
+
+    async def flush(self) -> None:
+        """Return when everything so far is durable. Raises StorageFailed."""
+        await self._writer.flush()
+
+    async def commit(self, *messages: Message) -> None:
+        """Add finished messages to the history."""
+        if not self._finished:
+            await self._writer.commit(*messages)
+
+    def history(self) -> tuple[Message, ...]:
+        """All committed messages, oldest first."""
+        return self._writer.history()
+
+    def nested(self) -> "NestedRecorder":
+        """For a run that a call of this one starts."""
+        nested = NestedRecorder(self._writer, self)
+        if self._finished:
+            nested.silence()
+        else:
+            self._nested.append(nested)
+        return nested
+
+    def on_nested_end(self, nested: "NestedRecorder") -> None:
+        """This run below has ended: of it and of all below it, only the ids are still needed."""
+        self._nested.remove(nested)
+        self._ended_nested_ids.extend(nested.run_ids)
+
+    def _finish_nested(self) -> None:
+        """A run below that was left behind after Stop ends with this one: its last event must not come later."""
+        for nested in tuple(self._nested):
+            nested.emit(RunFinished(RunEnd.CANCELLED))
+
+
+class NestedRecorder(RunRecorder):
+    """The recorder of a specialist's run: its messages are its own, kept in memory while it works."""
+
+    def __init__(self, writer: SessionWriter, above: RunRecorder) -> None:
+        super().__init__(writer, parent_run_id=above.run_id)
+        self._parent = above
+        self._messages: list[Message] = []
+
+    def emit(self, event: Event) -> None:
+        """As in RunRecorder; the run above lets go of one that has ended."""
+        ends = isinstance(event, RunFinished) and not self._finished
+        super().emit(event)
+        if ends:
+            self._parent.on_nested_end(self)
+
+    async def commit(self, *messages: Message) -> None:
+        """Remember them."""
+        if not self._finished:
+            self._messages.extend(messages)
+
+    def history(self) -> tuple[Message, ...]:
+        """What this run said and was told."""
+        return tuple(self._messages)
+
+    def silence(self) -> None:
+        """Say nothing at all: the run above has ended."""
+        self._finished = True
+
+
+class SessionRun(Protocol):
+    """What a session does at one time: a run, or the summarising of older messages."""
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that runs, or ran last."""
+        ...
+
+    async def execute(self, prompt: Message | None = None, *, left: RecoveredCalls | None = None) -> RunEnd:
+        """From its first event to its last. Raises nothing."""
+        ...
+
+    def interrupt(self, target: Interrupt | None = None) -> bool:
+        """Stop it, or one of its calls; False when there is no such call."""
+        ...
+
+
+class RunFactory:
+    """Makes the runs of one session."""
+
+    def __init__(
+        self,
+        setup: SessionSetup,
+        controls: RuntimeControls,
+        checkpoints: Checkpoints | None,
+        record: Callable[[], ConversationRecord],
+    ) -> None:
+        self._setup = setup
+        self._controls = controls
+        self._checkpoints = checkpoints
+        self._record = record
+        self._picture_fitter = PictureFitter()
+        self._prepared_history = PreparedHistory()
+
+    def create_run(self, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE) -> Run:
+        """A run that is ready to start. Raises WrongUse where something it needs is gone, and StorageFailed where the
+        conversations can only be read.
+
+        `used` is what one that is gone on with had used before.
+        """
+        settings = self._settings()
+        budget = Budget(settings.limits, used=used)
+        return Run(self._context(recorder, budget), settings, budget)
+
+    def create_compaction_run(self, recorder: RunRecorder) -> CompactionRun:
+        """A run that only summarises. Raises the same."""
+        settings = self._settings()
+        budget = Budget(settings.limits)
+        return CompactionRun(self._context(recorder, budget), settings, budget)
+
+    def _context(self, recorder: RunRecorder, budget: Budget) -> RunContext:
+        setup, controls = self._setup, self._controls
+        tools, files, record = self._tools(recorder, budget), self._file_keeper(), self._record()
+        # In one moment with the tools: rules of one folder never decide about tools of another.
+        controls.permission_policy.set_workspace(record.workspace)
+        return RunContext(
+            # Of one moment with the model: another server that is chosen while it runs is for the next run.
+            open_provider=lambda model: setup.open_provider(record, model),
+            tools_ready=lambda: setup.tools_ready(record),
+            recorder=recorder,
+            tools=tools,
+            approvals=controls.approvals,
+            permission_policy=controls.permission_policy,
+            modes=controls.modes,
+            read_picture=setup.read_picture,
+            hooks=setup.hooks,
+            queue=controls.queue,
+            policies=controls.policies,
+            guards=controls.guards,
+            specialists=setup.specialists(),
+            files=files,
+            fitter=self._picture_fitter,
+            prepared_history=self._prepared_history,
+        )
+
+    def _settings(self) -> RunSettings:
+        record, setup = self._record(), self._setup
+        if setup.store is not None and setup.store.read_only is not None:
+            raise setup.store.read_only
+        setup.require_endpoint(record)
+        return RunSettings(
+            model=record.model or "",
+            config=setup.config_for(record),
+            conversation_id=record.id,
+            limits=setup.limits(),
+            execute_tools=setup.execute_tools,
+            compact_at=setup.compact_at,
+        )
+
+    def _tools(self, recorder: RunRecorder, budget: Budget) -> ToolRegistry:
+        own: list[AnyTool] = []
+        if self._setup.questions:
+            own.append(ask_user(self._controls.questions, recorder.emit, waiting=budget.paused))
+        if self._setup.mode_requests:
+            own.append(change_mode(self._controls.modes))
+        return self._setup.tools_for(self._record()).with_tools(*own)
+
+    def _file_keeper(self) -> Checkpointer | None:
+        record = self._record()
+        if self._setup.file_keeper_for is not None:
+            return self._setup.file_keeper_for(record)
+        if self._checkpoints is None:
+            return None
+        return self._checkpoints.file_keeper(Workspace(Path(record.workspace)) if record.workspace else None)
+
+
+OnRunEnd = Callable[[RunRecorder, Message | None, RunEnd], None]
+
+
+class ActiveRun:
+    """The run that works, if one does. `on_change` hears when work begins and when all of it is written."""
+
+    def __init__(self, writer: SessionWriter, on_change: Callable[[], None]) -> None:
+        self._writer = writer
+        self._on_change = on_change
+        self._work: SessionRun | None = None
+        self._recorder: RunRecorder | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def recorder(self) -> RunRecorder | None:
+        """Of the run that works; None when none does. From its RunFinished on none does."""
+        return None if self._recorder is None or self._recorder.finished else self._recorder
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that runs."""
+        return None if self._work is None or self.recorder is None else self._work.turn_id
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether also what the last run left is written."""
+        return not self._tasks
+
+    def start(
+        self,
+        work: SessionRun,
+        recorder: RunRecorder,
+        after: OnRunEnd,
+        prompt: Message | None = None,
+        left: RecoveredCalls | None = None,
+    ) -> None:
+        """Begin it; `after` hears of its end at once, with the prompt, and may begin the next."""
+        self._work, self._recorder = work, recorder
+        task = asyncio.create_task(self._run(work, recorder, after, prompt, left))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: self._on_change())
+        self._on_change()
+
+    def is_latest(self, recorder: RunRecorder) -> bool:
+        """Whether no other run was begun since."""
+        return recorder is self._recorder
+
+    def interrupt(self, target: Interrupt) -> bool:
+        """Stop it, or one of its calls; False when there is nothing to stop."""
+        return self.recorder is not None and self._work is not None and self._work.interrupt(target)
+
+    def emit(self, event: EngineEvent) -> None:
+        """Into the run that works, or between two."""
+        recorder = self.recorder
+        if recorder is None:
+            self._writer.emit_between_runs(event)
+        else:
+            recorder.emit(event)
+
+    async def wait_idle(self) -> None:
+        """Return when no run is under way and what the last one left is written."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _run(
+        self,
+        work: SessionRun,
+        recorder: RunRecorder,
+        after: OnRunEnd,
+        prompt: Message | None,
+        left: RecoveredCalls | None,
+    ) -> None:
+        end = await work.execute(prompt, left=left)
+        after(recorder, prompt, end)
+        for run_id in recorder.run_ids:
+            await self._writer.journal_queue.finish_run(run_id)

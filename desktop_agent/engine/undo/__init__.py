@@ -1,1 +1,0 @@
-"""What undoing would do, what it cannot, and what the model hears of it."""

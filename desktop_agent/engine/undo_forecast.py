@@ -1,0 +1,273 @@
+"""What undoing would do to files, what it cannot take back, and the note about it that the model reads."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+
+from desktop_agent.conversation.transcript_notices import redo_note, undo_note
+from desktop_agent.engine.permission_records import audit_entries
+from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.checkpoints.checkpointer import BlobStore, RestoreReport
+from desktop_agent.tools.checkpoints.snapshots import (
+    ForecastState,
+    RestorePreview,
+    parse_saved_path,
+    skipped_because,
+    take_snapshot,
+)
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.types.blocks import JsonObject, Outcome
+from desktop_agent.types.checkpoints import (
+    Checkpoint,
+    CheckpointedCall,
+    FileRestorePlan,
+    FileState,
+    IrreversibleCalls,
+    RestorePlan,
+)
+from desktop_agent.types.engine_events import Envelope, ToolCallPending, ToolFinished
+from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import AuditEntry
+from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
+
+_PAGE_SIZE = 1_000
+_MAX_EXAMPLES = 5
+_MAX_EXAMPLE = 100
+# Of the session itself, and without any effect outside of it.
+_SESSION_TOOLS = {"ask_user", "change_mode"}
+
+
+async def irreversible_calls_since(
+    store: Store, conversation_id: str, since: datetime, tools: ToolRegistry, specialists: Collection[str]
+) -> tuple[IrreversibleCalls, ...]:
+    """Those of a conversation since a moment, by tool; also of its specialists, which are named.
+
+    Raises StorageFailed.
+    """
+    rows: list[Envelope] = []
+    after: int | None = -1
+    while after is not None:
+        page, after = await store.calls.since(conversation_id, since, after, _PAGE_SIZE)
+        rows += page
+    return await run_in_thread(
+        lambda _sign: _irreversible_calls([each for each in rows if each.at >= since], tools, set(specialists))
+    )
+
+
+def _irreversible_calls(
+    rows: Sequence[Envelope], tools: ToolRegistry, specialists: set[str]
+) -> tuple[IrreversibleCalls, ...]:
+    entries = audit_entries(("", "", row) for row in rows)
+    agents = specialists.union(name for entry in entries for name in entry.agent_path)
+    found: dict[str, list[AuditEntry]] = {}
+    for entry in entries:
+        if _has_run(entry) and entry.tool not in agents and _is_irreversible(entry.tool, tools):
+            found.setdefault(entry.tool, []).append(entry)
+    files = _changed_files(rows)
+    return tuple(
+        IrreversibleCalls(name, len(each), tuple(_examples(each)), tuple(files.get(name, ())))
+        for name, each in found.items()
+    )
+
+
+def _changed_files(envelopes: Sequence[Envelope]) -> dict[str, list[str]]:
+    """The first files that calls changed, as far as somebody looked, by tool."""
+    names: dict[tuple[str, str | None, str], str] = {}
+    found: dict[str, list[str]] = {}
+    for envelope in envelopes:
+        event = envelope.event
+        if isinstance(event, ToolCallPending):
+            names[envelope.run_id, envelope.turn_id, event.id] = event.name
+        elif isinstance(event, ToolFinished) and event.changes is not None:
+            name = names.get((envelope.run_id, envelope.turn_id, event.id), "")
+            paths = (*event.changes.changed, *event.changes.created, *event.changes.deleted)
+            found[name] = list(dict.fromkeys([*found.get(name, ()), *paths]))[:_MAX_EXAMPLES]
+    return found
+
+
+def _has_run(entry: AuditEntry) -> bool:
+    return entry.state == "allowed" and entry.outcome not in {Outcome.DENIED, Outcome.LIMIT}
+
+
+def _is_irreversible(name: str, tools: ToolRegistry) -> bool:
+    tool = tools.get(name)
+    if tool is None:
+        # What it did nobody here knows any more.
+        return name not in _SESSION_TOOLS
+    if tool.changes is not None or tool.undo is not None:
+        return False
+    reaches_out = {Effect.NETWORK, Effect.EXECUTE} & tool.effects
+    return bool(reaches_out) or tool.tool_class is not ToolClass.READ_ONLY
+
+
+def _examples(entries: list[AuditEntry]) -> Iterator[str]:
+    words = dict.fromkeys(word for each in entries if (word := _example_of(each.input)))
+    yield from list(words)[:_MAX_EXAMPLES]
+
+
+def _example_of(arguments: JsonObject) -> str:
+    """The first thing that the call was given: a command, an address."""
+    first = next((each for each in arguments.values() if isinstance(each, str) and each.strip()), "")
+    line = " ".join(first[: 4 * _MAX_EXAMPLE].split())
+    return line if len(line) <= _MAX_EXAMPLE else line[: _MAX_EXAMPLE - 1] + "…"
+
+
+def match_saved_calls(
+    checkpoints: Sequence[Checkpoint], history: Sequence[Message], specialists: Collection[str]
+) -> list[CheckpointedCall]:
+    """One for each checkpoint that changed something, or may have, and whose call can be told.
+
+    Messages of specialists are in no history. What they did in the time of one call of a specialist belongs to that;
+    where several worked side by side, it is not known whose it was.
+    """
+    ids = {message.id for message in history}
+    times = [message.created_at for message in history]
+    found: list[CheckpointedCall] = []
+    for each in checkpoints:
+        if not _has_effect(each):
+            continue
+        if each.message_id in ids:
+            found.append(_saved_call(each, each.message_id, each.tool_use_id))
+            continue
+        at = bisect_right(times, each.created_at) - 1
+        calls = list(_specialist_calls(history[at], specialists)) if at >= 0 else []
+        if len(calls) == 1:
+            found.append(_saved_call(each, history[at].id, calls[0]))
+    return found
+
+
+def _saved_call(checkpoint: Checkpoint, message_id: str, tool_use_id: str) -> CheckpointedCall:
+    return CheckpointedCall(
+        message_id, tool_use_id, checkpoint.id, checkpoint.restored, checkpoint.is_redo, checkpoint.note_id
+    )
+
+
+def _has_effect(checkpoint: Checkpoint) -> bool:
+    changed = any(file.before != file.after for file in checkpoint.files)
+    return checkpoint.restored or changed or checkpoint.needs_undo
+
+
+def _specialist_calls(message: Message, specialists: Collection[str]) -> Iterator[str]:
+    yield from (call.id for call in message.tool_uses if call.name in specialists)
+
+
+_UNDONE_TEXTS = ("as it was before", "removed, as it was not there before")
+_REDONE_TEXTS = ("as it was before it was undone", "removed, as it was not there before it was undone")
+
+
+def undo_note_for(done: Sequence[RestoreReport], note_id: str) -> Message | None:
+    """About several that were restored one after the other, all of them undone or all redone; None for nothing."""
+    is_redo = any(each.checkpoint.is_redo for each in done)
+    back, removed = _REDONE_TEXTS if is_redo else _UNDONE_TEXTS
+    again: dict[str, str] = {}
+    for each in done:
+        was = {displayed_path(file.path): file.before for file in each.checkpoint.files}
+        for path in each.restored:
+            again[path] = back if path in was and was[path] != FileState() else removed
+    left = [path for each in done for path in (*each.conflicts, *each.failed)]
+    if is_redo:
+        note = redo_note(again, left)
+    else:
+        note = undo_note(again, left, [each.undone for each in done if each.is_new_undo])
+    return note and note.model_copy(update={"id": note_id})
+
+
+def displayed_path(path: str) -> str:
+    """A path as people and models read it: names on disk need not be Unicode."""
+    return path.encode("utf-8", "replace").decode()
+
+
+_MAX_DIFF_BYTES = 2_000_000
+_NOT_TEXT = "“{path}” is no text, or too long to be shown line by line."
+_UNCHANGED = "“{path}” stays as it is."
+_CHANGED_SINCE = "“{path}” is another one by now. Look again at what would be undone."
+_HAS_LINKS = "“{path}” is known on this disk by other names, too; under those, what is there now stays."
+
+
+async def forecast_restore(
+    checkpoints: Sequence[Checkpoint], why_not_undone: Callable[[Checkpoint], Sentence | None]
+) -> RestorePlan:
+    """What restoring these, newest first, would do. `reason_not_undone` is for calls whose tools owe an undoing.
+
+    The disk is looked at in a thread, and nothing is changed.
+    """
+    # As they are restored, but folder by folder: those of one folder change nothing in another.
+    folders = sorted({each.workspace for each in checkpoints if each.files})
+    files: list[FileRestorePlan] = []
+    for folder in folders:
+        own = [each for each in checkpoints if each.workspace == folder]
+        files += await run_in_thread(lambda sign, own=own, folder=folder: tuple(_forecast_files(folder, own, sign)))
+    owing = [(each.tool, why_not_undone(each)) for each in checkpoints if each.needs_undo]
+    return RestorePlan(
+        checkpoint_ids=tuple(each.id for each in checkpoints),
+        files=tuple(files),
+        undo_tools=tuple(name for name, _ in groupby(tool.split(" @ ")[0] for tool, why in owing if why is None)),
+        undo_refusals=tuple(why for _, why in owing if why is not None),
+    )
+
+
+def _forecast_files(folder: str, checkpoints: Sequence[Checkpoint], sign: CancelToken) -> Iterator[FileRestorePlan]:
+    try:
+        workspace = Workspace(Path(folder))
+    except WrongUse as error:
+        for path in dict.fromkeys(file.path for each in checkpoints for file in each.files):
+            why = skipped_because(path, error).why
+            yield FileRestorePlan(folder, path, FileState(), FileState(), FileState(), why)
+        return
+    plain = RestorePreview(workspace, sign, consent=False).preview(checkpoints)
+    willing = RestorePreview(workspace, sign, consent=True).preview(checkpoints)
+    for path in sorted(plain):
+        made = _file_forecast(folder, path, plain[path], willing[path])
+        if made.reason is not None or made.effect() != "left" or made.is_conflict:
+            yield made
+
+
+def _file_forecast(folder: str, path: str, plain: ForecastState, willing: ForecastState) -> FileRestorePlan:
+    left = plain.left if plain.then != willing.then else willing.left or plain.left
+    why = left.why if left else _link_warning(path, willing)
+    return FileRestorePlan(folder, path, plain.now, plain.then, willing.then, why, plain.stamp)
+
+
+def _link_warning(path: str, course: ForecastState) -> Sentence | None:
+    """A file is replaced whole, so that no half of it is ever seen: that parts it from its other names."""
+    if course.link_count < 2 or course.then in (course.now, FileState()):
+        return None
+    return Sentence(_HAS_LINKS, {"path": displayed_path(path)})
+
+
+async def file_difference(file: FileRestorePlan, blobs: BlobStore, *, replaced: bool) -> DiffPreview | Sentence:
+    """The lines that would change in a file; for what has none, a sentence. Raises StorageFailed."""
+    then = file.overwritten_state if replaced else file.restored_state
+    if then == file.current_state:
+        return Sentence(_UNCHANGED, {"path": file.path})
+    after = None if then.digest is None else _as_text(await blobs.get(then.digest))
+    found = await run_in_thread(lambda sign: _read_current(file, sign))
+    if isinstance(found, Sentence):
+        return found
+    before = None if found is None else _as_text(found)
+    if (before is None and found is not None) or (after is None and then.digest is not None):
+        return Sentence(_NOT_TEXT, {"path": file.path})
+    return DiffPreview(file.path, before, after)
+
+
+def _read_current(file: FileRestorePlan, sign: CancelToken) -> bytes | Sentence | None:
+    """What stands there now; None for nothing, a sentence for what is not as it was foreseen."""
+    try:
+        found = take_snapshot(Workspace(Path(file.folder)), parse_saved_path(file.name), sign, with_data=True)
+    except (WrongUse, ToolFailed) as error:
+        return error.sentence
+    return found.data if found.state == file.current_state else Sentence(_CHANGED_SINCE, {"path": file.path})
+
+
+def _as_text(data: bytes) -> str | None:
+    if len(data) > _MAX_DIFF_BYTES or b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,1 +1,0 @@
-"""Thin faces on the engine; none has a loop of its own."""

@@ -1,0 +1,317 @@
+"""The catalog of a server: names and digests of tools, resources, prompts, and results converted to blocks."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from desktop_agent.mcp.client import McpClient
+from desktop_agent.processes.foreign_code import (
+    MAX_PARTS,
+    clean_json,
+    limit_parts,
+    omitted_parts_note,
+    replace_surrogates,
+    unique_keys,
+)
+from desktop_agent.processes.worker_threads import run_by_size
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Image,
+    Json,
+    JsonObject,
+    ResultPart,
+    Text,
+    decode_base64,
+    detect_media_type,
+    read_image_size,
+)
+from desktop_agent.types.errors import ImageRefused, Sentence, ToolFailed
+from desktop_agent.types.hidden_characters import replace_hidden
+from desktop_agent.types.mcp import (
+    McpPrompt,
+    McpPromptArgument,
+    McpResource,
+    McpResourceTemplate,
+    McpServerCatalog,
+)
+
+if TYPE_CHECKING:
+    from mcp_types import (
+        BlobResourceContents,
+        CallToolResult,
+        GetPromptResult,
+        Prompt,
+        ReadResourceResult,
+        Resource,
+        ResourceTemplate,
+        TextResourceContents,
+    )
+
+
+MAX_NAME_LENGTH = 64
+MAX_DESCRIPTION_LENGTH = 8_000
+_INVALID_CHARACTER = re.compile(r"[^a-zA-Z0-9_-]")
+_SUFFIX_LENGTH = 8
+
+
+def tool_name(server_id: str, tool: str) -> str:
+    """`server__tool` as providers take names: 64 letters, digits, “_” and “-”.
+
+    A name that had to be changed ends with a sign made from the whole of it, so that no two become one and each is
+    the same at every start.
+    """
+    plain = f"{server_id}__{_INVALID_CHARACTER.sub('_', tool)}"
+    if plain == f"{server_id}__{tool}" and len(plain) <= MAX_NAME_LENGTH:
+        return plain
+    sign = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:_SUFFIX_LENGTH]
+    return f"{plain[: MAX_NAME_LENGTH - _SUFFIX_LENGTH - 1]}_{sign}"
+
+
+def tool_digest(description: str, schema: JsonObject, hints: JsonObject, connection: JsonObject) -> str:
+    """What a tool says that it is, and of whom: another of any of these is another tool to standing rules."""
+    whole = json.dumps([description, schema, hints, connection], sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(whole.encode()).hexdigest()[:32]
+
+
+def visible_text(text: str, most: int = MAX_DESCRIPTION_LENGTH) -> str:
+    """Without what nobody can see: a description could tell a model what a person cannot read."""
+    seen = replace_hidden(text[:most])
+    return seen if len(text) <= most else f"{seen}…"
+
+
+def visible_schema(value: Any) -> Any:
+    """The same of every text in a schema, which a model reads as a whole. Raises RecursionError."""
+    match value:
+        case str():
+            return replace_hidden(value)
+        case dict():
+            pairs = cast("JsonObject", value).items()
+            return unique_keys((replace_hidden(name), visible_schema(inner)) for name, inner in pairs)
+        case list():
+            return [visible_schema(each) for each in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+MAX_TEXT = 400_000
+"""Characters of text in one result."""
+MAX_IMAGE_DATA = 20_000_000
+"""Characters of base64 in one result."""
+MAX_IMAGE_EDGE = 8_000
+"""Pixels of a picture's side: a few bytes can say that it has millions."""
+MAX_ERROR_LENGTH = 20_000
+Redact = Callable[[str], str]
+"""Takes out what a server was given and must not repeat."""
+
+
+async def convert_call_result(result: "CallToolResult", redact: Redact = str) -> tuple[ResultPart, ...]:
+    """Text, pictures and structured content, each text as `redact` leaves it.
+
+    Raises ToolFailed where the server says that the call failed.
+    """
+    if result.is_error:
+        raise _call_failure(result, redact)
+    said = [block.model_dump() for block in result.content[:MAX_PARTS]]
+    return await run_by_size(lambda: _parts(result, redact), said, result.structured_content)
+
+
+def _call_failure(result: "CallToolResult", redact: Redact) -> ToolFailed:
+    words = "\n".join(text for block in result.content[:100] if (text := getattr(block, "text", "")))
+    # Cut after that: half a secret would be found no more.
+    shown = redact(replace_surrogates(words)[: 10 * MAX_ERROR_LENGTH])[:MAX_ERROR_LENGTH]
+    what = Sentence("The tool failed: {words}", {"words": shown}) if shown else Sentence("The tool failed.")
+    return ToolFailed(what, "Correct the call, or do without it.")
+
+
+def _parts(result: "CallToolResult", redact: Redact) -> tuple[ResultPart, ...]:
+    converter = ContentConverter(redact)
+    blocks, rest = limit_parts(result.content)
+    parts: list[ResultPart] = [converter.part(block) for block in blocks]
+    structured = result.structured_content
+    if structured is not None and not _is_wrapped(structured, parts):
+        said = len(parts) == 1 and isinstance(parts[0], Text) and _is_same(parts[0].text, structured)
+        parts = [*([] if said else parts), Json(value=redact_json(clean_json(structured), redact))]
+    return (*parts, omitted_parts_note(rest)) if rest else tuple(parts)
+
+
+def _is_same(text: str, structured: Any) -> bool:
+    """Whether the text is the same once more, for those who cannot take anything else."""
+    try:
+        return json.loads(text) == structured
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_wrapped(structured: Any, parts: Sequence[ResultPart]) -> bool:
+    """Whether it is only the text, wrapped up: servers do that for plain values."""
+    if len(parts) != 1 or not isinstance(parts[0], Text) or not isinstance(structured, dict):
+        return False
+    values = cast("dict[str, Any]", structured)
+    text = parts[0].text
+    return values.keys() == {"result"} and (values["result"] == text or _is_same(text, values["result"]))
+
+
+def redact_json(value: Any, redact: Redact) -> Any:
+    """JSON with each text and each name as `redact` leaves it."""
+    match value:
+        case str():
+            return redact(value)
+        case dict():
+            pairs = cast("dict[str, Any]", value).items()
+            return unique_keys((redact(name), redact_json(each, redact)) for name, each in pairs)
+        case list():
+            return [redact_json(each, redact) for each in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+class ContentConverter:
+    """Takes blocks until there is enough."""
+
+    def __init__(self, redact: Redact = str) -> None:
+        self._redact = redact
+        self._text_left = MAX_TEXT
+        self._image_data_left = MAX_IMAGE_DATA
+
+    def part(self, block: Any) -> Text | Image:
+        """A block of any kind; of one that is not known, a word about it."""
+        match block.type:
+            case "text":
+                return self.text(block.text)
+            case "image":
+                return self.image(block.data)
+            case "resource":
+                return self.resource(block.resource)
+            case "resource_link":
+                return self.text(f"[resource: {block.uri} “{block.title or block.name}”]")
+            case kind:
+                return self.text(f"[left out: {kind} of {getattr(block, 'mime_type', 'unknown type')}]")
+
+    def text(self, text: str) -> Text:
+        """As much of it as there is room for."""
+        # A little further, for a secret that the cut would halve.
+        known = self._redact(text[: self._text_left + MAX_ERROR_LENGTH])
+        kept = known[: self._text_left]
+        is_cut = len(kept) < len(known) or len(text) > self._text_left + MAX_ERROR_LENGTH
+        self._text_left -= len(kept)
+        cut = f"\n[cut: {len(text):,} characters in all]" if is_cut else ""
+        return Text(text=replace_surrogates(kept) + cut)
+
+    def image(self, data: str, name: str | None = None) -> Text | Image:
+        """One in base64, if it is one."""
+        if len(data) > self._image_data_left:
+            return self.text("[left out: a picture that is too large]")
+        try:
+            decoded = decode_base64(data)
+            media_type = detect_media_type(decoded)
+            if media_type is None:
+                return self.text("[left out: a picture that is no PNG, JPEG, GIF or WebP]")
+            size = read_image_size(decoded)
+            if size is None:
+                return self.text("[left out: a picture that is damaged]")
+            if max(size) > MAX_IMAGE_EDGE:
+                return self.text(f"[left out: a picture of {size[0]:,} × {size[1]:,} pixels]")
+            source = Base64Source(media_type=media_type, data=data)
+        except ImageRefused:
+            return self.text("[left out: a picture that is damaged]")
+        self._image_data_left -= len(data)
+        return Image(source=source, name=name)
+
+    def resource(self, contents: "TextResourceContents | BlobResourceContents") -> Text | Image:
+        """What was read, with its address."""
+        text, address = getattr(contents, "text", None), str(contents.uri)[:500]
+        if text is not None:
+            return self.text(f"[resource: {address}]\n{text}")
+        kind, data = contents.mime_type or "unknown type", str(getattr(contents, "blob", ""))
+        if kind.startswith("image/"):
+            return self.image(data, self._redact(address).rpartition("/")[2] or None)
+        return self.text(f"[resource: {address}, {kind}, {len(data) * 3 // 4:,} bytes that are no text]")
+
+
+MAX_TITLE_LENGTH = 300
+MAX_URI_LENGTH = 4_000
+"""A resource with a longer one is not offered: cut, it would be another."""
+_MAX_TEXT_LENGTH = 2_000
+_MAX_ARGUMENTS = 50
+_MAX_COMPLETIONS = 100
+
+
+async def load_catalog(client: McpClient) -> McpServerCatalog:
+    """All that it offers beside tools. Raises ToolFailed."""
+    resources = await client.resources()
+    templates = await client.resource_templates()
+    prompts = await client.prompts()
+    return McpServerCatalog(
+        server_id=client.server.id,
+        title=client.server.title,
+        resources=tuple(_resource(each) for each in resources if len(str(each.uri)) <= MAX_URI_LENGTH),
+        templates=tuple(_template(each) for each in templates if len(each.uri_template) <= MAX_URI_LENGTH),
+        prompts=tuple(_prompt(each) for each in prompts if len(each.name) <= MAX_URI_LENGTH),
+    )
+
+
+async def resource_blocks(result: "ReadResourceResult", redact: Redact = str) -> tuple[Text | Image, ...]:
+    """Text and pictures; of what is neither, a word about it."""
+    found = result.contents
+    return await _to_blocks([("resource", each) for each in found], redact)
+
+
+async def prompt_blocks(result: "GetPromptResult", redact: Redact = str) -> tuple[Text | Image, ...]:
+    """Those of all its messages, in order."""
+    return await _to_blocks([("block", each.content) for each in result.messages], redact)
+
+
+async def complete_argument(
+    client: McpClient, of: str, argument: str, value: str, others: Mapping[str, str]
+) -> tuple[str, ...]:
+    """What the server would fill in for an argument of a prompt, or of a template. Raises ToolFailed."""
+    found = await client.complete(of, argument, value, others)
+    return tuple(visible_text(each, _MAX_TEXT_LENGTH) for each in found[:_MAX_COMPLETIONS])
+
+
+async def _to_blocks(blocks: "list[tuple[str, Any]]", redact: Redact) -> tuple[Text | Image, ...]:
+    def take() -> tuple[Text | Image, ...]:
+        converter = ContentConverter(redact)
+        parts = [
+            converter.resource(block) if kind == "resource" else converter.part(block)
+            for kind, block in blocks[:MAX_PARTS]
+        ]
+        rest = len(blocks) - MAX_PARTS
+        return (*parts, Text(text=f"[left out: {rest:,} more parts]")) if rest > 0 else tuple(parts)
+
+    return await run_by_size(take, [block.model_dump() for _, block in blocks[:MAX_PARTS]])
+
+
+def _resource(theirs: "Resource") -> McpResource:
+    return McpResource(
+        uri=str(theirs.uri),
+        **_names(theirs),
+        media_type=visible_text(theirs.mime_type or "", MAX_TITLE_LENGTH),
+        size=theirs.size if theirs.size is not None and theirs.size >= 0 else None,
+    )
+
+
+def _template(theirs: "ResourceTemplate") -> McpResourceTemplate:
+    return McpResourceTemplate(uri_template=theirs.uri_template, **_names(theirs))
+
+
+def _prompt(theirs: "Prompt") -> McpPrompt:
+    names = {**_names(theirs), "name": theirs.name}
+    return McpPrompt(**names, arguments=tuple(_arguments(theirs.arguments or ())))
+
+
+def _arguments(theirs: "Iterable[Any]") -> Iterable[McpPromptArgument]:
+    for each in list(theirs)[:_MAX_ARGUMENTS]:
+        yield McpPromptArgument(
+            each.name, visible_text(each.description or "", _MAX_TEXT_LENGTH), each.required is True
+        )
+
+
+def _names(theirs: "Resource | ResourceTemplate | Prompt") -> dict[str, str]:
+    return {
+        "name": visible_text(theirs.name, MAX_TITLE_LENGTH),
+        "title": visible_text(theirs.title or theirs.name, MAX_TITLE_LENGTH),
+        "description": visible_text(theirs.description or "", _MAX_TEXT_LENGTH),
+    }

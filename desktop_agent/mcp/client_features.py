@@ -1,0 +1,279 @@
+"""Client features of MCP: answer a server's requests for roots, elicitation and sampling, and take its log messages.
+
+Tools in sampling: https://modelcontextprotocol.io/specification/2025-11-25/client/sampling. The server runs its calls
+itself.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from desktop_agent.mcp.diagnostics import ServerLog
+from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.errors import AgentError, Sentence
+from desktop_agent.types.mcp import (
+    ElicitationAnswer,
+    ElicitationRequest,
+    SamplingAnswer,
+    SamplingContent,
+    SamplingRequest,
+    SamplingTool,
+    ServerRequestHandlers,
+    UsageListener,
+)
+from desktop_agent.types.provider_events import Usage
+
+if TYPE_CHECKING:
+    from mcp_types import (
+        CreateMessageRequestParams,
+        CreateMessageResult,
+        CreateMessageResultWithTools,
+        ElicitRequestParams,
+        ElicitResult,
+        ErrorData,
+        ListRootsResult,
+        LoggingMessageNotificationParams,
+        SamplingMessageContentBlock,
+    )
+
+
+MAX_SAMPLING_MESSAGES = 50
+MAX_SAMPLING_TOOLS = 30
+MAX_SAMPLING_LENGTH = 100_000
+"""Characters of all that a person would have to read."""
+# As models take them.
+_VALID_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+_Entry = tuple[Literal["user", "assistant"], SamplingContent]
+
+
+class _UnsupportedRequest(Exception):
+    """It cannot be shown to a person as it is, or no model could be asked it."""
+
+
+def parse_sampling_request(title: str, params: "CreateMessageRequestParams") -> SamplingRequest | None:
+    """None for what cannot be shown to a person as it is: pictures, sounds, or more than somebody reads."""
+    try:
+        request = SamplingRequest(
+            title,
+            tuple(_parse_messages(params)),
+            params.system_prompt or None,
+            params.max_tokens,
+            tools=_parse_tools(params),
+            tool_choice=(params.tool_choice.mode if params.tool_choice else None) or "auto",
+        )
+        return request if request.characters <= MAX_SAMPLING_LENGTH else None
+    except (_UnsupportedRequest, RecursionError):
+        return None
+
+
+def make_sampling_result(
+    answer: SamplingAnswer, *, with_tools: bool
+) -> "CreateMessageResult | CreateMessageResultWithTools":
+    """What the model said, in the form that fits the question."""
+    from mcp_types import CreateMessageResult, CreateMessageResultWithTools, TextContent, ToolUseContent
+
+    text, why = TextContent(type="text", text=answer.text), "maxTokens" if answer.is_truncated else "endTurn"
+    if not with_tools:
+        return CreateMessageResult(role="assistant", content=text, model=answer.model, stop_reason=why)
+    content: list[SamplingMessageContentBlock] = [text] if answer.text or not answer.calls else []
+    content.extend(ToolUseContent(id=each.id, name=each.name, input=each.input) for each in answer.calls)
+    why = "toolUse" if answer.calls else why
+    return CreateMessageResultWithTools(role="assistant", content=content, model=answer.model, stop_reason=why)
+
+
+def _parse_tools(params: "CreateMessageRequestParams") -> tuple[SamplingTool, ...]:
+    given = params.tools or []
+    names = {each.name for each in given}
+    fits = all(_VALID_NAME.fullmatch(each.name) and each.input_schema.get("type") == "object" for each in given)
+    if len(given) > MAX_SAMPLING_TOOLS or len(names) < len(given) or not fits:
+        raise _UnsupportedRequest
+    return tuple(SamplingTool(each.name, each.description or "", each.input_schema) for each in given)
+
+
+def _parse_messages(params: "CreateMessageRequestParams") -> list[_Entry]:
+    """All that was said. Each call is answered in the next message, and nothing else is in that."""
+    if len(params.messages) > MAX_SAMPLING_MESSAGES:
+        raise _UnsupportedRequest
+    entries: list[_Entry] = []
+    open_calls: set[str] = set()
+    for message in params.messages:
+        said = _message_content(message.content)
+        answered = [each.tool_use_id for each in said if isinstance(each, ToolResult)]
+        calls = [each.id for each in said if isinstance(each, ToolUse)]
+        if sorted(answered) != sorted(open_calls) or (answered and len(answered) < len(said)):
+            raise _UnsupportedRequest
+        if (answered and message.role != "user") or (calls and message.role != "assistant"):
+            raise _UnsupportedRequest
+        open_calls = set(calls)
+        if len(open_calls) < len(calls):
+            raise _UnsupportedRequest
+        entries.extend((message.role, each) for each in said)
+    if open_calls:
+        raise _UnsupportedRequest
+    return entries
+
+
+def _message_content(content: Any) -> list[SamplingContent]:
+    """The text first, all of it in one; then calls, or what came of them."""
+    blocks = cast("list[Any]", content if isinstance(content, list) else [content])
+    texts = [each.text for each in blocks if each.type == "text"]
+    others = [_tool_content(each) for each in blocks if each.type != "text"]
+    return [*(["\n".join(texts)] if texts or not others else []), *others]
+
+
+def _tool_content(block: Any) -> SamplingContent:
+    if block.type == "tool_use" and _VALID_NAME.fullmatch(block.name):
+        return ToolUse(id=block.id, name=block.name, input=block.input)
+    if block.type != "tool_result" or any(each.type != "text" for each in block.content):
+        raise _UnsupportedRequest
+    texts = [each.text for each in block.content]
+    if not texts and block.structured_content is not None:
+        texts = [json.dumps(block.structured_content, ensure_ascii=False)]
+    outcome = Outcome.FAILED if block.is_error else Outcome.SUCCEEDED
+    parts = tuple(Text(text=each) for each in texts)
+    return ToolResult(tool_use_id=block.tool_use_id, content=parts, outcome=outcome)
+
+
+T = TypeVar("T")
+
+MAX_MESSAGE_LENGTH = 8_000
+MAX_FORM_LENGTH = 50_000
+MAX_URL_LENGTH = 8_000
+# Of questions that wait at once: a server that asks more is declined.
+MAX_OPEN_QUESTIONS = 3
+# Answered with no, or not at all, one after another: then it is declined without asking until its work is done.
+MAX_REFUSALS = 3
+
+
+def ignore_usage(_usage: Usage) -> None:
+    """Of what belongs to no run."""
+
+
+class ServerRequestHandler:
+    """Answers one server. Questions to the person end with the last call that could have asked them.
+
+    `people` is looked at for each question; `told` hears what the person should read.
+    """
+
+    def __init__(
+        self,
+        title: Callable[[], str],
+        people: Callable[[], ServerRequestHandlers],
+        workspace: Path | None,
+        log: ServerLog,
+        told: Callable[[Sentence], None] = lambda _: None,
+        may_open: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._title = title
+        self._handlers = people
+        self._workspace = workspace
+        self._log = log
+        self._notify = told
+        self._may_open = may_open
+        self._open_questions: set[asyncio.Task[Any]] = set()
+        self._calls = 0
+        self._refusals = 0
+        self._usage_listener: UsageListener = ignore_usage
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether a model may answer for the server, once the person agrees."""
+        return self._handlers().sample is not None
+
+    def set_active_calls(self, count: int, payer: UsageListener = ignore_usage) -> None:
+        """It works on so many questions of ours. With the last one what the person was asked is taken back.
+
+        `payer` is told what models use that answer it.
+        """
+        self._calls, self._usage_listener = count, payer
+        if count == 0:
+            self._refusals = 0
+            for task in tuple(self._open_questions):
+                task.cancel()
+
+    @property
+    def _may_ask(self) -> bool:
+        """Whether the person is asked at all: only for what they had the server do, and not on and on."""
+        return self._calls > 0 and len(self._open_questions) < MAX_OPEN_QUESTIONS and self._refusals < MAX_REFUSALS
+
+    async def roots(self, context: object) -> "ListRootsResult":  # noqa: ARG002 - named by the library
+        """The workspace, if there is one."""
+        from mcp_types import ListRootsResult, Root
+        from pydantic import FileUrl
+
+        folder = self._workspace
+        return ListRootsResult(roots=[Root(uri=FileUrl(folder.as_uri()), name=folder.name)] if folder else [])
+
+    async def elicit(self, context: object, params: "ElicitRequestParams") -> "ElicitResult":  # noqa: ARG002 - named by the library
+        """Ask the person; declined where nobody is there."""
+        from mcp_types import ElicitResult
+
+        answer = await self._ask_person(params)
+        return ElicitResult(action=answer.action, content=answer.content if answer.action == "accept" else None)
+
+    async def _ask_person(self, params: "ElicitRequestParams") -> ElicitationAnswer:
+        elicit = self._handlers().elicit
+        if elicit is None or not self._may_ask:
+            return ElicitationAnswer("decline")
+        form: dict[str, Any] = getattr(params, "requested_schema", {})
+        url: str | None = getattr(params, "url", None)
+        if url is not None and (len(url) > MAX_URL_LENGTH or not url.lower().startswith(("https://", "http://"))):
+            return ElicitationAnswer("decline")
+        if len(params.message) > MAX_MESSAGE_LENGTH or len(json.dumps(form, default=str)) > MAX_FORM_LENGTH:
+            # Nobody is shown a part and asked about the whole.
+            return ElicitationAnswer("decline")
+        may_open = url is None or self._may_open(url)
+        request = ElicitationRequest(self._title(), params.message, form, url, may_open)
+        answer = await self._wait_for_answer(elicit(request)) or ElicitationAnswer("cancel")
+        self._count_refusals(agreed=answer.action == "accept")
+        return answer
+
+    async def sample(
+        self,
+        context: object,  # noqa: ARG002 - named by the library
+        params: "CreateMessageRequestParams",
+    ) -> "CreateMessageResult | CreateMessageResultWithTools | ErrorData":
+        """Let a model answer, where the person agrees; text alone, and calls of the server's own tools."""
+        from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData
+
+        refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
+        sample = self._handlers().sample
+        if sample is None or not self._may_ask:
+            return refused
+        request = parse_sampling_request(self._title(), params)
+        if request is None:
+            return ErrorData(code=INVALID_REQUEST, message="Only text is answered here, and not so much of it.")
+        try:
+            answer = await self._wait_for_answer(sample(request, self._usage_listener))
+        except AgentError as error:
+            self._log.add(f"No model could answer the server: {error}", "error")
+            template = "No model could answer the server “{server}”: {why}\n{remedy}"
+            values = {"server": self._title(), "why": error.sentence, "remedy": error.remedy}
+            self._notify(Sentence(template, values))
+            return ErrorData(code=INTERNAL_ERROR, message="The model could not answer.")
+        self._count_refusals(agreed=answer is not None)
+        return refused if answer is None else make_sampling_result(answer, with_tools=bool(request.tools))
+
+    async def on_log_message(self, params: "LoggingMessageNotificationParams") -> None:
+        """Keep what the server reports."""
+        data: Any = params.data
+        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
+        self._log.add(f"{params.logger}: {text}" if params.logger else text, params.level)
+
+    def _count_refusals(self, *, agreed: bool) -> None:
+        self._refusals = 0 if agreed else self._refusals + 1
+
+    async def _wait_for_answer(self, question: Coroutine[Any, Any, T] | Any) -> T | None:
+        """What was answered; None where it was taken back."""
+        task: asyncio.Task[T] = asyncio.ensure_future(question)
+        self._open_questions.add(task)
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._open_questions.discard(task)
+            task.cancel()
+        return None if task.cancelled() else task.result()

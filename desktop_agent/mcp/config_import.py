@@ -1,0 +1,163 @@
+"""Import servers and secrets from the usual JSON of other programs, `{"mcpServers": {…}}`."""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr, ValidationError
+
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.mcp import (
+    KNOWN_KEY_PREFIXES,
+    HttpConnection,
+    McpServer,
+    StdioConnection,
+    find_option_with_secret,
+)
+
+MAX_LENGTH = 200_000
+MAX_SERVERS = 50
+_SECRET_NAME = re.compile(r"key|token|secret|pass|auth|cred|cookie|session|private|dsn|url|uri|conn", re.IGNORECASE)
+_SECRET_VALUE = re.compile(KNOWN_KEY_PREFIXES + r"|Bearer |Basic |.*://[^/\s]*:[^/\s]*@|[\w+/=.~-]{24,}$")
+_REMEDY = "Copy the whole of it again, from the first to the last brace."
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedServers:
+    """`secrets` are by the names of the keyring."""
+
+    servers: tuple[McpServer, ...]
+    secrets: Mapping[str, SecretStr] = field(default_factory=dict[str, SecretStr])
+
+
+def import_servers(text: str, taken: Collection[str] = ()) -> ImportedServers:
+    """Read it. `taken` are ids that are in use. Raises WrongUse with what is wrong, and where."""
+    servers: list[McpServer] = []
+    secrets: dict[str, SecretStr] = {}
+    ids = set(taken)
+    for name, entry in _parse_entries(text).items():
+        server, values = _build_server(name, entry, ids)
+        ids.add(server.id)
+        servers.append(server)
+        secrets |= {server.keyring_name(each): value for each, value in values.items()}
+    return ImportedServers(tuple(servers), secrets)
+
+
+def is_likely_secret(name: str, value: str) -> bool:
+    """Whether a value should lie in the keyring. When in doubt it should; a path or a plain word is none."""
+    if value.startswith(("/", "./", "~", "C:\\")):
+        return False
+    return bool(_SECRET_NAME.search(name)) or bool(_SECRET_VALUE.match(value))
+
+
+def _parse_entries(text: str) -> dict[str, dict[str, Any]]:
+    if len(text) > MAX_LENGTH:
+        raise WrongUse("This is too long to be a list of servers.", "Copy only the part with “mcpServers”.")
+    try:
+        read: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = str(getattr(error, "lineno", "?"))
+        # Without the cause, which holds the text and so its secrets.
+        raise WrongUse(Sentence("This is no JSON: line {line} cannot be read.", {"line": line}), _REMEDY) from None
+    whole = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
+    found: Any = whole.get("mcpServers", whole.get("servers"))
+    if found is None and not whole.keys().isdisjoint({"command", "url"}):
+        raise WrongUse("The server has no name.", "Write it as {“mcpServers”: {“name”: …}}.")
+    if not isinstance(found, dict) or not found:
+        raise WrongUse("There are no “mcpServers” in this JSON.", _REMEDY)
+    entries = cast("dict[str, Any]", found)
+    if len(entries) > MAX_SERVERS:
+        raise WrongUse("These are too many servers at once.", Sentence("Take up to {n}.", {"n": str(MAX_SERVERS)}))
+    for name, entry in entries.items():
+        if not isinstance(entry, dict):
+            raise _import_error(name, "it is not an object with “command” or “url”")
+    return cast("dict[str, dict[str, Any]]", entries)
+
+
+def _build_server(name: str, entry: dict[str, Any], taken: set[str]) -> tuple[McpServer, dict[str, SecretStr]]:
+    kind, command, url = entry.get("type"), entry.get("command"), entry.get("url") or entry.get("serverUrl")
+    if kind == "sse":
+        raise _import_error(
+            name, "its type “sse” is the old way over HTTP", "Ask its maker for the address for “http”."
+        )
+    if command is not None and url is not None:
+        raise _import_error(name, "it has both a command and an address", "Take one of them away.")
+    if command is None and url is None:
+        raise _import_error(name, "it has neither a command nor an address", "Give it “command” or “url”.")
+    made = _stdio_connection(name, entry) if command is not None else _http_connection(name, str(url), entry)
+    connection, secrets = made
+    try:
+        server = McpServer(
+            id=_unique_id(name, taken),
+            title=name.strip()[:100] or "?",
+            on=entry.get("disabled") is not True,
+            connection=connection,
+        )
+    except ValidationError:
+        raise _import_error(name, "its name cannot be used", "Use letters and digits.") from None
+    return server, secrets
+
+
+def _stdio_connection(name: str, entry: dict[str, Any]) -> tuple[StdioConnection, dict[str, SecretStr]]:
+    command: Any = entry["command"]
+    args: Any = entry.get("args") or []
+    if not isinstance(command, str) or not command.strip():
+        raise _import_error(name, "its “command” is not the name of a program")
+    if not isinstance(args, list) or not all(isinstance(each, str) for each in cast("list[Any]", args)):
+        raise _import_error(name, "its “args” are not a list of texts")
+    words = cast("list[str]", args)
+    _refuse_secrets(name, words)
+    values = _string_values(name, entry, "env")
+    secret = {each: SecretStr(value) for each, value in values.items() if is_likely_secret(each, value)}
+    plain = {each: value for each, value in values.items() if each not in secret}
+    return StdioConnection(command=command, args=tuple(words), env=plain, secret_env=tuple(secret)), secret
+
+
+def _refuse_secrets(name: str, words: list[str]) -> None:
+    """Arguments are kept in a file and seen by every program of the machine."""
+    shown = find_option_with_secret(words)
+    if shown is not None:
+        raise _import_error(
+            name, f"its argument “{shown}” holds a secret", "Give it to the server as a variable, under “env”."
+        )
+
+
+def _http_connection(name: str, url: str, entry: dict[str, Any]) -> tuple[HttpConnection, dict[str, SecretStr]]:
+    try:
+        parts = urlsplit(url)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        raise _import_error(name, "its “url” is no web address") from None
+    if not is_good:
+        raise _import_error(name, "its “url” is no web address", "Give it one that begins with https://.")
+    if parts.username or parts.password:
+        raise _import_error(name, "its address holds a name or a password", "Give them as a header, “Authorization”.")
+    values = _string_values(name, entry, "headers")
+    for header, value in values.items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header) or re.search(r"[\r\n\0]", value):
+            raise _import_error(name, "one of its headers cannot be sent")
+    return HttpConnection(url=url, headers=tuple(values)), {each: SecretStr(value) for each, value in values.items()}
+
+
+def _string_values(name: str, entry: dict[str, Any], part: str) -> dict[str, str]:
+    found: Any = entry.get(part) or {}
+    if not isinstance(found, dict):
+        raise _import_error(name, f"its “{part}” is not an object of names and texts")
+    values = cast("dict[str, Any]", found)
+    if not all(isinstance(each, str | int | float) for each in values.values()):
+        raise _import_error(name, f"its “{part}” is not an object of names and texts")
+    return {each: str(value) for each, value in values.items()}
+
+
+def _unique_id(name: str, taken: set[str]) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:20].strip("-") or "server"
+    numbered = (f"{plain}-{number}" for number in range(2, 1_000))
+    return plain if plain not in taken else next(each for each in numbered if each not in taken)
+
+
+def _import_error(name: str, why: str, remedy: str = "Correct it and import again.") -> WrongUse:
+    values: dict[str, str | Sentence] = {"server": name[:100], "why": Sentence(why)}
+    return WrongUse(Sentence("The server “{server}” cannot be taken over: {why}.", values), remedy)

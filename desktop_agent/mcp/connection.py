@@ -1,0 +1,271 @@
+"""One live connection to an MCP server: a task of its own enters and leaves all that belongs to it."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from desktop_agent.mcp.client_features import ServerRequestHandler
+from desktop_agent.mcp.diagnostics import ServerLog, first_error
+from desktop_agent.mcp.limits import bound_lists, replace_unknown_content
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.mcp import UsageListener
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+
+_log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+# How long a call that was cancelled may take to tell the server so, in seconds.
+_CANCEL_GRACE = 2.0
+
+
+class ConnectionLost(Exception):
+    """The server ended, or cannot be reached any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionEvents:
+    """Whom a connection tells: `changed` when the server says that its list of tools is another one.
+
+    `renewed`: so is that of its prompts or of its resources. `ended`: it was live and is no more; whether by itself,
+    and why, where that is known.
+    """
+
+    request_handler: ServerRequestHandler
+    log: ServerLog
+    tools_changed: Callable[[], None]
+    ended: Callable[[bool, AgentError | None], None]
+    catalog_changed: Callable[[], None] = lambda: None
+
+
+class ServerConnection:
+    """Open it once, when the library is loaded; close it once.
+
+    Calls come from any task; a call that is cancelled is cancelled at the server. `why` it was lost, where that is
+    known.
+    """
+
+    def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], events: ConnectionEvents) -> None:
+        self._transport = transport
+        self._events = events
+        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._closing = asyncio.Event()
+        self._was_closed = False
+        self._task: asyncio.Task[None] | None = None
+        # Oldest first, and who is told what a model used that answered the server.
+        self._calls: dict[asyncio.Task[Any], UsageListener | None] = {}
+        self.failure: AgentError | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it can be asked."""
+        return self._task is not None and not self._task.done() and self._ready.done() and not self._closing.is_set()
+
+    @property
+    def protocol(self) -> str:
+        """The version that was agreed on."""
+        return self._ready.result().protocol_version if self.is_live else ""
+
+    async def open(self, seconds: float) -> None:
+        """Start the server and agree with it about the protocol. Raises what went wrong; nothing is left then."""
+        self._task = asyncio.create_task(self._run(), name="mcp server")
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.shield(self._ready)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the server and everything that waits for it. Idempotent."""
+        self._was_closed = self._was_closed or not self._closing.is_set()
+        self._closing.set()
+        if self._task is None:
+            return
+        if not self._ready.done():
+            self._task.cancel()
+        await asyncio.wait([self._task])
+        if self._ready.done() and not self._ready.cancelled():
+            self._ready.exception()
+
+    async def ask(
+        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", spent: UsageListener | None = None
+    ) -> Result:
+        """Ask the server something. `spent` is told what models use that answer it meanwhile.
+
+        A cancel is told to the server and then passed on; a server that does not take even that is left. Raises
+        ConnectionLost, and what the library raises.
+        """
+        if not self.is_live:
+            raise ConnectionLost
+        task = asyncio.ensure_future(question(self._ready.result()))
+        self._calls[task] = spent
+        self._report_calls()
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait([task], timeout=_CANCEL_GRACE)
+            if not task.done():
+                self._was_closed = True
+                self._closing.set()
+            raise
+        finally:
+            del self._calls[task]
+            self._report_calls()
+        if task.cancelled():
+            raise ConnectionLost
+        return task.result()
+
+    def _report_calls(self) -> None:
+        """Older protocols do not say for which call a model is asked: the oldest pays that can."""
+        payers = [each for each in self._calls.values() if each is not None]
+        self._events.request_handler.set_active_calls(len(self._calls), *payers[:1])
+
+    async def _run(self) -> None:
+        try:
+            async with self._client() as client:
+                listening = asyncio.create_task(self._listen(client))
+                try:
+                    self._ready.set_result(client)
+                    await self._closing.wait()
+                finally:
+                    listening.cancel()
+                    await asyncio.wait([listening])
+                    await self._end_calls()
+        except asyncio.CancelledError:
+            self._fail(ConnectionLost())
+        except Exception as error:  # noqa: BLE001 - what a server brings about is the caller's to hear
+            self._fail(error)
+        finally:
+            self._closing.set()
+            if self._ready.exception() is None:
+                self._events.ended(not self._was_closed, self.failure)
+
+    async def _end_calls(self) -> None:
+        calls = tuple(self._calls)
+        for call in calls:
+            call.cancel()
+        if calls:
+            await asyncio.wait(calls, timeout=_CANCEL_GRACE)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(error)
+            return
+        found = first_error(error)
+        self.failure = found if isinstance(found, AgentError) else None
+        _log.info("an MCP server is gone: %s", type(error).__name__)
+
+    def _client(self) -> "Client":
+        from mcp.client.client import Client
+        from mcp_types import Implementation, SamplingCapability, SamplingToolsCapability
+
+        answering = self._events.request_handler
+        return Client(
+            _watch_end(self._transport, self._closing.set),
+            mode="auto",
+            cache=None,
+            client_info=Implementation(name="desktop-agent", title="Desktop Agent", version="0.1.0"),
+            list_roots_callback=answering.roots,
+            elicitation_callback=answering.elicit,
+            sampling_callback=answering.sample if answering.can_sample else None,
+            sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
+            logging_callback=answering.on_log_message,
+            log_level="info",
+            message_handler=self._on_message,
+        )
+
+    async def _on_message(self, message: object) -> None:
+        from mcp_types import (
+            PromptListChangedNotification,
+            ResourceListChangedNotification,
+            ToolListChangedNotification,
+        )
+
+        if isinstance(message, ToolListChangedNotification):
+            self._events.tools_changed()
+        elif isinstance(message, PromptListChangedNotification | ResourceListChangedNotification):
+            self._events.catalog_changed()
+        elif isinstance(message, Exception):
+            self._events.log.add(f"{type(message).__name__}: {message}", "error")
+
+    async def _listen(self, client: "Client") -> None:
+        """Servers of the newer protocol tell of changes only to who listens."""
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+        from mcp.shared.exceptions import MCPError
+        from mcp.shared.subscriptions import ToolsListChanged
+
+        able = client.server_capabilities
+        tools, prompts, resources = (
+            each is not None and bool(each.list_changed) for each in (able.tools, able.prompts, able.resources)
+        )
+        if not tools and not prompts and not resources:
+            return
+        with contextlib.suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            async with client.listen(
+                tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+            ) as changes:
+                async for each in changes:
+                    (
+                        self._events.tools_changed
+                        if isinstance(each, ToolsListChanged)
+                        else self._events.catalog_changed
+                    )()
+
+
+@asynccontextmanager
+async def _watch_end(
+    transport: Callable[[], AbstractAsyncContextManager[Any]], ended: Callable[[], None]
+) -> AsyncGenerator[Any]:
+    """The streams of the server; their end is told."""
+    async with transport() as (incoming, outgoing):
+        yield _WatchedStream(incoming, ended), outgoing
+
+
+def _sanitize(message: Any) -> Any:
+    inner: Any = getattr(message, "message", None)
+    if getattr(inner, "result", None) is not None:
+        inner.result = bound_lists(replace_unknown_content(inner.result))
+    return message
+
+
+class _WatchedStream:
+    """A stream of messages that tells its end."""
+
+    def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
+        self._inner = inner
+        self._ended = ended
+
+    @property
+    def last_context(self) -> Any:
+        """Of who sent the message; only some streams know."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> Any:
+        return _sanitize(await self._inner.receive())
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return _sanitize(await self._inner.__anext__())
+        except BaseException:
+            self._ended()
+            raise
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._inner.__aexit__(*error)

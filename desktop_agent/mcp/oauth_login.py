@@ -1,0 +1,390 @@
+"""OAuth login in the browser: authorization with PKCE, and the loopback callback (RFC 8252). Loaded late."""
+
+import asyncio
+import contextlib
+import hmac
+import html
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from mcp.client.auth import OAuthFlowError, OAuthRegistrationError, OAuthTokenError
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
+from mcp_types import LATEST_PROTOCOL_VERSION
+from pydantic import AnyUrl, SecretStr, ValidationError
+
+from desktop_agent.mcp.diagnostics import ServerLog, first_error
+from desktop_agent.mcp.host_policy import may_open_url
+from desktop_agent.mcp.http import HttpTarget, make_http_client
+from desktop_agent.mcp.oauth_flow import (
+    BrowserRedirect,
+    MemoryTokenStorage,
+    OAuthRecord,
+    OAuthRecordStore,
+    TooManyRequests,
+    expiry_time,
+    is_valid_token,
+    make_oauth_provider,
+    make_record,
+    run_oauth_flow,
+    send_bounded,
+)
+from desktop_agent.mcp.oauth_session import AuthChallenge
+from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
+from desktop_agent.types.mcp import ENGLISH_PAGE_TEXTS, SignInPageTexts
+
+if TYPE_CHECKING:
+    from mcp.client.auth import OAuthClientProvider
+
+
+CALLBACK_HOST = "127.0.0.1"
+_CALLBACK_PATH = "/callback"
+_MAX_REQUEST_BYTES = 16_384
+_MAX_CONNECTIONS = 8
+# Seconds that a browser has for its question.
+_REQUEST_TIMEOUT = 10.0
+_PAGE_TEMPLATE = (
+    "<!doctype html><html lang='{language}'><meta charset=utf-8><title>Desktop Agent</title>"
+    "<style>body{{font:16px system-ui;margin:20vh auto;max-width:26em;text-align:center}}"
+    ":root{{color-scheme:light dark}}</style>"
+    "<p>{text}</p></html>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationResponse:
+    """What the browser brought: a code, or the word of an error."""
+
+    code: str
+    state: str
+    issuer: str | None
+    error: str
+
+
+class CallbackListener:
+    """Waits for one answer with the right state; every other one is sent away and changes nothing."""
+
+    def __init__(self, words: SignInPageTexts = ENGLISH_PAGE_TEXTS) -> None:
+        self._texts = words
+        self._state: str | None = None
+        self._answer: asyncio.Future[AuthorizationResponse] = asyncio.get_running_loop().create_future()
+        self._open: list[asyncio.StreamWriter] = []
+        self._server: asyncio.Server | None = None
+        self._port = 0
+
+    @property
+    def address(self) -> str:
+        """For the browser."""
+        return f"http://{CALLBACK_HOST}:{self._port}{_CALLBACK_PATH}"
+
+    def expect(self, state: str) -> None:
+        """From now on an answer with this state is taken."""
+        self._state = state
+
+    async def answer(self) -> AuthorizationResponse:
+        """The first that is taken."""
+        return await asyncio.shield(self._answer)
+
+    async def open(self, port: int) -> None:
+        """At this port, if it is free; 0 is any. Raises OSError."""
+        self._server = await asyncio.start_server(self._serve, CALLBACK_HOST, port, limit=_MAX_REQUEST_BYTES)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Nothing listens any more."""
+        self._answer.cancel()
+        for writer in self._open:
+            # Whoever is being answered is told all of it first.
+            if not writer.is_closing() and not writer.transport.get_write_buffer_size():
+                writer.close()
+        if self._server is not None:
+            self._server.close()
+            await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.append(writer)
+        if len(self._open) > _MAX_CONNECTIONS:
+            # Who only holds a connection open keeps the browser from none.
+            self._open.pop(0).transport.abort()
+        try:
+            async with asyncio.timeout(_REQUEST_TIMEOUT):
+                head = await reader.readuntil(b"\r\n\r\n")
+                writer.write(self._respond(head.decode("latin-1")))
+                await writer.drain()
+        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            if writer in self._open:
+                self._open.remove(writer)
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    def _respond(self, head: str) -> bytes:
+        """What is answered to a question; the right one is taken."""
+        line, _, rest = head.partition("\r\n")
+        words = line.split(" ")
+        hosts = [
+            each.partition(":")[2].strip().lower() for each in rest.split("\r\n") if each.lower().startswith("host:")
+        ]
+        mine = self.address.partition("://")[2].partition("/")[0]
+        # A page of the web that has its name lead here comes with that name.
+        if len(words) != 3 or words[0] != "GET" or hosts not in ([mine], [mine.replace(CALLBACK_HOST, "localhost")]):
+            return self._page(400, self._texts.invalid_response)
+        found = _parse_callback(words[1])
+        if found is None:
+            return self._page(404, self._texts.not_found)
+        if self._state is None or not hmac.compare_digest(found.state.encode(), self._state.encode()):
+            return self._page(400, self._texts.invalid_response)
+        if self._answer.done():
+            return self._page(400, self._texts.finished)
+        self._answer.set_result(found)
+        return self._page(200, self._texts.refused if found.error else self._texts.done)
+
+    def _page(self, status: int, text: str) -> bytes:
+        return _render_page(status, text, self._texts.language)
+
+
+@asynccontextmanager
+async def listen_for_callback(
+    port: int = 0, words: SignInPageTexts = ENGLISH_PAGE_TEXTS
+) -> AsyncGenerator[CallbackListener]:
+    """Listen at this port, or at another where it is taken. Raises OSError."""
+    listener = CallbackListener(words)
+    try:
+        try:
+            await listener.open(port)
+        except OSError:
+            await listener.open(0)
+        yield listener
+    finally:
+        await listener.close()
+
+
+def _parse_callback(target: str) -> AuthorizationResponse | None:
+    try:
+        parts = urlsplit(target)
+        values = parse_qs(parts.query, max_num_fields=20)
+    except ValueError:
+        return None
+    if parts.path != _CALLBACK_PATH:
+        return None
+    one = {name: each[0] for name, each in values.items()}
+    return AuthorizationResponse(one.get("code", ""), one.get("state", ""), one.get("iss"), one.get("error", ""))
+
+
+def _render_page(status: int, text: str, language: str) -> bytes:
+    body = _PAGE_TEMPLATE.format(text=html.escape(text), language=html.escape(language)).encode()
+    head = (
+        f"HTTP/1.1 {status} {'OK' if status == 200 else 'Refused'}\r\nContent-Type: text/html; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
+        "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode("latin-1") + body
+
+
+SIGN_IN_TIMEOUT = 300.0
+"""Seconds that a person has."""
+_ERROR_CODE = re.compile(r"[a-z_]{1,40}")
+_ERROR_FIELD = re.compile(r'"error"\s*:\s*"([a-z_]{1,40})"')
+_REMEDY = "Sign in again."
+_REGISTER_REMEDY = "Ask who runs it for a client id, and enter it with Edit; or for a key, and give that as a header."
+
+
+class SignInFailed(ToolFailed):
+    """The person is signed in no more than before."""
+
+    kind = "not_signed_in"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientIdentity:
+    """Who this program is there. `document` is the address of a page that says so (CIMD), `client_id` a name that was
+    agreed on beforehand; without either it makes itself known each time.
+    """
+
+    document: str | None = None
+    client_id: str | None = None
+    client_secret: SecretStr | None = None
+
+
+class OAuthLogin:
+    """One sign-in. `challenge` is what the server said when it refused."""
+
+    def __init__(
+        self,
+        target: HttpTarget,
+        store: OAuthRecordStore,
+        challenge: AuthChallenge | None = None,
+        identity: ClientIdentity = ClientIdentity(),
+        words: SignInPageTexts = ENGLISH_PAGE_TEXTS,
+    ) -> None:
+        self._target = target
+        self._store = store
+        self._challenge = challenge
+        self._identity = identity
+        self._texts = words
+        self._log = ServerLog()
+        self._provider: OAuthClientProvider | None = None
+
+    async def run(self, open_page: Callable[[str], None], seconds: float = SIGN_IN_TIMEOUT) -> None:
+        """Until the tokens lie in the keyring. Raises SignInFailed, SecretsUnavailable; nothing is kept then."""
+        # Before the person is asked for anything: where would it be kept?
+        known = await self._store.load(self._target.url)
+        try:
+            async with asyncio.timeout(seconds), listen_for_callback(_callback_port(known), self._texts) as listener:
+                record = await self._sign_in(known, listener, open_page)
+        except TimeoutError:
+            raise SignInFailed(Sentence("The sign-in took too long."), _REMEDY) from None
+        except OSError:
+            raise SignInFailed(Sentence("No address of this machine is free for the answer."), _REMEDY) from None
+        try:
+            await self._store.save(record)
+        except ValueError:
+            raise SignInFailed(Sentence("What the server gave is too large to be a token."), _REMEDY) from None
+
+    async def _sign_in(
+        self, known: OAuthRecord | None, listener: CallbackListener, open_page: Callable[[str], None]
+    ) -> OAuthRecord:
+        memory = _known_tokens(known, listener.address, self._challenge)
+        if self._identity.client_id:
+            memory.client = _registered_client(self._identity, listener.address)
+        browser = self._browser_redirect(listener, open_page)
+        provider = self._provider = make_oauth_provider(self._target.url, memory, browser, self._identity.document)
+        before = memory.tokens
+        try:
+            async with await make_http_client(self._target, self._log) as client:
+                await self._run_flow(provider, client)
+        except (AgentError, asyncio.CancelledError, TimeoutError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a server may bring about anything, and it may hold what came
+            _raise_sign_in_error(first_error(error))
+        tokens = memory.tokens if memory.tokens is not before else None
+        expires_at = expiry_time(tokens.model_dump()) if tokens is not None else None
+        record = make_record(self._target.url, provider, memory, expires_at) if tokens is not None else None
+        if record is None or not is_valid_token(record.access_token):
+            raise SignInFailed(Sentence("The server gave no token."), _REMEDY)
+        return record
+
+    async def _run_flow(self, provider: "OAuthClientProvider", client: httpx2.AsyncClient) -> None:
+        request = _initialize_request(self._target.url)
+
+        async def answered(request: httpx2.Request) -> httpx2.Response:
+            said = self._challenge
+            if said is not None and said.header:
+                return _challenge_response(said, request)
+            response = await send_bounded(client, request, whole=False)
+            # It may let anybody begin: the person wants to sign in all the same.
+            is_refused = response.status_code in (401, 403)
+            return response if is_refused else _challenge_response(said or AuthChallenge(401, ""), request)
+
+        await run_oauth_flow(provider, request, client, answered)
+
+    def _browser_redirect(self, listener: CallbackListener, open_page: Callable[[str], None]) -> BrowserRedirect:
+        async def opened(url: str) -> None:
+            if not may_open_url(url, self._target.private_hosts):
+                what = Sentence("The page for signing in has an address that is not opened.")
+                raise SignInFailed(what, "Ask who runs the server: it must begin with https:// and be public.")
+            self._require_pkce()
+            self._choose_client_auth()
+            (state,) = parse_qs(urlsplit(url).query).get("state", [""])[-1:]
+            listener.expect(state)
+            open_page(url)
+
+        async def answer() -> AuthorizationCodeResult:
+            came = await listener.answer()
+            if came.error:
+                word = came.error if _ERROR_CODE.fullmatch(came.error) else "error"
+                raise SignInFailed(Sentence("The sign-in was refused ({word}).", {"word": word}), _REMEDY)
+            return AuthorizationCodeResult(code=came.code, state=came.state, iss=came.issuer)
+
+        return BrowserRedirect(listener.address, opened, answer)
+
+    def _require_pkce(self) -> None:
+        """Without it whoever sees the answer of the browser could use it (RFC 7636)."""
+        metadata = self._provider.context.oauth_metadata if self._provider is not None else None
+        ways = metadata.code_challenge_methods_supported if metadata is not None else None
+        if ways is not None and "S256" not in ways:
+            what = Sentence("Who gives tokens for the server does not protect a sign-in (PKCE, S256).")
+            raise SignInFailed(what, "Ask who runs the server.")
+
+    def _choose_client_auth(self) -> None:
+        """How an agreed name is proved; only now it is known which ways there are."""
+        context = self._provider.context if self._provider is not None else None
+        if context is None or context.oauth_metadata is None or context.client_info is None:
+            return
+        ways = context.oauth_metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
+        if self._identity.client_secret and "client_secret_basic" not in ways and "client_secret_post" in ways:
+            context.client_info.token_endpoint_auth_method = "client_secret_post"  # noqa: S105 - the name of a way
+
+
+def _known_tokens(known: OAuthRecord | None, address: str, challenge: AuthChallenge | None) -> MemoryTokenStorage:
+    """Who we are there already, if the answer can come to the same address; and what we may do, if more is wanted."""
+    memory = MemoryTokenStorage()
+    if known is None:
+        return memory
+    try:
+        client = OAuthClientInformationFull.model_validate(known.client)
+        if address in [str(each) for each in client.redirect_uris or ()]:
+            memory.client = client
+        if challenge is not None and challenge.is_step_up:
+            memory.tokens = OAuthToken.model_validate(known.tokens)
+    except ValidationError:
+        return MemoryTokenStorage()
+    return memory
+
+
+def _registered_client(identity: ClientIdentity, address: str) -> OAuthClientInformationFull:
+    secret = identity.client_secret
+    return OAuthClientInformationFull(
+        client_id=identity.client_id or "",
+        client_secret=secret.get_secret_value() if secret is not None else None,
+        redirect_uris=[AnyUrl(address)],
+        # What counts where nothing is said (RFC 8414, section 2).
+        token_endpoint_auth_method="client_secret_basic" if secret is not None else "none",
+    )
+
+
+def _callback_port(known: OAuthRecord | None) -> int:
+    """Where the last answer came to: whoever knows us knows us with that address."""
+    try:
+        addresses: list[str] = known.client.get("redirect_uris", []) if known else []
+        return urlsplit(addresses[0]).port or 0
+    except (ValueError, IndexError, TypeError, AttributeError):
+        return 0
+
+
+def _initialize_request(url: str) -> httpx2.Request:
+    about = {"name": "desktop-agent", "version": "0.1.0"}
+    asks = {"protocolVersion": LATEST_PROTOCOL_VERSION, "capabilities": {}, "clientInfo": about}
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": LATEST_PROTOCOL_VERSION}
+    return httpx2.Request(
+        "POST", url, headers=headers, json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asks}
+    )
+
+
+def _challenge_response(challenge: AuthChallenge, request: httpx2.Request) -> httpx2.Response:
+    headers = {"www-authenticate": challenge.header} if challenge.header else {}
+    return httpx2.Response(challenge.status, headers=headers, content=b"", request=request)
+
+
+def _raise_sign_in_error(error: BaseException) -> NoReturn:
+    """Never in the words of the error: they may hold what the server gave."""
+    if isinstance(error, AgentError):
+        raise error
+    found = _ERROR_FIELD.search(str(error)) if isinstance(error, OAuthTokenError | OAuthRegistrationError) else None
+    values = {"why": found.group(1) if found else type(error).__name__}
+    if isinstance(error, OAuthRegistrationError):
+        template = "The server knows no programs that it was not told of before ({why})."
+        raise SignInFailed(Sentence(template, values), _REGISTER_REMEDY) from None
+    if isinstance(error, OAuthTokenError):
+        raise SignInFailed(Sentence("The server gave no token ({why}).", values), _REMEDY) from None
+    if isinstance(error, OAuthFlowError | ValidationError | TooManyRequests):
+        template = "What the server says about signing in does not fit together ({why})."
+        raise SignInFailed(Sentence(template, values), "Ask who runs it.") from None
+    template = "The server for signing in could not be reached ({why})."
+    raise SignInFailed(Sentence(template, values), "Check the connection, then sign in again.") from None

@@ -1,0 +1,290 @@
+"""OAuth session of one server, shared by all folders: bearer tokens, their refresh and revocation (RFC 7009). Loaded
+late.
+
+Many servers take a refresh token once only (RFC 9700, section 4.14.2): a second copy of it would end the sign-in. Other
+processes share the keyring, and so the record: whoever renews keeps them out, and looks first what they made of it.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, replace
+
+import httpx2
+from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
+from pydantic import SecretStr, ValidationError
+
+from desktop_agent.mcp.diagnostics import ServerLog
+from desktop_agent.mcp.host_policy import host_of_url
+from desktop_agent.mcp.http import HttpTarget, make_http_client
+from desktop_agent.mcp.oauth_flow import (
+    AuthorizationServerUnavailable,
+    MemoryTokenStorage,
+    OAuthRecord,
+    OAuthRecordStore,
+    is_valid_token,
+    make_oauth_provider,
+    run_oauth_flow,
+    send_bounded,
+    to_json,
+)
+from desktop_agent.types.errors import SecretsUnavailable, Sentence, ToolFailed
+
+# Renewed so many seconds before it expires.
+_RENEW_BEFORE = 30.0
+_STEP_UP_STATUS = 403
+# Seconds until who gives tokens is asked again, when that cannot be reached: all calls that wait hear of one try.
+_RETRY_PAUSE = 5.0
+_RENEWING_ELSEWHERE = (
+    "The sign-in to “{host}” is being renewed by another window of the program, which does not come to an end."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthChallenge:
+    """What the server wants before it goes on: its status, and its header that says so."""
+
+    status: int
+    header: str
+
+    @property
+    def is_step_up(self) -> bool:
+        """It knows who we are, and wants us to be allowed more."""
+        return self.status == _STEP_UP_STATUS
+
+
+class RenewalUnavailable(ToolFailed):
+    """The sign-in is over, and who renews it cannot be reached: the person is signed in all the same."""
+
+    kind = "not_renewed"
+    default_remedy = "Try again later; you stay signed in until then."
+
+
+class OAuthSession:
+    """`challenge` is what the server wanted last. `current` gets each renewal: none of them is cut off.
+
+    A renewal goes on when whoever asked for it is gone: the server may know only the new token by then.
+    """
+
+    def __init__(self, url: str, store: OAuthRecordStore, under_way: set[asyncio.Task[None]]) -> None:
+        self.url = url
+        self.record: OAuthRecord | None = None
+        self.challenge: AuthChallenge | None = None
+        self.unavailable: RenewalUnavailable | None = None
+        self._store = store
+        self._stored_record: OAuthRecord | None = None
+        self._renewals = under_way
+        self._renewal: asyncio.Task[None] | None = None
+        self._retry_at = 0.0
+        self._is_unsaved = False
+        self._is_ended = False
+
+    async def load(self) -> None:
+        """Read it from the keyring, but where a newer one is known. Raises SecretsUnavailable."""
+        before = self.record
+        found = await self._store.load(self.url)
+        if self.record is before and not self._is_unsaved and (self._renewal is None or self._renewal.done()):
+            self.record = self._stored_record = found
+
+    async def token(self, used: str, target: HttpTarget, log: ServerLog) -> str:
+        """The one to use; another than `used`, if there can be another. Empty: nobody is signed in."""
+        record = self.record
+        if record is None:
+            return ""
+        if (record.access_token == used or _is_expiring(record)) and not self._is_ended:
+            if self._renewal is None or self._renewal.done():
+                self._renewal = asyncio.create_task(self._renew(record, target, log))
+                self._renewals.add(self._renewal)
+                self._renewal.add_done_callback(self._renewals.discard)
+            await asyncio.shield(self._renewal)
+            record = self.record
+        if record is None:
+            return ""
+        log.add_secrets(record.secrets)
+        return record.access_token
+
+    async def replace_with(self, value: SecretStr) -> None:
+        """Keep another sign-in in the place of this one, which is renewed no more. Raises SecretsUnavailable."""
+        self._is_ended = True
+        try:
+            await self._store.set(value)
+        except BaseException:
+            self._is_ended = False
+            raise
+
+    def end(self) -> None:
+        """It is forgotten: nothing of it is kept from now on."""
+        self._is_ended = True
+
+    async def _renew(self, record: OAuthRecord, target: HttpTarget, log: ServerLog) -> None:
+        """The same stays where that fails: it may hold still, and the server will say what it wants."""
+        if self.unavailable is not None and asyncio.get_running_loop().time() < self._retry_at:
+            return
+        self.unavailable = None
+        # Held for one question, which is bounded, and for the keyring.
+        async with self._store.exclusive() as is_alone:
+            if not is_alone:
+                log.add("another process of this program does not come to the end of its renewal", "error")
+                self._postpone(
+                    _RENEWING_ELSEWHERE, "Close other windows of the program that do not answer, then try again."
+                )
+                return
+            if await self._was_replaced():
+                record = self.record or record
+                if self.record is None or not _is_expiring(record):
+                    return
+            await self._refresh(record, target, log)
+
+    async def _refresh(self, record: OAuthRecord, target: HttpTarget, log: ServerLog) -> None:
+        try:
+            renewed = await _refresh_tokens(record, target, log)
+        except (httpx2.TransportError, AuthorizationServerUnavailable, TimeoutError) as error:
+            log.add(f"who renews the sign-in cannot be reached ({type(error).__name__})", "error")
+            self._postpone("The sign-in to “{host}” could not be renewed: who gives it cannot be reached.")
+        except Exception as error:  # noqa: BLE001 - whatever a server brings about, and it may hold what came
+            log.add(f"the sign-in could not be renewed ({type(error).__name__})", "error")
+        else:
+            if renewed is not record:
+                await self._store_renewed(renewed, log)
+
+    def _postpone(self, template: str, remedy: str | None = None) -> None:
+        self.unavailable = RenewalUnavailable(Sentence(template, {"host": host_of_url(self.url)}), remedy)
+        self._retry_at = asyncio.get_running_loop().time() + _RETRY_PAUSE
+
+    async def _was_replaced(self) -> bool:
+        """Whether another process keeps another one by now, or none: that one counts. Unknown is no."""
+        try:
+            found = await self._store.load(self.url)
+        except SecretsUnavailable:
+            return False
+        if found == self._stored_record or self._is_ended:
+            return False
+        self.record = self._stored_record = found
+        self._is_unsaved = False
+        return True
+
+    async def _store_renewed(self, renewed: OAuthRecord, log: ServerLog) -> None:
+        log.add_secrets(renewed.secrets)
+        # Somebody may have signed in anew elsewhere, or out.
+        if await self._was_replaced():
+            return
+        self.record = renewed
+        if self._is_ended:
+            return
+        self._is_unsaved = True
+        try:
+            await self._store.save(renewed)
+        except (SecretsUnavailable, ValueError):
+            log.add("the renewed sign-in could not be kept in the keyring; it holds for this run", "warning")
+        else:
+            self._stored_record = renewed
+            self._is_unsaved = False
+
+
+def _is_expiring(record: OAuthRecord) -> bool:
+    return record.expires_at is not None and record.expires_at - _RENEW_BEFORE < time.time()
+
+
+async def _refresh_tokens(record: OAuthRecord, target: HttpTarget, log: ServerLog) -> OAuthRecord:
+    """Another one; the same where none was given."""
+    try:
+        memory = MemoryTokenStorage(
+            OAuthToken.model_validate(record.tokens), OAuthClientInformationFull.model_validate(record.client)
+        )
+        provider = make_oauth_provider(record.url, memory, None)
+        if record.metadata is not None:
+            provider.context.oauth_metadata = OAuthMetadata.model_validate(record.metadata)
+    except ValidationError:
+        return record
+    if memory.tokens is None or not memory.tokens.refresh_token:
+        return record
+    provider.context.token_expiry_time = 1.0
+    before = memory.tokens
+    request = httpx2.Request("POST", record.url, headers={"mcp-protocol-version": "2025-11-25"})
+    async with await make_http_client(
+        replace(target, allows_other_servers=True, headers={}, on_unauthorized=lambda: None), log
+    ) as client:
+        await run_oauth_flow(provider, request, client, None)
+    if memory.tokens is before or not is_valid_token(memory.tokens.access_token):
+        return record
+    return record.with_tokens(to_json(memory.tokens))
+
+
+_HTTP_UNAUTHORIZED, _HTTP_FORBIDDEN = 401, 403
+_INSUFFICIENT_SCOPE = re.compile(r'error="?insufficient_scope\b')
+
+
+class BearerAuth(httpx2.Auth):
+    """Adds the token to requests, once there is one. `refused` is called when the server wants the person.
+
+    Raises RenewalUnavailable into the request.
+    """
+
+    def __init__(
+        self, target: HttpTarget, shared: OAuthSession, log: ServerLog, refused: Callable[[AuthChallenge], None]
+    ) -> None:
+        self._target = target
+        self._session = shared
+        self._log = log
+        self._refused = refused
+        log.add_secrets(shared.record.secrets if shared.record is not None else ())
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """With the token; once more with another one, where the server knows the first no more."""
+        used = await self._token("")
+        if used:
+            request.headers["Authorization"] = f"Bearer {used}"
+        response = yield request
+        if response.status_code == _HTTP_UNAUTHORIZED:
+            renewed = await self._token(used) if used else ""
+            if renewed not in ("", used):
+                request.headers["Authorization"] = f"Bearer {renewed}"
+                response = yield request
+            elif self._session.unavailable is not None:
+                raise self._session.unavailable
+        self._check_challenge(response)
+
+    def _check_challenge(self, response: httpx2.Response) -> None:
+        wants = response.headers.get("www-authenticate", "")[:4_000]
+        is_short = response.status_code == _HTTP_FORBIDDEN and _INSUFFICIENT_SCOPE.search(wants)
+        if response.status_code == _HTTP_UNAUTHORIZED or is_short:
+            self._refused(AuthChallenge(response.status_code, wants))
+
+    async def _token(self, used: str) -> str:
+        return await self._session.token(used, self._target, self._log)
+
+
+_REVOKE_TIMEOUT = 10.0
+
+
+async def revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
+    """Whether there is a way to tell it, and it was told. Nothing is raised: tokens end by themselves, too."""
+    try:
+        async with asyncio.timeout(_REVOKE_TIMEOUT):
+            return await _revoke_tokens(
+                record, replace(target, allows_other_servers=True, headers={}, on_unauthorized=lambda: None)
+            )
+    except Exception:  # noqa: BLE001 - whatever a server brings about, and it may hold what came
+        return False
+
+
+async def _revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
+    metadata = OAuthMetadata.model_validate(record.metadata) if record.metadata is not None else None
+    if metadata is None or metadata.revocation_endpoint is None:
+        return False
+    provider = make_oauth_provider(record.url, MemoryTokenStorage(), None)
+    client_info = provider.context.client_info = OAuthClientInformationFull.model_validate(record.client)
+    # The first ends the second where the server does it right (section 2.1); both are told all the same.
+    kinds = [kind for kind in ("refresh_token", "access_token") if isinstance(record.tokens.get(kind), str)]
+    statuses: list[int] = []
+    async with await make_http_client(target, ServerLog()) as client:
+        for kind in kinds:
+            about = {"token": str(record.tokens[kind]), "token_type_hint": kind, "client_id": client_info.client_id}
+            form, headers = provider.context.prepare_token_auth(
+                {each: value or "" for each, value in about.items()}, {}
+            )
+            url = str(metadata.revocation_endpoint)
+            response = await send_bounded(client, httpx2.Request("POST", url, data=form, headers=headers))
+            statuses.append(response.status_code)
+    return bool(statuses) and all(status == 200 for status in statuses)

@@ -1,0 +1,417 @@
+"""Fetch from the web: connections checked before use, one request to one host, and pictures.
+
+Nothing about the person goes along: no cookie, no key, no referrer. Every address that a name leads to is looked at
+before
+anything is sent; redirects are answers like any other. Behind a proxy the proxy finds the address. Imported late: it
+loads httpcore.
+"""
+
+import asyncio
+import socket
+import ssl
+import urllib.request
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urljoin
+
+import httpcore
+
+from desktop_agent.network.hosts import (
+    TIMEOUT_REMEDY,
+    FetchFailed,
+    PrivateHost,
+    is_public_address,
+    parse_web_url,
+    timeout_error,
+    url_host,
+)
+from desktop_agent.types.blocks import detect_media_type
+from desktop_agent.types.errors import ImageRefused, Sentence
+from desktop_agent.types.providers import is_loopback
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+
+Resolver = Callable[[str, int], Awaitable[list[str]]]
+"""All addresses of a host, in the order in which they are tried. Raises OSError."""
+
+
+async def resolve_host(host: str, port: int) -> list[str]:
+    """As the system finds them. Raises OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+async def resolve_checked(host: str, port: int, allowed: frozenset[str], resolve: Resolver) -> list[str]:
+    """All addresses of a host. Raises OSError, and PrivateHost when one is private; `allowed` hosts may have such."""
+    addresses = await resolve(host, port)
+    for address in addresses:
+        _require_public(host, address, allowed)
+    return addresses
+
+
+def _require_public(host: str, address: str, allowed: frozenset[str]) -> None:
+    if host not in allowed and not is_public_address(address):
+        raise PrivateHost(host, address)
+
+
+class CheckedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to an address only after looking at it, and to no other than the one that it looked at.
+
+    `allowed` are hosts that may have a private address.
+    """
+
+    def __init__(
+        self, inner: httpcore.AsyncNetworkBackend, allowed: frozenset[str], resolve: Resolver = resolve_host
+    ) -> None:
+        self.inner = inner
+        self._allowed = allowed
+        self._resolve = resolve
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  the library's own interface
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """The first of its addresses that answers. Raises PrivateHost when one of them is private."""
+        failure: Exception = httpcore.ConnectError(f"no address of {host}")
+        for address in await resolve_checked(host, port, self._allowed, self._resolve):
+            try:
+                return await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def check_literal(self, host: str) -> None:
+        """For a host that is itself an address, however it is written; a name is not looked up. Raises PrivateHost."""
+        ask = asyncio.get_running_loop().getaddrinfo
+        try:
+            found = await ask(host.rstrip("."), None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        except OSError:
+            return
+        _require_public(host, str(found[0][4][0]), self._allowed)
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
+    ) -> httpcore.AsyncNetworkStream:
+        """Never: the web does not lie behind sockets of this machine."""
+        raise httpcore.ConnectError(path)
+
+    async def sleep(self, seconds: float) -> None:
+        """As the library does it."""
+        await self.inner.sleep(seconds)
+
+
+_HTTP = b"HTTP/"
+_TLS_RECORDS = (0x15, 0x16)  # an alert, a handshake
+
+
+def close_failed_handshakes(transport: "httpx.AsyncHTTPTransport") -> "httpx.AsyncHTTPTransport":
+    """The same transport. With a version of the libraries that is built otherwise, it is left as it is."""
+    pool = getattr(transport, "_pool", None)
+    inner = getattr(pool, "_network_backend", None)
+    if isinstance(pool, httpcore.AsyncConnectionPool) and isinstance(inner, httpcore.AsyncNetworkBackend):
+        # The pool takes one only when it is made, and httpx makes it.
+        pool._network_backend = ClosingBackend(inner)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    return transport
+
+
+class NotHttp(httpcore.RemoteProtocolError):
+    """The first bytes of an answer are no HTTP. `is_tls`: they are TLS."""
+
+    is_tls = False
+
+
+def _check_first_bytes(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
+    """The same stream. Its first read raises NotHttp for other bytes; from then on nothing is paid for it."""
+    read, start = stream.read, bytearray()
+
+    async def checking(max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        data = await read(max_bytes, timeout)
+        start.extend(data[: len(_HTTP)])
+        if not _HTTP.startswith(start[: len(_HTTP)]):
+            error = NotHttp("the answer does not begin with a status line")
+            error.is_tls = start[0] in _TLS_RECORDS
+            raise error
+        if len(start) >= len(_HTTP) or not data:
+            stream.read = read
+        return data
+
+    stream.read = checking
+    return stream
+
+
+class ClosingBackend(httpcore.AsyncNetworkBackend):
+    """Opens connections as `inner` does, and closes those whose handshake is given up."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkBackend) -> None:
+        self._inner = inner
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  the library's own interface
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """The stream stays the library's own: what reads beside it knows its kind."""
+        stream = _check_first_bytes(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
+        start = stream.start_tls
+
+        async def closing(
+            ssl_context: ssl.SSLContext,
+            server_hostname: str | None = None,
+            timeout: float | None = None,  # noqa: ASYNC109
+        ) -> httpcore.AsyncNetworkStream:
+            try:
+                return _check_first_bytes(await start(ssl_context, server_hostname, timeout))
+            except BaseException:
+                await stream.aclose()
+                raise
+
+        stream.start_tls = closing
+        return stream
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """As the library does it."""
+        return await self._inner.connect_unix_socket(path, timeout, socket_options)
+
+    async def sleep(self, seconds: float) -> None:
+        """As the library does it."""
+        await self._inner.sleep(seconds)
+
+
+MAX_REDIRECTS = 5
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTimeouts:
+    """Seconds: for a connection, between two pieces, and for all of it, which whoever asks has to watch."""
+
+    connect: float = 10.0
+    idle: float = 20.0
+    total: float = 60.0
+
+
+def _library_backend() -> httpcore.AsyncNetworkBackend:
+    return cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """How names become addresses, and how an address is connected to."""
+
+    resolve: Resolver = resolve_host
+    backend: httpcore.AsyncNetworkBackend = field(default_factory=_library_backend)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResponse:
+    """The head of an answer, names of headers in lower case, and its body as it comes, still encoded."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: AsyncIterator[bytes]
+
+    @property
+    def redirect_url(self) -> str | None:
+        """Where it lies instead."""
+        return self.headers.get("location") if self.status in REDIRECT_STATUSES else None
+
+    @property
+    def length(self) -> int | None:
+        """Bytes by its own account."""
+        said = self.headers.get("content-length", "")
+        return int(said) if said.isdecimal() and said.isascii() and len(said) < 20 else None
+
+
+@asynccontextmanager
+async def open_url(
+    url: "httpx.URL",
+    headers: Mapping[str, str],
+    *,
+    allowed: frozenset[str],
+    patience: FetchTimeouts,
+    way: Connector | None = None,
+) -> AsyncGenerator[FetchResponse, None]:
+    """Ask for it; the connection is gone afterwards. `allowed` names hosts that may have a private address.
+
+    Raises PrivateHost, and FetchFailed for everything else that goes wrong, also while the body is read.
+    """
+    name = url_host(url)
+    where = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+    limits = {"connect": patience.connect, "read": patience.idle, "write": patience.idle, "pool": patience.connect}
+    sent = [*headers.items(), ("User-Agent", "desktop-agent")]
+    try:
+        async with (
+            await _pool(url, allowed, way or Connector()) as pool,
+            pool.stream("GET", where, headers=sent, extensions={"timeout": limits}) as answer,
+        ):
+            came = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in answer.headers}
+            yield FetchResponse(answer.status, came, answer.aiter_stream())
+    except httpcore.TimeoutException:
+        raise FetchFailed(Sentence("“{host}” does not answer.", {"host": name}), TIMEOUT_REMEDY) from None
+    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, OSError) as error:
+        what = Sentence("“{host}” could not be reached.", {"host": name})
+        raise FetchFailed(what, "Check the connection, then load it again.", detail=str(error)[:300]) from None
+
+
+async def _pool(url: "httpx.URL", allowed: frozenset[str], way: Connector) -> httpcore.AsyncConnectionPool:
+    """A way to this host alone, gone after use."""
+    context = await asyncio.to_thread(tls_context) if url.scheme == "https" else None
+    host = url_host(url)
+    backend = CheckedBackend(ClosingBackend(way.backend), allowed, way.resolve)
+    proxy = proxy_for(url.scheme, host)
+    if proxy is None:
+        return httpcore.AsyncConnectionPool(ssl_context=context, network_backend=backend)
+    await backend.check_literal(host)
+    auth = (proxy.username, proxy.password) if proxy.username else None
+    place = httpcore.URL(scheme=proxy.raw_scheme, host=proxy.raw_host, port=proxy.port, target=b"/")
+    return httpcore.AsyncHTTPProxy(place, auth, ssl_context=context, network_backend=backend.inner)
+
+
+def tls_context() -> "ssl.SSLContext":
+    """For connections to servers that are known by their certificates. Imports httpx, and reads files."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+def proxy_for(scheme: str, host: str) -> "httpx.URL | None":
+    """The proxy of the environment or the system; none for this machine. Raises FetchFailed for an unusable one."""
+    if is_loopback(host):
+        return None
+    proxies = urllib.request.getproxies()
+    url = proxies.get(scheme) or proxies.get("all")
+    if not url or urllib.request.proxy_bypass(host):
+        return None
+    address = url if "://" in url else f"http://{url}"
+    if not address.lower().startswith(("http://", "https://")):
+        kind = address.partition("://")[0]
+        what = Sentence("The proxy that is set is of a kind that is not supported ({kind}).", {"kind": kind})
+        raise FetchFailed(what)
+    parsed = parse_web_url(address)
+    if parsed is None:
+        remedy = "Correct it in the system's settings or in the environment (http_proxy, https_proxy, all_proxy)."
+        raise FetchFailed(Sentence("The proxy that is set has no usable address."), remedy)
+    return parsed
+
+
+MAX_IMAGE_BYTES = 20_000_000
+"""Bytes."""
+
+_MAGIC_SIZE = 16
+_IMAGE_HEADERS = {"Accept": "image/png, image/jpeg, image/gif, image/webp", "Accept-Encoding": "identity"}
+
+
+class PrivateImageHost(ImageRefused):
+    """The picture lies on this machine or in a private network. `host` is whom the person would have to allow."""
+
+    kind = "private_address"
+
+    def __init__(self, refused: PrivateHost) -> None:
+        remedy = "Load it only if you know this machine: whoever wrote the text chose the address."
+        super().__init__(refused.sentence, remedy)
+        self.host = refused.host
+
+
+async def fetch_image(
+    url: str, *, allowed: frozenset[str] = frozenset(), patience: FetchTimeouts | None = None
+) -> bytes:
+    """The bytes of a PNG, JPEG, GIF or WebP picture. `allowed` names hosts that may have a private address.
+
+    Raises PrivateImageHost, and ImageRefused for everything else that goes wrong. Cancelling closes the connection.
+    """
+    try:
+        return await _fetch_image(url, allowed, patience or FetchTimeouts())
+    except PrivateHost as error:
+        raise PrivateImageHost(error) from None
+    except FetchFailed as error:
+        raise ImageRefused(error.sentence, error.remedy, detail=error.detail) from None
+
+
+async def _fetch_image(url: str, allowed: frozenset[str], patience: FetchTimeouts) -> bytes:
+    place = url
+    try:
+        async with asyncio.timeout(patience.total):
+            for _ in range(MAX_REDIRECTS + 1):
+                async with open_url(_parse_url(place), _IMAGE_HEADERS, allowed=allowed, patience=patience) as answer:
+                    found = await _read_response(answer, url_host(_parse_url(place)))
+                if isinstance(found, bytes):
+                    return found
+                place = _join_redirect(place, found)
+    except TimeoutError:
+        raise timeout_error(url_host(_parse_url(place)), patience.total) from None
+    raise ImageRefused(Sentence("The address leads from one to the next, without end."), "Open it in a browser.")
+
+
+def _join_redirect(place: str, found: str) -> str:
+    try:
+        return urljoin(place, found)
+    except ValueError:
+        raise ImageRefused.not_a_web_address(found) from None
+
+
+def _parse_url(url: str) -> "httpx.URL":
+    parsed = parse_web_url(url)
+    if parsed is None:
+        raise ImageRefused.not_a_web_address(url)
+    return parsed
+
+
+async def _read_response(answer: FetchResponse, host: str) -> bytes | str:
+    """The picture, or where it lies instead."""
+    if answer.redirect_url is not None:
+        return answer.redirect_url
+    if answer.status != 200:
+        values = {"host": host, "status": str(answer.status)}
+        what = Sentence("“{host}” has no picture there (status {status}).", values)
+        raise ImageRefused(what, "Open it in a browser.")
+    if (answer.length or 0) > MAX_IMAGE_BYTES:
+        raise _too_large()
+    return await _read_image(answer.body)
+
+
+async def _read_image(chunks: AsyncIterable[bytes]) -> bytes:
+    came = bytearray()
+    looked = False
+    async for chunk in chunks:
+        came += chunk
+        if len(came) > MAX_IMAGE_BYTES:
+            raise _too_large()
+        if not looked and len(came) >= _MAGIC_SIZE:
+            looked = True
+            _require_image(bytes(came[:_MAGIC_SIZE]))
+    _require_image(bytes(came[:_MAGIC_SIZE]))
+    return bytes(came)
+
+
+def _require_image(start: bytes) -> None:
+    """What a picture is is told by its first bytes; what a server calls it does not count."""
+    if detect_media_type(start) is None:
+        raise ImageRefused(
+            Sentence("What lies there is not a PNG, JPEG, GIF or WebP image."), "Open the address in a browser."
+        )
+
+
+def _too_large() -> ImageRefused:
+    limit = f"{MAX_IMAGE_BYTES // 1_000_000} MB"
+    return ImageRefused(Sentence("The picture is larger than {limit}.", {"limit": limit}), "Open it in a browser.")

@@ -1,1 +1,0 @@
-"""Folders and files that decisions look at on the disk."""

@@ -1,0 +1,429 @@
+"""The permission policy of one agent: rules, mode, tool names, and the untrusted content of its conversation.
+
+Whoever wrote a page or answers for an MCP server may have written it for the model: to send something out, or to run
+something. While such content stands in a conversation, what was allowed for good is asked about again where it could
+do either.
+"""
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Denied, Suspension, Verdict, admit, decide, deny, stricter
+from desktop_agent.permissions.hard_denies import ProtectedPaths, find_hard_deny, may_write
+from desktop_agent.permissions.rule_matching import CallFacts
+from desktop_agent.permissions.rule_proposals import for_startup_files, propose_rules, with_trust
+from desktop_agent.permissions.shell.parser import parse_line
+from desktop_agent.processes.foreign_code import Fault, call_foreign
+from desktop_agent.processes.worker_threads import CancelToken, run_by_size, run_in_thread
+from desktop_agent.tools.commands.workspace_survey import private_paths_in, startup_paths
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
+from desktop_agent.types.messages import now
+from desktop_agent.types.permissions import (
+    DEFAULT_MODE,
+    CommandSubject,
+    Mode,
+    PathSubject,
+    Rule,
+    RuleEffect,
+    RuleScope,
+    Subject,
+)
+from desktop_agent.types.tool_calls import Effect, UntrustedSource
+
+
+async def resolve_line_folders(subjects: tuple[Subject, ...], workspace: str | None) -> tuple[Subject, ...]:
+    """The same, each line with the folder of the workspace that it goes to, as links lead now.
+
+    One that leads out, or is not there, is left: then nobody knows where the line runs.
+    """
+    if workspace is None or not any(isinstance(each, CommandSubject) and _target_folder(each) for each in subjects):
+        return subjects
+    return await run_in_thread(lambda _token: tuple(_resolve_line_folder(each, workspace) for each in subjects))
+
+
+def _target_folder(subject: CommandSubject) -> str | None:
+    return parse_line(subject.line).goes_to
+
+
+def _resolve_line_folder(subject: Subject, workspace: str) -> Subject:
+    if not isinstance(subject, CommandSubject) or subject.folder is None or subject.goes_there:
+        return subject
+    path = _target_folder(subject)
+    if path is None:
+        return subject
+    try:
+        top = Workspace(Path(workspace))
+        parts = top.locate(path if path.startswith("/") else f"{subject.folder}/{path}").parts
+        folder = "/".join(parts) or "."
+        folder.encode()
+    except (ToolFailed, WrongUse, UnicodeEncodeError):
+        return subject
+    # Going to what is no folder, or may not be entered, fails: then the rest may run where the line began.
+    place = top.folder.joinpath(*parts)
+    can_be_entered = place.is_dir() and os.access(place, os.X_OK)
+    return replace(subject, folder=folder, goes_there=True) if can_be_entered else subject
+
+
+SUSPENDED_EFFECTS = frozenset({Effect.NETWORK, Effect.EXECUTE})
+
+_REASON = (
+    "Content from {outsider} came into this conversation. It may have been written to mislead the model, so what could "
+    "send something out or run something is asked about, also where it was allowed for good."
+)
+_REASON_SEVERAL = (
+    "Content from {outsider} and {count} more came into this conversation. It may have been written to mislead the "
+    "model, so what could send something out or run something is asked about, also where it was allowed for good."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UntrustedContent:
+    """`outsiders` have brought something in since it was last lifted; `trusted` are those that the person let pass."""
+
+    sources: tuple[UntrustedSource, ...] = ()
+    trusted: tuple[UntrustedSource, ...] = ()
+
+    def with_source(self, source: UntrustedSource) -> "UntrustedContent":
+        """With content of this outsider. The same one when the person trusts it, or knows of it."""
+        if any(source.is_same(each) for each in (*self.sources, *self.trusted)):
+            return self
+        return UntrustedContent((*self.sources, source), self.trusted)
+
+    def with_trusted_source(self, source: UntrustedSource) -> "UntrustedContent":
+        """With content of this outsider, which the person trusts. The same one when they know of it already."""
+        if any(source.is_same(each) for each in (*self.sources, *self.trusted)):
+            return self
+        return UntrustedContent(self.sources, (*self.trusted, source))
+
+    def after_trusting(self, shown: Sequence[str] | None = None) -> "UntrustedContent":
+        """The person lets pass what came in so far: until another outsider brings something.
+
+        Where they were `shown` names, only those are let pass, and of several of one name as many as were shown.
+        """
+        left = Counter(shown if shown is not None else (each.name for each in self.sources))
+        passed, kept = list[UntrustedSource](), list[UntrustedSource]()
+        for each in self.sources:
+            (passed if left[each.name] > 0 else kept).append(each)
+            left[each.name] -= 1
+        return UntrustedContent(tuple(kept), (*self.trusted, *passed))
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether anything came in from outside, trusted or not."""
+        return bool(self.sources or self.trusted)
+
+    @property
+    def suspension(self) -> Suspension:
+        """What is asked about, and why."""
+        if not self.sources:
+            return NOTHING_SUSPENDED
+        values = {"outsider": self.sources[-1].name, "count": str(len(self.sources) - 1)}
+        return Suspension(SUSPENDED_EFFECTS, Sentence(_REASON_SEVERAL if len(self.sources) > 1 else _REASON, values))
+
+
+NO_UNTRUSTED_CONTENT = UntrustedContent()
+
+
+_log = logging.getLogger(__name__)
+Listener = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNamePolicy:
+    """Which tools may be named. `allowed` None: all that are not denied."""
+
+    allowed: frozenset[str] | None = None
+    denied: frozenset[str] = frozenset()
+
+    def allows(self, name: str) -> bool:
+        """Whether this one may."""
+        return name not in self.denied and (self.allowed is None or name in self.allowed)
+
+
+ALL_NAMES = ToolNamePolicy()
+
+
+class _ChangeListeners:
+    """Tells who listens here, and below, when rules or mode change."""
+
+    def __init__(self, above: "_ChangeListeners | None") -> None:
+        self._above = above
+        self._changed: list[Listener] = []
+
+    def on_change(self, listener: Listener) -> None:
+        """Be told when rules or mode change, here or above."""
+        self._changed.append(listener)
+        if self._above is not None:
+            self._above.on_change(listener)
+
+    def off_change(self, listener: Listener) -> None:
+        """No more."""
+        if listener in self._changed:
+            self._changed.remove(listener)
+        if self._above is not None:
+            self._above.off_change(listener)
+
+    def _notify(self) -> None:
+        for listener in tuple(self._changed):
+            listener()
+
+
+class PermissionPolicy(_ChangeListeners):
+    """Rules and mode of one agent, and the verdicts that follow from them. Lives on the event loop.
+
+    A nested one answers to its parent too: the strictest verdict counts, whatever its own rules and mode are. What a
+    person decides about one of its calls is added at the root, for the whole conversation. Without a `mode` of its own
+    it follows its parent's; without a parent that is the default mode.
+    Rules that are given and do not say for which conversation hold in this one.
+    `own_folders` are the program's own, as absolute paths with forward slashes: no call writes there.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[Rule] = (),
+        *,
+        mode: Mode | None = None,
+        names: ToolNamePolicy = ALL_NAMES,
+        conversation_id: str | None = None,
+        workspace: str | None = None,
+        parent: "PermissionPolicy | None" = None,
+        own_folders: tuple[str, ...] = (),
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        super().__init__(parent)
+        self._rules = tuple(_with_conversation(rule, conversation_id) for rule in rules)
+        self._mode = mode
+        self._names = names
+        self._conversation_id = conversation_id
+        self._workspace = workspace
+        self._own_folders = own_folders
+        self._clock = clock
+        self._parent = parent
+        self._suspension = NOTHING_SUSPENDED
+        self._untrusted_content = NO_UNTRUSTED_CONTENT
+
+    def nested(
+        self, *, rules: Iterable[Rule] = (), mode: Mode | None = None, names: ToolNamePolicy = ALL_NAMES
+    ) -> "PermissionPolicy":
+        """For an agent that this one starts: this AND that, always."""
+        return PermissionPolicy(
+            rules,
+            mode=mode,
+            names=names,
+            conversation_id=self._conversation_id,
+            workspace=self._workspace,
+            parent=self,
+            own_folders=self._own_folders,
+            clock=self._clock,
+        )
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that holds now."""
+        if self._mode is None and self._parent is not None:
+            return self._parent.mode
+        return self._mode or DEFAULT_MODE
+
+    def tools_changed(self) -> None:
+        """Tools came, went, or count as something else: whatever has not started is judged again."""
+        self._notify()
+
+    def set_mode(self, mode: Mode) -> None:
+        """Change it, at once: for every call that has not started."""
+        self._mode = mode
+        self._notify()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All that were laid down here and above, also those that hold elsewhere or have expired."""
+        return self._rules if self._parent is None else (*self._rules, *self._parent.rules)
+
+    def add(self, rule: Rule) -> None:
+        """One more, for the whole conversation. One of the same id is replaced.
+
+        A rule for a conversation or a workspace that does not say which gets this one's. Raises WrongUse where there
+        is no workspace that it could hold in.
+        """
+        if self._parent is not None:
+            self._parent.add(rule)
+            return
+        self._rules = (
+            *(each for each in self._rules if each.id != rule.id),
+            _with_workspace(rule, self._conversation_id, self._workspace),
+        )
+        self._notify()
+
+    def revoke(self, rule_id: str) -> Rule | None:
+        """One less; None when there is none of this id."""
+        revoked = next((each for each in self._rules if each.id == rule_id), None)
+        if revoked is None:
+            return self._parent.revoke(rule_id) if self._parent is not None else None
+        self._rules = tuple(each for each in self._rules if each.id != rule_id)
+        self._notify()
+        return revoked
+
+    def suspend(self, effects: frozenset[Effect], why: Sentence) -> None:
+        """Until it is lifted, ask about tools with any of these effects, whatever rules and mode allow."""
+        self._suspension = replace(self._suspension, effects=self._suspension.effects | effects, why=why)
+        self._notify()
+
+    @property
+    def untrusted_content(self) -> UntrustedContent:
+        """What came in from outside; one for the whole conversation."""
+        return self._untrusted_content if self._parent is None else self._parent.untrusted_content
+
+    def mark_untrusted(self, source: UntrustedSource) -> bool:
+        """Content of theirs came in; whether it is the first since the person trusted them, or ever."""
+        if self._parent is not None:
+            return self._parent.mark_untrusted(source)
+        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_source(source)
+        if self._untrusted_content is before:
+            return False
+        self._notify()
+        return True
+
+    def trust_source(self, source: UntrustedSource) -> bool:
+        """Note content of theirs that came in by a call whose rule trusts it; whether it is new."""
+        if self._parent is not None:
+            return self._parent.trust_source(source)
+        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_trusted_source(source)
+        return self._untrusted_content is not before
+
+    def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
+        """End what was suspended here, and trust what came in from outside so far.
+
+        `shown` are the names that the person saw when they said so: who came since is not trusted. None: all of them.
+        """
+        if self._parent is not None:
+            self._parent.lift_suspension(shown)
+        self._suspension, self._untrusted_content = NOTHING_SUSPENDED, self._untrusted_content.after_trusting(shown)
+        self._notify()
+
+    async def verdict(
+        self, call: ToolUse, tool: AnyTool | None, known_names: Iterable[str] = (), *, digest: str | None = None
+    ) -> Verdict:
+        """Take a call through the gates, in the order in which they stand. `call.input` is what would run.
+
+        `known_names` are told to a model that asked for a tool that is not there. `digest` is that of the call, where
+        it is known already.
+        """
+        if not self.allows_name(call.name):
+            return deny("The tool “{name}” may not be used here.", name=call.name)
+        entry = await run_by_size(lambda: admit(call, tool, known_names, digest), call.input)
+        if isinstance(entry, Denied):
+            return entry
+        subjects = await _call_subjects(entry.tool, entry.input, self._workspace)
+        case = CallFacts(entry.tool, entry.digest, subjects, self._workspace)
+        return self._decide(case, await self._protected_paths(case))
+
+    async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
+        """Rules that would allow this call from now on, to be shown with a question about it."""
+        entry = await run_by_size(lambda: admit(call, tool, digest=digest), call.input)
+        if isinstance(entry, Denied):
+            return ()
+        subjects = await _call_subjects(tool, entry.input, self._workspace)
+        brings = await call_foreign(lambda: _brings_untrusted(tool, entry.input))
+        moment = self._clock()
+        allowed = [each for each in self.rules if each.effect is RuleEffect.ALLOW and self._is_in_force(each, moment)]
+        found = propose_rules(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
+        case = CallFacts(tool, entry.digest, subjects, self._workspace)
+        hard = find_hard_deny(
+            case, replace(await self._protected_paths(case), has_untrusted_content=self.untrusted_content.has_arrived)
+        )
+        if hard is not None and hard.asked_by:
+            found = for_startup_files(found, entry.digest, subjects)
+        return found if brings is not True else with_trust(found)
+
+    def allows_name(self, name: str) -> bool:
+        """Whether a tool of this name may be named at all, here and above."""
+        return self._names.allows(name) and (self._parent is None or self._parent.allows_name(name))
+
+    def _decide(self, case: CallFacts, protected: ProtectedPaths) -> Verdict:
+        """The verdict about an admitted call: the strictest of what is laid down here and above."""
+        moment = self._clock()
+        rules_in_force = tuple(rule for rule in self.rules if self._is_in_force(rule, moment))
+        protected = replace(protected, has_untrusted_content=self.untrusted_content.has_arrived)
+        own = (_with_conversation(rule, self._conversation_id) for rule in self.mode.rules)
+        mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._is_in_force(rule, moment))})
+        suspension = self._untrusted_content.suspension.merge(self._suspension)
+        verdict = decide(case, rules_in_force, mode, suspension=suspension, protected=protected)
+        return verdict if self._parent is None else stricter(verdict, self._parent._decide(case, protected))  # noqa: SLF001
+
+    async def _protected_paths(self, case: CallFacts) -> ProtectedPaths:
+        """What the disk says about the paths of a call; the same here and above."""
+        paths = [each.path for each in case.subjects or () if isinstance(each, PathSubject)]
+        given = self._workspace
+        if not paths or given is None:
+            return ProtectedPaths(self._own_folders, given)
+
+        def look(token: CancelToken) -> ProtectedPaths:
+            # As subjects are: links followed.
+            workspace = Path(os.path.realpath(given)).as_posix()
+            places = startup_paths(paths, workspace, token.raise_if_cancelled) if may_write(case.tool) else ()
+            return ProtectedPaths(self._own_folders, workspace, private_paths_in(workspace), places)
+
+        return await run_in_thread(look)
+
+    def mark_used(self, rule_id: str) -> None:
+        """A call ran because of this rule."""
+        moment = self._clock()
+        self._rules = tuple(
+            each.model_copy(update={"last_used_at": moment}) if each.id == rule_id else each for each in self._rules
+        )
+        if self._parent is not None:
+            self._parent.mark_used(rule_id)
+
+    def _is_in_force(self, rule: Rule, moment: datetime) -> bool:
+        if rule.scope is RuleScope.CONVERSATION and rule.conversation_id != self._conversation_id:
+            return False
+        if rule.scope is RuleScope.WORKSPACE and not self._is_here(rule):
+            return False
+        return rule.holds_at(moment)
+
+    def _is_here(self, rule: Rule) -> bool:
+        # One that does not say for which workspace allows nothing in any, and what it forbids, it forbids everywhere.
+        return rule.workspace == self._workspace if rule.workspace is not None else rule.effect is not RuleEffect.ALLOW
+
+
+def _with_workspace(rule: Rule, conversation_id: str | None, workspace: str | None) -> Rule:
+    if rule.scope is not RuleScope.WORKSPACE or rule.workspace is not None:
+        return _with_conversation(rule, conversation_id)
+    if workspace is None:
+        raise WrongUse("There is no workspace for this rule to hold in.", "Choose a folder first, or another scope.")
+    return rule.model_copy(update={"workspace": workspace})
+
+
+def _with_conversation(rule: Rule, conversation_id: str | None) -> Rule:
+    changes: dict[str, object] = {}
+    if rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None:
+        changes["conversation_id"] = conversation_id
+    if rule.expires_at is not None and rule.expires_at.tzinfo is None:
+        # Who writes a time without its zone means the clock on the wall.
+        changes["expires_at"] = rule.expires_at.astimezone()
+    return rule.model_copy(update=changes) if changes else rule
+
+
+async def _brings_untrusted(tool: AnyTool, checked: object) -> bool:
+    return tool.brings is not None and tool.brings(checked) is not None
+
+
+async def _call_subjects(tool: AnyTool, checked: object, workspace: str | None) -> tuple[Subject, ...] | None:
+    """What the call is about; None when the tool fails to say, for whatever reason."""
+    say = tool.subjects
+    if say is None:
+        return ()
+    said = await call_foreign(lambda: say(checked))
+    if not isinstance(said, Fault):
+        return await resolve_line_folders(said, workspace)
+    # A fault in a tool makes its call doubtful; the gate still decides.
+    if not isinstance(said.error, ToolFailed):
+        _log.warning("tool %s cannot say what a call is about: %s", tool.name, said.kind)
+    return None

@@ -1,0 +1,358 @@
+"""Propose rules for a call that is asked about, the narrowest first, and describe a rule in words."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
+
+from desktop_agent.permissions.rule_matching import (
+    changes_environment,
+    command_patterns,
+    commands_to_allow,
+    is_command_covered,
+    is_transparent_line,
+    is_within,
+    names_tool,
+    path_parts,
+    patterns_for_folder,
+    reads_outside_workspace,
+    run_folder,
+)
+from desktop_agent.permissions.shell.escalating_options import known_name, program_names, subcommand, words_to_name
+from desktop_agent.permissions.shell.parser import Command
+from desktop_agent.permissions.shell.safe_program_options import PROGRAM_OPTIONS, SUBCOMMAND_OPTIONS
+from desktop_agent.permissions.shell.syntax import word_set
+from desktop_agent.permissions.shell.wrappers import (
+    DO_ANYTHING,
+    SAY_ALL,
+    SHELLS,
+    START_WHAT_FOLLOWS,
+    WRAPPERS,
+    program_name,
+    unwrap,
+)
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import new_id
+from desktop_agent.types.permissions import (
+    WORKSPACE_ROOT,
+    ArgumentsPattern,
+    CommandPattern,
+    CommandsPattern,
+    CommandSubject,
+    HostPattern,
+    HostSubject,
+    PathPattern,
+    PathSubject,
+    Pattern,
+    Rule,
+    RuleEffect,
+    RuleScope,
+    Subject,
+)
+from desktop_agent.types.tool_calls import Effect, ToolClass
+
+Beginning = tuple[str, ...]
+
+
+def _bundle(title: str, *commands: str, folder: str | None = WORKSPACE_ROOT) -> CommandsPattern:
+    return CommandsPattern(title=title, beginnings=tuple(tuple(each.split()) for each in commands), folder=folder)
+
+
+_READ_ONLY = ("git status", "git diff", "git log", "git show", "git blame", "git ls-files")
+# A hook runs where the commit runs: in the bounds of a command of the agent.
+BUNDLES = (
+    _bundle("git, only looking", *_READ_ONLY, folder=None),
+    _bundle("git, recording (a commit starts the hooks of the repository)", "git add", "git commit"),
+    _bundle("ruff, checking and formatting", "ruff check", "ruff format"),
+)
+
+
+def find_bundle(beginnings: Iterable[Beginning], folder: str = WORKSPACE_ROOT) -> CommandsPattern | None:
+    """The one that has all of these, as it is now, for this folder; None where there is none."""
+    wanted = set(beginnings)
+    found = next((each for each in BUNDLES if wanted and wanted <= set(each.beginnings)), None)
+    return found if found is None or found.folder is None else found.model_copy(update={"folder": folder})
+
+
+# A rule keeps the title that was shown; those that are known can be translated.
+_TITLES = {
+    "git, only looking": Sentence("git, only looking"),
+    "git, recording (a commit starts the hooks of the repository)": Sentence(
+        "git, recording (a commit starts the hooks of the repository)"
+    ),
+    "ruff, checking and formatting": Sentence("ruff, checking and formatting"),
+}
+
+
+def describe_rule(rule: Rule) -> Sentence:
+    """What a rule matches, for people; shown before it is granted."""
+    words = _describe_pattern(rule)
+    return Sentence("{rule}; what comes from there is trusted", {"rule": words}) if rule.trusts else words
+
+
+def _describe_pattern(rule: Rule) -> Sentence:
+    match rule.pattern:
+        case PathPattern(prefix=prefix):
+            return _in_folder(rule, prefix)
+        case HostPattern(host=host):
+            return Sentence("{tool} with {host}", {"tool": _named(rule), "host": host})
+        case CommandPattern(words=words, exact=exact):
+            template = "exactly the command “{command}”" if exact else "commands that begin with “{command}”"
+            return _where(rule, Sentence(template, {"command": " ".join(words)}), rule.pattern.folder)
+        case CommandsPattern(title=title, beginnings=beginnings):
+            commands = [Sentence("“{command}”", {"command": " ".join(words)}) for words in beginnings]
+            values = {"title": _TITLES.get(title, title), "commands": _join_names(commands, "{some} or {last}")}
+            return _where(rule, Sentence("{title}: commands that begin with {commands}", values), rule.pattern.folder)
+        case ArgumentsPattern():
+            return Sentence("{tool} with exactly these arguments", {"tool": _named(rule)})
+        case None:
+            return Sentence("{tool} with any arguments", {"tool": _named(rule)})
+
+
+def _where(rule: Rule, commands: Sentence, folder: str | None) -> Sentence:
+    # What denies or asks does so in every folder.
+    if rule.effect is not RuleEffect.ALLOW:
+        return commands
+    if folder is None:
+        return Sentence("{commands}, in every folder of the workspace", {"commands": commands})
+    if folder == WORKSPACE_ROOT:
+        return Sentence("{commands}, in the top folder of the workspace", {"commands": commands})
+    return Sentence("{commands}, in the folder {folder} of the workspace", {"commands": commands, "folder": folder})
+
+
+def _in_folder(rule: Rule, folder: str) -> Sentence:
+    # Where a tool works in a folder, and the rule says in which part of it, the part says both.
+    names = [_without_scope(each, folder) for each in rule.tools]
+    whole = rule.workspace is not None and is_within(folder, rule.workspace) and is_within(rule.workspace, folder)
+    template = "{tool} anywhere in the workspace {folder}" if whole else "{tool} in {folder}"
+    return Sentence(template, {"tool": _list_all(names), "folder": folder})
+
+
+def _without_scope(identity: str, folder: str) -> str:
+    name, _, scope = identity.partition(" @ ")
+    return name if scope and is_within(scope, folder) else identity
+
+
+def _named(rule: Rule) -> str | Sentence:
+    return _list_all([_bound_tool(each, rule.workspace) for each in rule.tools])
+
+
+def _bound_tool(identity: str, workspace: str | None) -> str | Sentence:
+    """A tool by its name; and to what the rule holds it, where that is not said beside it."""
+    name, _, scope = identity.partition(" @ ")
+    if not scope or (workspace is not None and is_within(scope, workspace) and is_within(workspace, scope)):
+        return name
+    if PurePath(scope).is_absolute():
+        return Sentence("{tool} for the workspace {folder}", {"tool": name, "folder": scope})
+    return Sentence("{tool}, as it is described now,", {"tool": name})
+
+
+def _list_all(names: Sequence[str | Sentence]) -> str | Sentence:
+    return _join_names(names, "{some} and {last}")
+
+
+def _join_names(parts: Sequence[str | Sentence], template: str) -> str | Sentence:
+    """As a list in a sentence; the template is for its last two."""
+    if len(parts) == 1:
+        return parts[0]
+    some = parts[0]
+    for each in parts[1:-1]:
+        some = Sentence("{first}, {next}", {"first": some, "next": each})
+    return Sentence(template, {"some": some, "last": parts[-1]})
+
+
+# They do nothing but change what the next command finds, or where it runs.
+_SETUP_COMMANDS = word_set(
+    "export declare typeset local readonly unset set shopt read mapfile readarray getopts hash enable alias unalias cd "
+    "pushd popd umask ulimit exec trap"
+)
+# Of these `run` starts a script that the folder names, and no program.
+_RUN_SCRIPTS = word_set("npm pnpm yarn cargo go dotnet")
+# `python -m pytest` says what it does, `python -m timeit` runs anything.
+_CLEAR_MODULES = word_set("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
+
+# Either can make of a file what it likes, so a rule is about both. It holds in the whole workspace: files that start
+# programs are asked about wherever they lie, and all that these tools did can be undone.
+_CHANGE_A_FILE = ("edit_file", "write_file")
+_WRITES = frozenset({Effect.WRITE})
+
+
+def propose_rules(
+    tool: AnyTool,
+    digest: str,
+    subjects: Sequence[Subject] | None,
+    *,
+    workspace: str | None = None,
+    allowed: Sequence[Rule] = (),
+) -> tuple[Rule, ...]:
+    """Rules that would allow the call of this digest from now on: each in the workspace, if there is one, and always.
+
+    `subjects` are what the tool says about the call; None where it failed to. Each rule allows the whole call by
+    itself, or with the rules that are `allowed` already, apart from what is never allowed. A change of a file in the
+    workspace has one rule alone, for all files there.
+    """
+    words = [each for rule in allowed if names_tool(rule, tool) for each in command_patterns(rule.pattern)]
+    patterns: list[Pattern | None] = [*_narrow_patterns(subjects or (), words, workspace)]
+    exact = ArgumentsPattern(digest=digest)
+    if not patterns:
+        patterns = [exact] if Effect.EXECUTE in tool.effects else [exact, None]
+    if (rule := _file_rule(tool, patterns, workspace)) is not None:
+        return (rule,)
+    scopes = [(RuleScope.WORKSPACE, workspace)] if workspace is not None else []
+    return tuple(
+        Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=pattern, scope=scope, workspace=where)
+        for pattern in patterns
+        for scope, where in (*scopes, (RuleScope.ALWAYS, None))
+    )
+
+
+def for_startup_files(rules: Sequence[Rule], digest: str, subjects: Sequence[Subject] | None) -> tuple[Rule, ...]:
+    """What is left of rules about a call that is asked about for startup files: a wider one would answer no more.
+
+    They hold in the workspace alone. One about paths is about the one file, or about the very call.
+    """
+    here = tuple(each for each in rules if each.scope is RuleScope.WORKSPACE)
+    paths = {each.path for each in subjects or () if isinstance(each, PathSubject)}
+    if not paths:
+        return here
+    pattern = PathPattern(prefix=paths.pop()) if len(paths) == 1 else ArgumentsPattern(digest=digest)
+    return tuple(each.model_copy(update={"pattern": pattern}) for each in here[:1])
+
+
+def with_trust(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The same rules, and each that holds in one workspace once more as one that trusts what its calls bring in."""
+    here = (each for each in rules if each.scope is RuleScope.WORKSPACE)
+    return (*rules, *(each.model_copy(update={"id": new_id(), "trusts": True}) for each in here))
+
+
+def _file_rule(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str | None) -> Rule | None:
+    """For both tools that change a file, anywhere in the workspace; None where the call is about something else."""
+    only_writes = tool.effects == _WRITES and tool.tool_class is ToolClass.MUTATING
+    if tool.name not in _CHANGE_A_FILE or not only_writes or not tool.scope or workspace is None:
+        return None
+    everywhere = PurePath(workspace).as_posix()
+    folders = [each.prefix for each in patterns if isinstance(each, PathPattern)]
+    if not folders or not _is_narrow(everywhere) or not all(is_within(everywhere, each) for each in folders):
+        return None
+    return Rule(
+        effect=RuleEffect.ALLOW,
+        tool=tool.identity,
+        # By their whole identities: a server's tool of such a name is another tool.
+        also=tuple(f"{each} @ {tool.scope}" for each in _CHANGE_A_FILE if each != tool.name),
+        pattern=PathPattern(prefix=everywhere),
+        scope=RuleScope.WORKSPACE,
+        workspace=workspace,
+    )
+
+
+def _narrow_patterns(
+    subjects: Sequence[Subject], allowed: Sequence[CommandPattern], workspace: str | None
+) -> list[Pattern]:
+    """One pattern that covers everything that the call is about; none where one cannot."""
+    paths = [each.path for each in subjects if isinstance(each, PathSubject)]
+    hosts = {each.host.lower() for each in subjects if isinstance(each, HostSubject)}
+    lines = {each for each in subjects if isinstance(each, CommandSubject)}
+    kinds = sum(map(bool, (paths, hosts, lines)))
+    if kinds != 1:
+        return []
+    if paths:
+        folders = {path.rpartition("/")[0] for path in paths}
+        return [PathPattern(prefix=each) for each in folders if _is_narrow(each)] if len(folders) == 1 else []
+    if hosts:
+        return [HostPattern(host=each) for each in hosts] if len(hosts) == 1 else []
+    return _line_patterns(lines.pop(), allowed, workspace) if len(lines) == 1 else []
+
+
+def _is_narrow(folder: str) -> bool:
+    parts = path_parts(folder)
+    # The root of a disk is everything.
+    return bool(parts) and parts != (folder[:2],)
+
+
+def _line_patterns(subject: CommandSubject, allowed: Sequence[CommandPattern], workspace: str | None) -> list[Pattern]:
+    """About the one command that is missing; of several that are, only a bundle can allow all by one rule."""
+    folder = run_folder(subject)
+    # What runs who knows where is allowed by its arguments, folder and all, or not at all.
+    if folder is None or not is_transparent_line(subject, workspace):
+        return []
+    held = patterns_for_folder(allowed, folder)
+    wanted = commands_to_allow(subject, workspace)
+    missing = [_without_wrappers(each) for each in wanted if not is_command_covered(each, held, workspace)]
+    bundle = find_bundle((_first_words(each, workspace) for each in missing), folder)
+    several = [bundle] if bundle is not None else []
+    return [*_command_patterns(missing[0], several, folder, workspace)] if len(missing) == 1 else [*several]
+
+
+def _command_patterns(
+    command: Command, bundles: Sequence[Pattern], folder: str, workspace: str | None
+) -> Iterator[Pattern]:
+    literal = tuple(each for each in command.words if each is not None)
+    first = _first_words(command, workspace)
+    if first:
+        yield CommandPattern(words=first, folder=folder)
+    yield from bundles
+    # Only for want of another: whoever allows one line for good is asked about the next one like it.
+    if not first and not bundles and len(literal) == len(command.words) and not _has_changed_environment(command):
+        yield CommandPattern(words=literal, exact=True, folder=folder)
+
+
+def _has_changed_environment(command: Command) -> bool:
+    """Whether it starts something with other surroundings, as `X=1 ls` does: only the whole call can be allowed."""
+    return changes_environment(command, 1) or any(map(_has_changed_environment, command.starts))
+
+
+def _without_wrappers(command: Command) -> Command:
+    """Without what only starts it."""
+    while command.is_transparent and len(command.starts) == 1:
+        command = command.starts[0]
+    return command
+
+
+def _first_words(command: Command, workspace: str | None) -> tuple[str, ...]:
+    """As many words as say what it does; none where they do not."""
+    first = () if reads_outside_workspace(command, workspace) else _telling_words(command)
+    many = words_to_name(command.words, command.sources, len(first)) if first else None
+    words = tuple(each for each in command.words[: many or 0] if each is not None)
+    return words if len(words) == many else ()
+
+
+def _telling_words(command: Command) -> tuple[str, ...]:
+    name = command.words[0]
+    if name is None or command.starts or unwrap(command.words) is not None:
+        return ()
+    module = (command.words[2:3] or ("",))[0] or ""
+    if _is_python(name) and command.words[1:2] == ("-m",) and module in _CLEAR_MODULES:
+        said = subcommand(command.words[2:])
+        return () if said == () else (name, "-m", module, *(said or ()))
+    if _may_do_anything(name) or name in _SETUP_COMMANDS or program_name(name) in WRAPPERS:
+        return ()
+    said = subcommand(command.words)
+    if said is None:
+        # Of a program that nobody here knows, no beginning says what it does.
+        return (name,) if known_name(name) in SAY_ALL else ()
+    if not said or said[0] not in START_WHAT_FOLLOWS:
+        return (name, *said) if said else ()
+    what = command.words[1 + len(said)] if len(command.words) > 1 + len(said) else None
+    is_script = said[0] == "run" and known_name(name) in _RUN_SCRIPTS
+    return (
+        (name, *said, what)
+        if what and not what.startswith("-") and _is_clear_by_name(what, is_script=is_script)
+        else ()
+    )
+
+
+def _is_clear_by_name(what: str, *, is_script: bool) -> bool:
+    """Whether what is started is known by its name alone."""
+    starts = (
+        unwrap((what, "x")) is not None or known_name(what) in PROGRAM_OPTIONS or known_name(what) in SUBCOMMAND_OPTIONS
+    )
+    says = known_name(what) in _CLEAR_MODULES - SUBCOMMAND_OPTIONS.keys()
+    return not _may_do_anything(what) and (is_script or says or not starts)
+
+
+def _may_do_anything(word: str) -> bool:
+    names = {*program_names(word), program_name(word).partition(".")[0]}
+    return not names.isdisjoint(DO_ANYTHING | SHELLS) or _is_python(word)
+
+
+def _is_python(word: str) -> bool:
+    return program_name(word).startswith("python")

@@ -1,0 +1,180 @@
+"""Options that escalate: with them a program starts another, writes a file, or destroys.
+
+Who allows `sort`, or `git push`, for good, has not seen `--compress-program`, or `--force`. Of the programs that are
+known to have such words only safe options are covered; with others a command is covered by a rule for all of its words,
+or for the one among them. What is not known at all is left to the sandbox.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from desktop_agent.permissions.shell.safe_options import NO_WORDS, SafeOptions
+from desktop_agent.permissions.shell.safe_program_options import PROGRAM_OPTIONS, SUBCOMMAND_OPTIONS
+from desktop_agent.permissions.shell.wrappers import FIND_STARTS, SAY_ALL, program_name
+
+_Word = tuple[str | None, str]
+
+# What it may become when it is expanded begins as it is written, and is one word.
+_NO_OPTION = re.compile(r"[\w./~][^$`]*")
+# Names of which some letters are left open, and no part of which may become `..`.
+_ONE_OF = r"\{\w[\w-]*(?:,\w[\w-]*)*\}"
+_STAYS_INSIDE = re.compile(rf"(?!.*/\.)(?:\./)?(?:\w(?:[\w./*?-]|{_ONE_OF})*|[*?][\w.*?-]*)")
+_OF_VERSIONS = ".0123456789"
+# An option and, in the same word, a path.
+_JOINED_PATH = re.compile(r"-\w+?(?:[/~]|\.\.(?:/|$))")
+_LONG_OPTION = re.compile(r"^--[\w-]+=")
+
+
+def has_escalating_words(words: Sequence[str | None], sources: Sequence[str], seen: int) -> bool:
+    """Whether one of the words behind the first `seen`, or what it may expand to, is not known to be harmless."""
+    known, at = _known_options(words, seen)
+    if known is None:
+        return False
+    pairs = list(zip(words, sources, strict=True))
+    if known.named and _operands(pairs[max(seen, at) :]):
+        return True
+    return _exceeds(known, pairs, at, seen)
+
+
+def words_to_name(words: Sequence[str | None], sources: Sequence[str], said: int) -> int | None:
+    """With how many of its words a rule has to begin, of which the first `said` say what it does.
+
+    None where some word behind these is not known to be harmless: no beginning would say what the command does.
+    """
+    known, at = _known_options(words, said)
+    if known is None:
+        return said
+    pairs = list(zip(words, sources, strict=True))
+    if _exceeds(known, pairs, at, said):
+        return None
+    behind = range(len(words) - 1, said - 1, -1)
+    return next((end + 1 for end in behind if known.named and _operands(pairs[end : end + 1])), said)
+
+
+def _exceeds(known: SafeOptions, pairs: Sequence[_Word], at: int, seen: int) -> bool:
+    words = [word for word, _ in pairs]
+    if known.operands is not None and _operands(pairs[at:]) > known.operands:
+        return True
+    behind = pairs[max(seen, at) :]
+    if program_name(words[0] or "") == "find":
+        behind = list(_not_started(behind))
+    if any(known.overwrites(word or "", value) for word, value in pairwise((*(word for word, _ in behind), None))):
+        return True
+    judged = _with_operand_flags(known, behind, words[max(seen, at) - 1] or "")
+    return any(_is_escalating(known, word, source, is_operand=operand) for word, source, operand in judged)
+
+
+def subcommand(words: Sequence[str | None]) -> tuple[str, ...] | None:
+    """The words behind a program's name that say what it does; none where they do not, None where it needs none."""
+    table = SUBCOMMAND_OPTIONS.get(known_name(words[0] or ""))
+    if table is None:
+        return None
+    pair = tuple(each or "" for each in words[1:3])
+    return next((pair[:many] for many in (2, 1) if " ".join(pair[:many]) in table and len(pair) >= many), ())
+
+
+def known_name(word: str) -> str:
+    """A program by the name under which it is known, whatever its folder, version or platform."""
+    names = program_names(word)
+    return next((each for each in names if each in PROGRAM_OPTIONS or each in SUBCOMMAND_OPTIONS), names[0])
+
+
+def program_names(word: str) -> tuple[str, ...]:
+    """What a program may be called, apart from its folder, its version, and the platform that it is for."""
+    name = program_name(word)
+    plain = _without_version(name)
+    return name, plain, plain.rpartition("-")[2]
+
+
+def is_name_inside(source: str) -> bool:
+    """Whether a word that is no literal text can only become names below the folder, also behind a long option."""
+    return _STAYS_INSIDE.fullmatch(_LONG_OPTION.sub("", source)) is not None
+
+
+def _without_version(name: str) -> str:
+    """Without the digits and points at its end, of which the first is a digit, nor a sign before these."""
+    version = name[len(name.rstrip(_OF_VERSIONS)) :].lstrip(".")
+    if not version:
+        return name
+    plain = name.removesuffix(version)
+    return plain[:-1] if plain.endswith(("-", ".")) else plain
+
+
+def _known_options(words: Sequence[str | None], seen: int) -> tuple[SafeOptions | None, int]:
+    """What is harmless, and behind how many words."""
+    start = 2 if program_name(words[0] or "").startswith("python") and words[1:2] == ("-m",) else 0
+    if len(words) <= start:
+        return None, start
+    name = known_name(words[start] or "")
+    table = SUBCOMMAND_OPTIONS.get(name)
+    if table is None:
+        return PROGRAM_OPTIONS.get(name), start + 1
+    said = subcommand(words[start:])
+    if not said:
+        # Before its subcommand a program takes options with which it does anything.
+        return NO_WORDS, start + 1
+    known, at = table[" ".join(said)], start + 1 + len(said)
+    if known is not None or seen < at:
+        # What a shorter subcommand is allowed, a longer one is not: `git stash` puts away, `git stash pop` brings back.
+        is_another = start + 1 < seen < at and " ".join(said[: seen - start - 1]) in table
+        return (NO_WORDS if known is None or is_another else known), seen if is_another else at
+    # What it starts is a program of its own, and with more words than its name may do anything where nobody knows it.
+    started = known_name(words[at] or "") if len(words) > at else ""
+    return PROGRAM_OPTIONS.get(started, None if started in SAY_ALL else NO_WORDS), at + 1
+
+
+def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:
+    """Without the commands that `find` starts: they are looked at by themselves."""
+    is_started = False
+    for word, source in pairs:
+        if is_started:
+            is_started = word not in {";", "+"}
+        elif word in FIND_STARTS:
+            is_started = True
+        else:
+            yield word, source
+
+
+def _with_operand_flags(
+    known: SafeOptions, pairs: Sequence[_Word], before: str
+) -> Iterator[tuple[str | None, str, bool]]:
+    """Each with whether it can only be an operand."""
+    are_operands = False
+    for word, source in pairs:
+        if word != "--" or known.passes_on or known is NO_WORDS:
+            yield word, source, are_operands
+        else:
+            # Behind an option it may be that option's value, and ends nothing: `git commit -m -- --amend`.
+            are_operands = are_operands or not before.startswith("-")
+        before = word or ""
+
+
+def _is_escalating(known: SafeOptions, word: str | None, source: str, *, is_operand: bool) -> bool:
+    if word is None:
+        if known.never is not None and known.never.search(source):
+            return True
+        leads_out = known.stays_inside and _STAYS_INSIDE.fullmatch(source) is None
+        is_any = is_operand and not known.unsafe_prefixes
+        return leads_out or known is NO_WORDS or not (is_any or _NO_OPTION.fullmatch(source))
+    if known.stays_inside and (_leaves_folder(word) or (known.valued and _JOINED_PATH.match(word))):
+        return True
+    return not known.is_safe(f"./{word}" if is_operand and word.startswith("-") else word)
+
+
+def _operands(pairs: Sequence[_Word]) -> int:
+    count, are_operands = 0, False
+    for word, _ in pairs:
+        if word is None:
+            # It may become many.
+            count += 2
+        elif are_operands or word == "-" or not word.startswith("-"):
+            count += 1
+        are_operands = are_operands or word == "--"
+    return count
+
+
+def _leaves_folder(word: str) -> bool:
+    """As a path, or as the value of an option."""
+    _, _, value = word.partition("=")
+    return any(path.startswith(("/", "~")) or ".." in path.split("/") for path in (word, value))

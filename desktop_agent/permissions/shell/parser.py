@@ -1,0 +1,291 @@
+"""Parse a shell line, so that rules can look at each command in it.
+
+What is not surely understood is said not to be: then nothing but the very line can be allowed. Bash and the plain shell
+read some lines differently; where they do, a line is not understood either.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from desktop_agent.permissions.shell.parse_checks import is_unambiguous
+from desktop_agent.permissions.shell.syntax import (
+    RECURSED,
+    Redirection,
+    changes_folder,
+    file_redirection,
+    is_plain_builtin,
+    is_plain_test,
+    is_private_variable,
+    literal_word,
+    node_text,
+    sets_variable,
+    variables_set_by,
+    word_set,
+)
+from desktop_agent.permissions.shell.wrappers import StartedCommand, StartedScript, UnknownStart, unwrap
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAX_LINE_LENGTH = 20_000
+_MAX_SCRIPT_DEPTH = 4
+# Of commands that start another: `sudo env nice time x`.
+_MAX_WRAPPER_DEPTH = 8
+_MAX_STRINGS = 20
+_MAX_BRACKETS = 1_500
+_MAX_TREE_DEPTH = 100
+# Tabs and line ends apart, no control character; and no space that only some readers take for one.
+_STRANGE_CHARACTERS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+)
+# Assignments before a command (`CI=1 npm test`) that do not make it do something else.
+_ASSIGNED = re.compile(r"(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>[\w.:@+=,-]*)(?P=quote)")
+_FOLDER = re.compile(r"(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>(?:\./)?\w[\w-]*(?:/\w[\w-]*)*/?|\.)(?P=quote)")
+_PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
+# Without options, expansions and ways back: `cd ..` is another folder where a link was followed, `cd -` is anywhere.
+_LEADING_CD = re.compile(
+    r"""[ \t\n]*cd[ \t]+(?:--[ \t]+)?
+        (?:(?P<bare>(?!-)[\w./@+,-]+)|(?P<quote>["'])(?P<quoted>(?!-)[\w./@+, -]+)(?P=quote))
+        [ \t]*(?:&&|;(?!;)|\n)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One simple command. A word is None where it holds an expansion; `sources` are the words as written.
+
+    `carries` are the commands that it starts in turn (`sudo rm x` starts `rm x`); `starts_at` is how many of its own
+    words stand before theirs. It `is_transparent` if starting them is all that it does.
+    """
+
+    words: tuple[str | None, ...]
+    sources: tuple[str, ...]
+    starts: tuple["Command", ...] = ()
+    starts_at: int = 0
+    is_transparent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedLine:
+    """`written` are the commands that the line itself names, in order.
+
+    Not `understood`: it may run more than stands here. `redirections` are those from and to files. `sets_variables`:
+    it changes what later commands find in their environment. Its first command does nothing but go to the folder
+    `goes_to`, where all others run. It `moves`: some of it, but for that, runs in another folder.
+    """
+
+    written: tuple[Command, ...] = ()
+    understood: bool = False
+    redirections: tuple[Redirection, ...] = ()
+    sets_variables: bool = False
+    goes_to: str | None = None
+    changes_folder: bool = False
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """All commands, also those that others start."""
+        return tuple(_with_all_started(self.written))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it does nothing but run its commands."""
+        return self.understood and not self.redirections and not self.sets_variables
+
+
+def parse_line(line: str) -> ParsedLine:
+    """Take a line apart. Raises nothing: what cannot be read is not understood."""
+    # One that is too long is not even remembered.
+    return _parse(line, 0) if len(line) <= MAX_LINE_LENGTH else ParsedLine()
+
+
+@lru_cache(maxsize=128)
+def _parse(line: str, depth: int) -> ParsedLine:
+    # The grammar's reader takes time by the square of unfinished texts, and of brackets, in a line.
+    is_long_to_read = line.count("<<") > _MAX_STRINGS or sum(map(line.count, "([]")) > _MAX_BRACKETS
+    if is_long_to_read or depth > _MAX_SCRIPT_DEPTH:
+        return ParsedLine()
+    source = line.encode("utf-8", "surrogatepass")
+    root = _parser().parse(source).root_node
+    reading = _LineReader(source, depth)
+    reading.read(root)
+    # What is nested deeper than is read is not looked at either.
+    understood = reading.understood and not _STRANGE_CHARACTERS.search(line) and is_unambiguous(root, source)
+    goes_to = _first_folder(line, root) if len(reading.commands) > 1 else None
+    return ParsedLine(
+        tuple(reading.commands),
+        understood,
+        tuple(reading.redirections),
+        reading.sets_variables,
+        goes_to,
+        reading.moving > (goes_to is not None),
+    )
+
+
+@lru_cache(maxsize=1)
+def _parser() -> "Parser":
+    # Late: most conversations never match a command.
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+class _LineReader:
+    """What was found on the way through one line."""
+
+    def __init__(self, source: bytes, depth: int) -> None:
+        self.commands: list[Command] = []
+        self.redirections: list[Redirection] = []
+        self.understood = True
+        self.sets_variables = False
+        self.moving = 0
+        self._source = source
+        self._depth = depth
+
+    def read(self, node: "Node", level: int = 0) -> None:
+        """This node and all below it, in the order in which they stand."""
+        if level > _MAX_TREE_DEPTH or node.type not in RECURSED:
+            self.understood = False
+            return
+        if node.type in {"command", "test_command", "declaration_command", "unset_command"}:
+            self._add(node)
+        elif node.type == "file_redirect":
+            self._redirect(node)
+        if sets_variable(node) and not _is_safe_assignment(node, self._source):
+            self.sets_variables = True
+        for child in node.named_children:
+            self.read(child, level + 1)
+
+    def _add(self, node: "Node") -> None:
+        if node.type == "test_command":
+            parts = [node.children[0]]
+        elif node.type == "command":
+            parts = [each for each in node.named_children if each.type not in _NOT_WORDS]
+        else:
+            parts = [node.children[0], *node.named_children]
+        words = tuple(literal_word(each, self._source) for each in parts)
+        sources = tuple(node_text(each, self._source) for each in parts)
+        if node.type == "test_command":
+            # What is tested stands in no words: it counts as anything.
+            self.understood = self.understood and is_plain_test(node, self._source)
+            self.commands.append(Command((*words, None), (*sources, "…")))
+            return
+        self.commands.append(
+            self._with_started_commands(Command(words, sources), declares=node.type == "declaration_command")
+        )
+
+    def _with_started_commands(self, command: Command, level: int = 0, *, declares: bool = False) -> Command:
+        if level > _MAX_WRAPPER_DEPTH or not command.words or command.words[0] is None:
+            self.understood = False
+            return command
+        if not is_plain_builtin(command.words, command.sources, declares=declares):
+            self.understood = False
+        self.moving += changes_folder(command.words)
+        if not all(name is not None and is_private_variable(name) for name in variables_set_by(command.words)):
+            self.sets_variables = True
+        inner = unwrap(command.words)
+        # With a folder before its name it may be a program of the workspace, and starts what that likes.
+        is_own = "/" not in command.words[0]
+        match inner:
+            case UnknownStart():
+                self.understood = False
+            case StartedScript():
+                line = _parse(inner.text, self._depth + 1)
+                self.understood = self.understood and line.understood
+                self.sets_variables = self.sets_variables or line.sets_variables
+                self.moving += line.changes_folder or line.goes_to is not None
+                self.redirections.extend(line.redirections)
+                at = len(command.words)
+                return replace(
+                    command, starts=line.written, starts_at=at, is_transparent=inner.is_transparent and is_own
+                )
+            case StartedCommand():
+                sources = command.sources[inner.at : inner.at + len(inner.words)]
+                sources += ("…",) * (len(inner.words) - len(sources))
+                carried = self._with_started_commands(Command(inner.words, sources), level + 1)
+                carries = (*command.starts, carried)
+                return replace(
+                    command, starts=carries, starts_at=inner.at, is_transparent=inner.is_transparent and is_own
+                )
+            case None:
+                pass
+        return command
+
+    def _redirect(self, node: "Node") -> None:
+        found = file_redirection(node, self._source)
+        if found is not None:
+            self.redirections.append(found)
+
+
+_NOT_WORDS = {"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect", "comment"}
+
+
+def _with_all_started(commands: tuple[Command, ...]) -> Iterator[Command]:
+    for command in commands:
+        yield command
+        yield from _with_all_started(command.starts)
+
+
+@cache
+def _safe_variables() -> dict[str, frozenset[str]]:
+    text = files(__package__ or __name__).joinpath("safe_variables.toml").read_text(encoding="utf-8")
+    return {name: word_set(value) for name, value in tomllib.loads(text).items()}
+
+
+def safe_variable_names() -> frozenset[str]:
+    """Variables of which some or all values are harmless."""
+    return _safe_variables()["names"] | _safe_variables()["module_folders"]
+
+
+def _is_safe_assignment(node: "Node", source: bytes) -> bool:
+    """Whether this assignment leaves every command what it is. It stands before one, or by itself."""
+    if node.type != "variable_assignment":
+        return False
+    text = node_text(node, source)
+    plain = _ASSIGNED.fullmatch(text)
+    if plain is not None and plain["name"] in _safe_variables()["names"]:
+        return True
+    folder = _FOLDER.fullmatch(text)
+    return (
+        folder is not None and folder["name"] in _safe_variables()["module_folders"] and _is_before_module(node, source)
+    )
+
+
+def _is_before_module(node: "Node", source: bytes) -> bool:
+    command = node.parent
+    if command is None or command.type != "command":
+        return False
+    words = [node_text(each, source) for each in command.named_children if each.type != "variable_assignment"]
+    return len(words) > 1 and _PYTHON.fullmatch(words[0]) is not None and words[1] == "-m"
+
+
+def _first_folder(line: str, root: "Node") -> str | None:
+    """The folder, as written, in which all the rest of the line runs; None where that cannot be told.
+
+    Where going there fails, what stands behind `;` runs where the line began: see that the folder is there.
+    """
+    found = _LEADING_CD.match(line)
+    if found is None or _has_background(root):
+        return None
+    path = found["bare"] or found["quoted"]
+    return None if ".." in path.split("/") else path
+
+
+def _has_background(root: "Node") -> bool:
+    """Whether a part of it runs in a shell of its own: in `cd a && b & c` the last one stays behind."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "&":
+            return True
+        # To the plain shell `&>` sends what stands before it into the background as well.
+        if node.type in {"&>", "&>>"} and node.parent is not None and node.parent.end_byte < root.end_byte:
+            return True
+        waiting += node.children
+    return False

@@ -1,0 +1,418 @@
+"""Call code that is not ours: hold what it raises, hand it copies, and validate the messages and result parts that it
+returns.
+"""
+
+import asyncio
+import dataclasses
+import json
+import logging
+import math
+import re
+import weakref
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from datetime import datetime
+from traceback import walk_tb
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from desktop_agent.processes.worker_threads import is_nested_deeper, run_by_size
+from desktop_agent.types.blocks import Image, Json, ResultPart, Text
+from desktop_agent.types.errors import AgentError, Sentence, ToolFailed, WrongUse
+from desktop_agent.types.messages import Message
+
+# Of one result; the last of more says how many were left out.
+MAX_PARTS = 1_000
+# ECMA-48, as programs send it: colours, moves of the cursor, titles, links. Of a title without end only its beginning.
+_TERMINAL_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]"
+    r"|\x1b[PX^_\]][^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]{0,4}[0-~]"
+)
+
+
+def result_parts(value: object) -> tuple[ResultPart, ...]:
+    """None is no part, a text is a text, parts are themselves, anything else is JSON.
+
+    In a list or tuple with a part in it each element is a part of its own, up to MOST_PARTS; any other is one piece of
+    JSON. Raises ToolFailed for what JSON cannot say.
+    """
+    if value is None:
+        return ()
+    if isinstance(value, list | tuple):
+        elements = tuple(cast("tuple[object, ...]", value))
+        if any(isinstance(each, Text | Json | Image) for each in elements):
+            first, rest = limit_parts(elements)
+            return (*(_result_part(each) for each in first), *((omitted_parts_note(rest),) if rest else ()))
+    return (_result_part(cast("object", value)),)
+
+
+def limit_parts(parts: Sequence[object]) -> tuple[tuple[object, ...], int]:
+    """Those of a list or tuple that are taken, and how many are left out.
+
+    Past whatever a class of somebody's own makes of its length and its elements.
+    """
+    kind: Any = list if issubclass(type(parts), list) else tuple
+    count = kind.__len__(parts)
+    taken = count if count <= MAX_PARTS else MAX_PARTS - 1
+    return tuple(kind.__getitem__(parts, slice(taken))), count - taken
+
+
+def omitted_parts_note(count: int) -> Text:
+    """The word about parts that are not there."""
+    return Text(text=f"[left out: {count:,} more parts]")
+
+
+def plain_text(text: object) -> str:
+    """The characters alone, past whatever a class of somebody's own makes of them. Raises TypeError for no text."""
+    return str.__str__(text)  # pyright: ignore[reportArgumentType]  it raises for what is none
+
+
+def replace_surrogates(text: str) -> str:
+    """Half a character, which Python's texts may hold, can be neither kept nor sent."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def strip_terminal_sequences(output: str) -> str:
+    """What is written, without what only a terminal understands."""
+    return _TERMINAL_SEQUENCE.sub("", output) if "\x1b" in output or "\x9b" in output else output
+
+
+def normalize_newlines(text: str) -> str:
+    """Every line end as \\n; what a terminal would write over stands in a line of its own."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def unique_keys(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """All of these: of two names that became one, the second is marked."""
+    made: dict[Any, Any] = {}
+    for given, each in pairs:
+        name = given
+        while name in made:
+            name = f"{name}⟨{len(made)}⟩"
+        made[name] = each
+    return made
+
+
+def _result_part(value: object) -> ResultPart:
+    if isinstance(value, Text | Json | Image):
+        return value
+    if isinstance(value, str):
+        return Text(text=replace_surrogates(value))
+    try:
+        return Json(value=clean_json(to_jsonable_python(clean_json(value))))
+    except (PydanticSerializationError, ValueError, RecursionError):
+        kind = type(value).__name__
+        what = Sentence("The tool ran, but answered with something that JSON cannot say ({kind}).", {"kind": kind})
+        raise ToolFailed(what, "Do not run it again for that; its program must be corrected.") from None
+
+
+def clean_json(value: Any) -> Any:
+    """Without what JSON has no place for but Python's writers let through: half characters, no number, infinity."""
+    match value:
+        case str() if type(value) is str:
+            return replace_surrogates(value)
+        case float() if not math.isfinite(value):
+            return str(value)
+        case dict():
+            pairs = cast("dict[Any, Any]", value).items()
+            return unique_keys(
+                (replace_surrogates(name) if type(name) is str else name, clean_json(each)) for name, each in pairs
+            )
+        case list() | tuple():
+            return [clean_json(each) for each in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_LONGEST_NAME = 80
+_UNCHANGEABLE = frozenset({str, int, float, bool, type(None), bytes, datetime})
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """It raised, or took too long (TimeoutError), or cancelled itself (CancelledError)."""
+
+    error: BaseException
+
+    @property
+    def trace(self) -> str:
+        """For the log: what it was and where, but not what it says, which may be anybody's secret."""
+        return safe_traceback(self.error)
+
+    @property
+    def kind(self) -> str:
+        """The type of the error, all that may be said of one that is not ours."""
+        return type_name(self.error)
+
+    @property
+    def message(self) -> str:
+        """What an error of ours says, and its remedy; of any other nothing, since its text may hold anything."""
+        if issubclass(type(self.error), AgentError):
+            try:
+                return str(cast("AgentError", self.error).whole)
+            except BaseException:  # noqa: BLE001 - even the words of a foreign error may fail
+                _log.warning("an error of kind %s cannot say what happened", self.kind)
+        return ""
+
+    @property
+    def description(self) -> str:
+        """For the model: what a tool says itself, else only the kind of error."""
+        return self.message or f"The tool failed inside ({self.kind})."
+
+
+async def call_foreign(work: Callable[[], Awaitable[T]]) -> T | Fault:
+    """What foreign code answers, or how it failed. Only a cancel of the task that waits for it is passed on.
+
+    SystemExit and KeyboardInterrupt are faults like any other: out of a task they would end the event loop. Ctrl-C is
+    not lost by that. Where asyncio's Runner has the loop, it cancels the main task, and the program's own faces make it
+    a Stop; a KeyboardInterrupt in here is the code's own, or a second Ctrl-C after such a cancel. A coroutine that is
+    closed is closed level by level, so a GeneratorExit that is held here makes nobody go on.
+    """
+    try:
+        return await work()
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return Fault(error)
+    except BaseException as error:  # noqa: BLE001 - that is what this is for
+        return Fault(error)
+
+
+def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Tell it; who cannot listen must not end the run, nor keep the news from the others. Ctrl-C: see `contained`."""
+    try:
+        listener(*args, **kwargs)
+    except BaseException as error:  # noqa: BLE001 - a listener may raise anything
+        _log.error("a listener failed: %s", safe_traceback(error))
+
+
+def deep_copy(value: T) -> T:
+    """Down to the last dictionary, for code that may change it. Raises RecursionError.
+
+    Faster than deepcopy; several times on what JSON is made of.
+    """
+    return cast("T", _copy_value(value, dict, list))
+
+
+def read_only_copy(value: T) -> T:
+    """A copy that equals it and that many may share: to change it raises TypeError. Raises RecursionError.
+
+    What is copied from it can be changed.
+    """
+    return cast("T", _copy_value(value, _ReadOnlyDict, _ReadOnlyList))
+
+
+def type_name(value: object) -> str:
+    """The name of its type, whatever a foreign class does to be called otherwise."""
+    name: str = type.__dict__["__name__"].__get__(type(value))
+    return name[:_LONGEST_NAME]
+
+
+def first_problem(error: ValidationError) -> str:
+    """What is wrong with it, without a full stop and without what was given."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    return first["msg"].removeprefix("Value error, ").rstrip(".")
+
+
+def safe_traceback(error: BaseException) -> str:
+    """For the log: what it was and where, but neither what it says nor source lines, which may hold secrets."""
+    traceback = BaseException.__dict__["__traceback__"].__get__(error)
+    frames = [
+        f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}'
+        for frame, line in walk_tb(traceback)
+    ]
+    return "\n".join([type_name(error), *frames])
+
+
+def _reject_change(*_given: object, **_named: object) -> NoReturn:
+    raise TypeError("This can only be read. Change a copy of it.")
+
+
+class _ReadOnlyDict(dict[Any, Any]):
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _reject_change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What copies and pickles are made by.
+        return dict, (dict(self),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
+        return deepcopy(dict(self), memo)
+
+
+class _ReadOnlyList(list[Any]):
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _reject_change
+    append = clear = extend = insert = pop = remove = reverse = sort = _reject_change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return deepcopy(list(self), memo)
+
+
+def _copy_value(value: Any, dict_kind: type[dict[Any, Any]], list_kind: type[list[Any]]) -> Any:
+    kind = cast("type[object]", type(value))
+    if kind in _UNCHANGEABLE:
+        return value
+    if kind is dict:
+        pairs = cast("dict[Any, Any]", value).items()
+        return dict_kind({key: _copy_value(each, dict_kind, list_kind) for key, each in pairs})
+    if kind is list:
+        return list_kind([_copy_value(each, dict_kind, list_kind) for each in cast("list[Any]", value)])
+    if kind is tuple:
+        return tuple([_copy_value(each, dict_kind, list_kind) for each in cast("tuple[Any, ...]", value)])
+    if issubclass(kind, BaseModel):
+        copied_value = copy(value)
+        fields = vars(cast("BaseModel", value)).items()
+        copied_value.__dict__.update({name: _copy_value(each, dict_kind, list_kind) for name, each in fields})
+        return copied_value
+    if dataclasses.is_dataclass(kind):
+        copied_value = copy(value)
+        for each in dataclasses.fields(kind):
+            object.__setattr__(copied_value, each.name, _copy_value(getattr(value, each.name), dict_kind, list_kind))
+        return copied_value
+    return deepcopy(value)
+
+
+class TaskSupervisor:
+    """Starts foreign code in tasks of its own, so that what does not heed a cancel can be left behind."""
+
+    def __init__(self) -> None:
+        self._unfinished: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Callable[[], Awaitable[T]]) -> "asyncio.Task[T | Fault]":
+        """Begin; the task raises nothing, and ends as cancelled only when it was asked to."""
+        task = asyncio.create_task(call_foreign(work))
+        self._unfinished.add(task)
+        task.add_done_callback(self._unfinished.discard)
+        return task
+
+    async def run(self, work: Callable[[], Awaitable[T]], seconds: float | None = None) -> T | Fault:
+        """What comes of it, at most after `seconds`. A cancel is passed on and not waited for."""
+        task = self.start(work)
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+        finally:
+            ended = task.done()
+            if not ended:
+                task.cancel()
+        if not ended:
+            return Fault(TimeoutError())
+        return Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
+
+    async def run_inline(self, work: Callable[[], Awaitable[T]]) -> T | Fault:
+        """The same for what has nothing to wait for, without a task of its own. A cancel is passed on."""
+        return await call_foreign(work)
+
+    def abandon(self, task: "asyncio.Task[Any]") -> None:
+        """It had its grace, and is left behind."""
+        self._unfinished.discard(task)
+
+    @property
+    def unfinished(self) -> frozenset["asyncio.Task[Any]"]:
+        """What has not ended yet."""
+        return frozenset(self._unfinished)
+
+
+# Of a whole message, in levels: what every reader and writer down to the disk can carry.
+MAX_MESSAGE_DEPTH = 200
+_REMEDY = "Make messages of texts, pictures, calls and results, and of what JSON can say."
+
+
+class HistoryCopy:
+    """The history as hooks and guards see it: copied when the first of them asks, and each message only once.
+
+    A message is copied the first time that it is shown to anybody; so what a turn costs is what the turn added. All
+    who are shown it share that copy, so it can only be read.
+    """
+
+    def __init__(self, history: tuple[Message, ...]) -> None:
+        self._history = history
+        self._copy: tuple[Message, ...] | None = None
+        self._copying = asyncio.Lock()
+
+    async def copied(self) -> tuple[Message, ...]:
+        """A copy that can only be read, down to the last dictionary."""
+        async with self._copying:
+            if self._copy is None:
+                fresh = [message for message in self._history if _COPIES.of(message) is None]
+                for message, made in zip(fresh, await run_by_size(lambda: read_only_copy(fresh), fresh), strict=True):
+                    _COPIES.keep(message, made)
+                self._copy = tuple([_COPIES.of(message) or read_only_copy(message) for message in self._history])
+            return self._copy
+
+
+class _MessageCopies:
+    """One copy for each message, for as long as somebody holds the message. Messages are not hashable."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Message], Message]] = {}
+
+    def of(self, message: Message) -> Message | None:
+        """The copy, if there is one."""
+        known = self._known.get(id(message))
+        return None if known is None else known[1]
+
+    def keep(self, message: Message, made: Message) -> None:
+        """This is its copy from now on."""
+        key = id(message)
+        self._known[key] = (weakref.ref(message, lambda _: self._known.pop(key, None)), made)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+_COPIES = _MessageCopies()
+
+
+def validate_message(given: object) -> Message:
+    """A message that somebody else made, as our own: copied, and such that JSON carries it there and back.
+
+    Raises WrongUse for what is none, is nested too deep, or holds what JSON cannot say.
+    """
+    if not isinstance(given, Message):
+        raise WrongUse(f"This is no message but {type_name(given)}.", "Make it with Message.user(…) and the like.")
+    try:
+        return _round_trip(given)
+    except RecursionError:
+        raise WrongUse("A message is nested too deep.", _REMEDY) from None
+    except ValidationError as error:
+        raise WrongUse(f"A message is not what it should be: {first_problem(error)}.", _REMEDY) from None
+    except AgentError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is made of, and whatever that raises
+        raise WrongUse(f"A message cannot be kept as JSON ({type_name(error)}).", _REMEDY) from None
+
+
+def validate_messages(given: object, known: Sequence[Message] = ()) -> tuple[Message, ...]:
+    """All of them. What is `known`, the very same object, was looked at before. Raises WrongUse."""
+    found = tuple(cast("Iterable[object]", given)) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(each, Message) for each in found):
+        raise WrongUse(
+            "A history is a list of messages, and this is none.", "Make them with Message.user(…) and the like."
+        )
+    ids = {id(message) for message in known}
+    return tuple([each if id(each) in ids else validate_message(each) for each in cast("tuple[Message, ...]", found)])
+
+
+def _round_trip(given: Message) -> Message:
+    try:
+        quick = Message.model_validate_json(BaseModel.model_dump_json(given, warnings=False))
+        if quick == given:
+            return quick
+    except ValueError:
+        # Half characters, for one, are no fault; the slower way takes them.
+        pass
+    if is_nested_deeper(given, MAX_MESSAGE_DEPTH):
+        raise RecursionError
+    said: Any = BaseModel.model_dump(given, warnings=False)
+    return Message.model_validate(json.loads(json.dumps(said, default=to_jsonable_python, allow_nan=False)))

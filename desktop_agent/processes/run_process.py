@@ -1,0 +1,436 @@
+"""Run a program to its end, limit its output, and end every process that it started."""
+
+import asyncio
+import codecs
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from desktop_agent.processes.worker_threads import wait_to_end
+from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
+
+
+class OutputBuffer:
+    """Text out of bytes in UTF-8; what is none becomes a replacement character.
+
+    `limit` is how many characters are told and how many are kept: half of them from the beginning, half from the end.
+    """
+
+    def __init__(self, limit: int, send: Callable[[str], None]) -> None:
+        self.failure: Exception | None = None
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._on_text = send
+        self._limit = self._unreported = limit
+        self._head_room = limit - limit // 2
+        self._head: list[str] = []
+        self._tail: deque[str] = deque()
+        self._length = self._tail_length = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more came than is kept."""
+        return self._length > self._limit
+
+    def add(self, data: bytes, *, final: bool = False) -> None:
+        """Take what came. What the listener raises is in `failure`, and it is told no more."""
+        text = self._decode(data, final)
+        if not text:
+            return
+        self._append(text)
+        told, self._unreported = text[: self._unreported], max(self._unreported - len(text), 0)
+        if told and self.failure is None:
+            try:
+                self._on_text(told)
+            except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the program
+                self.failure = error
+
+    def excerpt(self) -> tuple[str, bool]:
+        """The text, and whether something is missing from its middle."""
+        head, tail = "".join(self._head), "".join(self._tail)
+        if not self.is_full:
+            return head + tail, False
+        tail_room = self._limit // 2
+        tail = tail[len(tail) - tail_room :]
+        missing = self._length - len(head) - len(tail)
+        return f"{head}\n[{missing:,} characters are left out here.]\n{tail}", True
+
+    def _append(self, text: str) -> None:
+        room = max(self._head_room - self._length, 0)
+        self._length += len(text)
+        if room:
+            self._head.append(text[:room])
+        if text[room:]:
+            self._tail.append(text[room:])
+            self._tail_length += len(text) - room
+        # Whole pieces only: cutting each time would copy the tail for every byte of a slow program.
+        while self._tail and self._tail_length - len(self._tail[0]) >= self._limit // 2:
+            self._tail_length -= len(self._tail.popleft())
+
+
+# One name for each program, and no common one, so that what a program starts through us is found from there too.
+_MARK = "DESKTOP_AGENT_CALL_"
+# A process that does nothing but fork and die lives a millisecond or two; a look sees it more often than not.
+_QUICK_LOOKS = 100
+_MAX_EMPTY_LOOKS = 4
+
+
+def new_mark() -> str:
+    """The name of an environment variable by which the descendants of one program are known."""
+    return _MARK + secrets.token_hex(16)
+
+
+class ProcessTree:
+    """The processes that came of the one with `pid`, which leads a session and whose environment holds `mark`.
+
+    A process belongs to it as a descendant, as a member of the session, or by the mark, which is inherited. Only one
+    that gave up all three before it was seen gets away, and not even that one where the root `is_supervised`: it
+    adopts all who
+    lost their parents, ends by itself when the last of them has, and is killed only when it is alone. Every method but
+    `ids` reads the system's whole list of processes: call them in a thread.
+    """
+
+    def __init__(self, pid: int, mark: str, *, is_supervised: bool = False) -> None:
+        self._session = pid
+        self._mark = mark
+        self._root = _process(pid)
+        self._spared = self._root if is_supervised else None
+        self._looks_alone = 0
+        # Those that were seen stay known: who has lost its parent by the second look may have lost its mark before.
+        self._known: set[psutil.Process] = {self._root} if self._root else set()
+        # A cancel does not end the thread in which a look is still going on.
+        self._lock = threading.Lock()
+
+    @property
+    def ids(self) -> list[int]:
+        """Of those that lived when last looked at."""
+        return sorted(process.pid for process in self._known)
+
+    def terminate(self) -> int:
+        """Ask all to end (SIGTERM; on Windows there is only killing); how many there were."""
+        with self._lock:
+            return self._signal_all(psutil.Process.terminate)
+
+    def is_alive(self) -> bool:
+        """Whether any that was seen still runs."""
+        with self._lock:
+            return any(_is_alive(process) for process in self._known)
+
+    def kill(self) -> int:
+        """Kill all; how many there were. Until it answers 0, some may have been born meanwhile."""
+        with self._lock:
+            in_vain = 0
+            for _ in range(_QUICK_LOOKS):
+                in_vain = 0 if self._kill_session() else in_vain + 1
+                if in_vain == _MAX_EMPTY_LOOKS:
+                    break
+            self._signal_all(self._kill)
+            killed = sum(each != self._spared for each in self._known)
+            if killed or self._spared is None or not _is_alive(self._spared):
+                return killed
+            # Who is born between two looks would be lost with it.
+            self._looks_alone += 1
+            if self._looks_alone > _MAX_EMPTY_LOOKS:
+                self._spared = None
+            return 1
+
+    def _signal_all(self, send: Callable[[psutil.Process], None]) -> int:
+        """Tell each at once when it is seen: who is born again and again is gone a moment later."""
+        told: set[psutil.Process] = set()
+        for seen in (*self._known, *self._find_strays()):
+            family = (seen, *_descendants(seen)) if seen not in told else ()
+            # Looked at before any is told: some end with the first of them, and count all the same.
+            for process in [each for each in family if each not in told and _is_alive(each)]:
+                if process not in told:
+                    told.add(process)
+                    with contextlib.suppress(psutil.Error):
+                        send(process)
+        self._known = told
+        return len(told)
+
+    def _kill(self, process: psutil.Process) -> None:
+        if process == self._spared:
+            return
+        with contextlib.suppress(OSError):
+            self._kill_group(process.pid)
+        process.kill()
+
+    def _kill_group(self, pid: int) -> None:
+        """With all of its process group: the system lets none of that fork meanwhile, so nobody in it outruns this."""
+        if sys.platform == "win32" or os.getsid(pid) == os.getsid(0):
+            return
+        group = os.getpgid(pid)
+        if self._spared is not None and group == self._spared.pid:
+            os.kill(pid, signal.SIGKILL)
+        else:
+            os.killpg(group, signal.SIGKILL)
+
+    def _find_strays(self) -> Iterator[psutil.Process]:
+        """Who is of the session, or has the mark, whoever its parent is by now; the youngest first."""
+        session_is_ours = self._session_is_ours()
+        for pid in reversed(psutil.pids()):
+            with contextlib.suppress(psutil.Error, OSError):
+                process = psutil.Process(pid)
+                if (session_is_ours and _session_of(pid) == self._session) or self._mark in process.environ():
+                    yield process
+
+    def _kill_session(self) -> bool:
+        """Look for the session and nothing else, which is quick; whether anybody was there."""
+        found = False
+        for pid in reversed(psutil.pids()) if self._session_is_ours() else ():
+            with contextlib.suppress(OSError):
+                is_spared = self._spared is not None and pid == self._spared.pid
+                if not is_spared and _session_of(pid) == self._session and not _is_zombie(pid):
+                    found = True
+                    self._kill_group(pid)
+        return found
+
+    def _session_is_ours(self) -> bool:
+        """A session is known by the number of its leader, which a stranger may get when all of ours have ended."""
+        leader = _process(self._session)
+        return leader is None or leader == self._root
+
+
+def _process(pid: int) -> psutil.Process | None:
+    try:
+        return psutil.Process(pid)
+    except psutil.Error:
+        return None
+
+
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """A zombie has ended; only its parent has not looked yet."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
+
+
+def _is_zombie(pid: int) -> bool:
+    process = _process(pid)
+    return process is None or not _is_alive(process)
+
+
+def _session_of(pid: int) -> int:
+    return os.getsid(pid) if sys.platform != "win32" else 0
+
+
+_log = logging.getLogger(__name__)
+
+# How long the rest of the output is waited for when the program itself has ended, in seconds.
+_OUTPUT_GRACE = 0.5
+# How long processes get to disappear after they were killed, in seconds; only a hanging disk needs so long.
+_AFTER_KILL = 5.0
+_POLL_SECONDS = 0.02
+# A program that says more than is kept is read slowly, so that it cannot keep the loop busy, in seconds.
+_READ_PAUSE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """How a program ended. `exit_code` is negative for the signal that ended it.
+
+    `output` is what it wrote to both of its streams. Where that was too much (`truncated`) it is the beginning and the
+    end, with a line in between about what is missing. `left_running` is how many processes it had left behind.
+    """
+
+    exit_code: int
+    output: str
+    truncated: bool
+    left_running: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Termination:
+    """How a program is ended: asked to, and killed after `grace` seconds. `is_supervised` as in ProcessTree.
+
+    `told` hears how many processes were ended, also where a cancel is passed on.
+    """
+
+    grace: float = 1.0
+    is_supervised: bool = False
+    on_ended: Callable[[int], None] = lambda _: None
+
+
+_TERMINATION = Termination()
+
+
+async def run_process(
+    argv: Sequence[str],
+    *,
+    cwd: Path | str,
+    env: Mapping[str, str] | None = None,
+    stdin: str | bytes | None = None,
+    on_output: Callable[[str], None] = lambda _: None,
+    output_limit: int = 200_000,
+    ending: Termination = _TERMINATION,
+    pass_fds: Sequence[int] = (),
+) -> ProcessResult:
+    """Run a program to its end, and end all that it started.
+
+    A cancel asks the whole tree to end, kills what is left after a while, and is passed on when nothing is.
+    `env` replaces the environment; None passes on this program's own. `on_output` hears text as it comes, on the event
+    loop, as much as is kept; what it raises ends the program and is raised here. `output_limit` is in characters.
+    `pass_fds` are open in the program too, under the same numbers.
+    Raises ToolFailed for a program that cannot be started, and WrongUse for no program at all.
+    """
+    if not argv or output_limit < 0:
+        raise WrongUse("A program to run has a name, and its output a limit that is not negative.")
+    data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else stdin
+    program = _ProcessProtocol(OutputBuffer(output_limit, on_output), data, tuple(pass_fds))
+    environment = dict(os.environ if env is None else env)
+    running = asyncio.ensure_future(_run(program, [str(each) for each in argv], str(cwd), environment, ending))
+    return await wait_to_end(running, program.over.set)
+
+
+async def _run(
+    program: "_ProcessProtocol", argv: list[str], cwd: str, environment: dict[str, str], ending: Termination
+) -> ProcessResult:
+    """Not cancelled by a stop, which sets `over` instead: what was started is always ended here."""
+    mark = new_mark()
+    try:
+        transport, _ = await asyncio.get_running_loop().subprocess_exec(
+            lambda: program,
+            *argv,
+            cwd=cwd,
+            env={**environment, mark: "1"},
+            stdin=asyncio.subprocess.DEVNULL if program.input is None else asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=program.passed,
+        )
+    except (OSError, ValueError) as error:
+        raise _not_started(argv[0], cwd, error) from error
+    tree = ProcessTree(transport.get_pid(), mark, is_supervised=ending.is_supervised)
+    try:
+        await program.over.wait()
+        if program.exited.is_set():
+            await _wait_at_most(program.silent, _OUTPUT_GRACE)
+        left = await _terminate(tree, ending.grace)
+        ending.on_ended(left)
+    except BaseException:
+        await _terminate(tree, 0)
+        raise
+    finally:
+        await _wait_at_most(program.silent, _OUTPUT_GRACE)
+        # Closing looks for the end by itself, and would take it away from the watcher that waits for it.
+        await _wait_at_most(program.exited, _AFTER_KILL)
+        transport.close()
+        await _wait_at_most(program.closed, _OUTPUT_GRACE)
+    return _build_result(program.output, transport.get_returncode(), left)
+
+
+def _build_result(output: OutputBuffer, code: int | None, left: int) -> ProcessResult:
+    if output.failure is not None:
+        raise output.failure
+    if code is None:
+        raise ToolFailed("The program could not be ended.", "Look for it in the system's list of processes.")
+    text, truncated = output.excerpt()
+    return ProcessResult(code, text, truncated, left)
+
+
+def _not_started(name: str, cwd: str, error: OSError | ValueError) -> ToolFailed:
+    if isinstance(error, OSError) and error.filename == cwd and not Path(cwd).is_dir():
+        return ToolFailed(Sentence("There is no folder “{path}” to run a program in.", {"path": cwd}))
+    if isinstance(error, FileNotFoundError):
+        return ToolFailed(Sentence("There is no program “{name}”.", {"name": name}))
+    why = error.strerror or type(error).__name__ if isinstance(error, OSError) else "its arguments cannot be passed on"
+    return ToolFailed(Sentence("The program “{name}” could not be started: {why}.", {"name": name, "why": why}))
+
+
+async def _terminate(tree: ProcessTree, grace: float) -> int:
+    """Ask, wait, kill, until nothing of the tree is there; how many were asked."""
+    asked = await asyncio.to_thread(tree.terminate)
+    if not asked:
+        return 0
+    await _until_gone(tree, grace)
+    until = asyncio.get_running_loop().time() + _AFTER_KILL
+    while await asyncio.to_thread(tree.kill):
+        if asyncio.get_running_loop().time() > until:
+            _log.warning("processes of a tool could not be killed: %s", tree.ids)
+            break
+        await asyncio.sleep(_POLL_SECONDS)
+    return asked
+
+
+async def _until_gone(tree: ProcessTree, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            # Nobody tells when a process ends that is not one's own child.
+            while await asyncio.to_thread(tree.is_alive):  # noqa: ASYNC110
+                await asyncio.sleep(_POLL_SECONDS)
+
+
+class _ProcessProtocol(asyncio.SubprocessProtocol):
+    """What the loop calls about the program."""
+
+    def __init__(self, output: OutputBuffer, stdin: bytes | None, passed: tuple[int, ...]) -> None:
+        self.over = asyncio.Event()
+        self.output = output
+        self.input = stdin
+        self.passed = passed
+        self.exited = asyncio.Event()
+        self.silent = asyncio.Event()
+        self.closed = asyncio.Event()
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Give it its input."""
+        if not isinstance(transport, asyncio.SubprocessTransport):
+            return
+        self._transport = transport
+        pipe = transport.get_pipe_transport(0)
+        if self.input is not None and isinstance(pipe, asyncio.WriteTransport):
+            pipe.write(self.input)
+            pipe.close()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Take output; more of it than is kept only bit by bit."""
+        self.output.add(data)
+        if self.output.failure is not None:
+            self.over.set()
+        pipe = self._transport.get_pipe_transport(fd) if self._transport else None
+        if self.output.is_full and isinstance(pipe, asyncio.ReadTransport) and not self.over.is_set():
+            pipe.pause_reading()
+            asyncio.get_running_loop().call_later(_READ_PAUSE, pipe.resume_reading)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - named by asyncio
+        """The last one that could write has closed its end; input that nobody reads is no fault."""
+        if fd == 1:
+            self.output.add(b"", final=True)
+            self.silent.set()
+
+    def process_exited(self) -> None:
+        """The program itself is done; others of its tree may go on."""
+        self.exited.set()
+        self.over.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - named by asyncio
+        """Nothing is open any more."""
+        self.closed.set()
+
+
+async def _wait_at_most(event: asyncio.Event, seconds: float) -> None:
+    """Whoever holds on to a pipe, or cannot be killed, is not waited for for ever."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

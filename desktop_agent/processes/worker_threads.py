@@ -1,0 +1,231 @@
+"""Run work in threads with a cancel token, and write large JSON in pieces so that other threads go on."""
+
+import asyncio
+import contextlib
+import contextvars
+import json
+import threading
+from collections.abc import Awaitable, Callable, Collection, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from pydantic import BaseModel
+
+from desktop_agent.types.errors import ToolFailed
+
+T = TypeVar("T")
+
+
+class WorkerThread:
+    """Runs jobs one after the other in a thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._last: Future[Any] | None = None
+
+    def submit(self, job: Callable[[], T]) -> "Future[T]":
+        """Queue a job; raises RuntimeError after `stop`."""
+        future = self._executor.submit(job)
+        self._last = future
+        return future
+
+    async def run(self, job: Callable[[], T]) -> T:
+        """Queue a job and wait for its result. A job once queued is done, even when the waiter is cancelled."""
+        return await asyncio.shield(asyncio.wrap_future(self.submit(job)))
+
+    def stop(self) -> None:
+        """End the thread after the jobs already queued, and join it unless that would block. Harmless when repeated."""
+        self._executor.shutdown(wait=self._last is None or self._last.done())
+
+
+async def wait_for_all(*work: Awaitable[object]) -> None:
+    """Return when all of it is done; raise what the first one raised only then."""
+    for outcome in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+Result = TypeVar("Result")
+
+# How long work that cannot be told to stop may go on while a cancel waits for it, in seconds.
+GRACE = 1.0
+
+# So many values are gone through in about a millisecond; so many characters of a text count as one.
+_MAX_QUICK_VALUES = 1_000
+_CHARACTERS_PER_VALUE = 64
+
+
+class Stopped(ToolFailed):
+    """The work saw that it was cancelled before it had an effect."""
+
+    kind = "stopped"
+
+
+class CancelToken:
+    """Raised by the loop's side, looked at by the thread before each step that matters."""
+
+    def __init__(self) -> None:
+        self._raised = threading.Event()
+
+    def cancel(self) -> None:
+        """Ask the work to end."""
+        self._raised.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the work should end."""
+        return self._raised.is_set()
+
+    def raise_if_cancelled(self) -> None:
+        """Raise Stopped when the work should end."""
+        if self._raised.is_set():
+            raise Stopped("The call was stopped before it did anything.")
+
+
+async def wait_to_end(running: "asyncio.Future[Result]", on_cancel: Callable[[], None]) -> Result:
+    """Wait until `running` has ended, whatever happens.
+
+    A cancel calls `on_cancel`, which should make it end, and is passed on when it has.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            on_cancel()
+            cancelled = error
+    if cancelled is not None:
+        # Looking at the exception keeps asyncio from reporting it as never retrieved.
+        if not running.cancelled():
+            running.exception()
+        raise cancelled
+    return running.result()
+
+
+async def run_in_thread(work: Callable[[CancelToken], Result]) -> Result:
+    """Run `work` in a worker thread.
+
+    A cancel hoists the sign, waits for the thread's end, and only then is passed on.
+    """
+    token = CancelToken()
+    return await wait_to_end(asyncio.ensure_future(asyncio.to_thread(work, token)), token.cancel)
+
+
+@dataclass(slots=True)
+class _Outcome(Generic[Result]):
+    """How foreign work ended. Not a future's own exception: a future refuses StopIteration."""
+
+    error: BaseException | None = None
+    value: Result | None = None
+
+
+async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: float = GRACE) -> Result:
+    """Run `work` that may not look at the sign, such as a function of the library's user, in a thread of its own.
+
+    No thread can be killed: after a cancel the work gets `grace` seconds, and is then left to end by itself, unheard.
+    The thread is its own, so that such work starves nobody's pool, and a daemon, so that it does not hold up the exit.
+    """
+    loop, token, context = asyncio.get_running_loop(), CancelToken(), contextvars.copy_context()
+    ended: asyncio.Future[_Outcome[Result]] = loop.create_future()
+
+    def set_outcome(outcome: _Outcome[Result]) -> None:
+        if not ended.done():
+            ended.set_result(outcome)
+
+    def body() -> None:
+        try:
+            outcome = _Outcome(value=context.run(work, token))
+        except BaseException as error:  # noqa: BLE001 - nobody else hears what a thread raises
+            outcome = _Outcome[Result](error=error)
+        # The loop may be gone when work that was left alone ends at last.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(set_outcome, outcome)
+
+    threading.Thread(target=body, name="tool", daemon=True).start()
+    try:
+        outcome = await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        token.cancel()
+        await asyncio.wait([ended], timeout=grace)
+        raise
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value  # pyright: ignore[reportReturnType]  # without an error there is a value
+
+
+def is_large(*values: object) -> bool:
+    """Whether it takes longer than about a millisecond to go through these; looks at no more of them than that."""
+    left, waiting = _MAX_QUICK_VALUES, list(values)
+    while waiting and left > 0:
+        each = waiting.pop()
+        left -= 1
+        if isinstance(each, str | bytes):
+            # Past whatever a class of somebody's own makes of its length.
+            left -= (str.__len__(each) if isinstance(each, str) else bytes.__len__(each)) // _CHARACTERS_PER_VALUE
+            continue
+        inner = inner_values(each)
+        if len(inner) > left:
+            return True
+        waiting.extend(inner)
+    return left <= 0
+
+
+async def run_by_size(work: Callable[[], Result], *about: object) -> Result:
+    """Do this work on these values: at once where that is quick, else in a thread, so that the event loop goes on."""
+    if not is_large(*about):
+        return work()
+    return await run_in_own_thread(lambda _token: work(), grace=0)
+
+
+def inner_values(value: object) -> Collection[object]:
+    """What is directly in it, if it is a container of JSON or a message or block."""
+    if isinstance(value, dict):
+        return cast("dict[object, object]", value).values()
+    if isinstance(value, list | tuple):
+        return cast("list[object] | tuple[object, ...]", value)
+    return vars(value).values() if isinstance(value, BaseModel) else ()
+
+
+# Characters of a long text that are written at once.
+_CHUNK = 65_536
+
+
+def iter_json(value: Any, *, sort_keys: bool = False) -> Generator[str]:
+    """What json.dumps writes without spaces and escapes, in pieces. Raises TypeError, ValueError, RecursionError."""
+    if not is_large(value):
+        yield _dump(value, sort_keys=sort_keys)
+    elif isinstance(value, str):
+        yield '"'
+        for start in range(0, str.__len__(value), _CHUNK):
+            yield _dump(str.__getitem__(value, slice(start, start + _CHUNK)), sort_keys=sort_keys)[1:-1]
+        yield '"'
+    elif isinstance(value, list | tuple):
+        yield "["
+        for position, each in enumerate(cast("list[Any]", value)):
+            yield "," if position else ""
+            yield from iter_json(each, sort_keys=sort_keys)
+        yield "]"
+    elif isinstance(value, dict) and all(isinstance(key, str) for key in cast("dict[Any, Any]", value)):
+        named = cast("dict[str, Any]", value)
+        yield "{"
+        for position, key in enumerate(sorted(named) if sort_keys else named):
+            yield f"{',' if position else ''}{_dump(key, sort_keys=sort_keys)}:"
+            yield from iter_json(named[key], sort_keys=sort_keys)
+        yield "}"
+    else:
+        yield _dump(value, sort_keys=sort_keys)
+
+
+def is_nested_deeper(value: object, levels: int) -> bool:
+    """Level by level, so that no depth is too deep to be looked at; how deep Python recurses differs by version."""
+    level = [value]
+    for _ in range(levels):
+        level = [inner for each in level for inner in inner_values(each)]
+        if not level:
+            return False
+    return True
+
+
+def _dump(value: Any, *, sort_keys: bool) -> str:
+    return json.dumps(value, sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":"))

@@ -1,1 +1,0 @@
-"""A request body of each dialect, read as strictly as its vendor reads it."""

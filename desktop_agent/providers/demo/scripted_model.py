@@ -1,0 +1,287 @@
+"""The scripted model: decides by a few words and by what came back from tools, and says only what is true."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from desktop_agent.providers.demo.script import (
+    SLOW_PACE,
+    AnsweredCall,
+    Break,
+    Call,
+    ReceivedPicture,
+    ReceivedRequest,
+    Say,
+    Script,
+    Think,
+)
+
+INTRODUCTION = "I am the **demo model**: a script inside this program, not a real language model."
+
+SUGGESTIONS = """\
+| Write this | and see |
+| --- | --- |
+| `tell me a long story` | a long answer, to try **Stop** |
+| `write a file` | a tool call that waits for your approval |
+| `write a file and check it` | the same, then a second call that reads it back |
+| `calculate (3 + 4) * 12` | a tool call that needs no approval |
+| a picture, attached | what I really received |
+| `error` | an answer that breaks off in the middle |
+"""
+
+GREETING_THOUGHT = (
+    "The person has just arrived. I should say plainly that I am only a demo, "
+    "then show what an answer can look like: a heading, a list, a table and some code."
+)
+
+GREETING = f"""\
+# Welcome
+
+{INTRODUCTION} Nothing you write here leaves this computer, and nothing I say is thought up. \
+But everything around me is real: the connection, the streaming, the tools and the Stop button.
+
+## What you see while I write
+
+- Text arrives in small pieces and is formatted *as it arrives*.
+- My reasoning stands above this answer and folds away.
+- What is finished stays as it is: select it, scroll, copy.
+
+## What you can try
+
+{SUGGESTIONS}
+Code looks like this:
+
+```python
+def greet(name: str) -> str:
+    return f"Hello, {{name}}!"
+```
+
+To talk with a real model, choose a server in the settings.
+"""
+
+SHORT_THOUGHT = "I cannot really understand this, so I say what I can do instead."
+
+SHORT = f"""\
+{INTRODUCTION} I look for a few words in what you write and found none that I know.
+
+{SUGGESTIONS}"""
+
+NO_PICTURE = f"{INTRODUCTION} Your message mentions a picture, but none came with it. Attach one and send it again."
+
+NO_TOOLS = (
+    "I would call a tool now, but no tools were offered with your message. "
+    "Turn tools on for this conversation, choose a workspace folder, and ask again."
+)
+
+BEFORE_BREAK = "This answer will break off in the middle, as a failing server would make it. Here it co"
+BREAK_MESSAGE = "The demo was asked for an error, and this is it."
+
+FILE_PATH = "notes/hello.txt"
+FILE_CONTENT = """\
+Hello from the demo!
+
+This file was written by a tool that you approved.
+You can delete it.
+"""
+
+_STORY_SUBJECTS = (
+    "The lighthouse keeper",
+    "A clockmaker",
+    "The youngest sailor",
+    "An old cartographer",
+    "The ferryman",
+)
+_STORY_EVENTS = (
+    "counted the lamps along the harbour and found one more than the day before",
+    "opened the letter that had waited under the door since spring",
+    "followed the sound of a bell that nobody else seemed to hear",
+    "drew the coast again, because the tide had moved it in the night",
+    "left a loaf of bread on the wall for whoever might come by",
+    "asked the gulls for news and got the usual answer",
+    "learned that a promise is heavier than an anchor and floats better",
+)
+_STORY_ENDINGS = (
+    "Nobody noticed until the evening.",
+    "It was written down in the blue book, between the weather and the price of rope.",
+    "The wind turned, as it does when a story is not finished.",
+    "By morning the whole street knew, and by noon each knew it differently.",
+)
+CHAPTERS = 30
+_PARAGRAPHS = 5
+
+
+def long_story() -> str:
+    """About six thousand words; the same each time."""
+    return (
+        f"# The harbour at the end of the map\n\n{INTRODUCTION} This story is long so that you can stop it.\n\n"
+        + "".join(_chapters())
+    )
+
+
+def _chapters() -> Iterator[str]:
+    for chapter in range(CHAPTERS):
+        yield f"## Chapter {chapter + 1}\n\n"
+        for paragraph in range(_PARAGRAPHS):
+            at = chapter * _PARAGRAPHS + paragraph
+            sentences = (
+                f"{_STORY_SUBJECTS[(at + step) % len(_STORY_SUBJECTS)]} "
+                f"{_STORY_EVENTS[(at * 3 + step * 2) % len(_STORY_EVENTS)]}."
+                for step in range(2)
+            )
+            yield " ".join((*sentences, _STORY_ENDINGS[at % len(_STORY_ENDINGS)])) + "\n\n"
+
+
+_ARITHMETIC = re.compile(r"[\d(][\d\s.()]*(?:\*\*|[-+*/])[\d\s.()+*/-]*[\d)]")
+_DENIED = re.compile(r"\b(denied|not allowed|refused)\b", re.IGNORECASE)
+_CANCELLED = re.compile(r"\b(cancelled|canceled|stopped)\b", re.IGNORECASE)
+_FAILED = re.compile(
+    r"\b(error|failed|fails|timed out|too long|outside|cannot|is not|does not|do not|there is no|limit|"
+    r"write-protected|larger than)\b",
+    re.IGNORECASE,
+)
+
+
+def play(question: ReceivedRequest) -> Script:
+    """What to do about a request."""
+    script = _after_tools(question) if question.answered else _to_prompt(question)
+    if question.reasons:
+        return script
+    return tuple(step for step in script if not isinstance(step, Think))
+
+
+def _to_prompt(question: ReceivedRequest) -> Script:
+    """The first thing that fits; a picture counts more than words."""
+    if question.pictures:
+        return _about_pictures(question.pictures)
+    wanted = _wanted_tools(question.text)
+    if _mentions(question.text, "error"):
+        return (Say(BEFORE_BREAK), Break(BREAK_MESSAGE))
+    if _mentions(question.text, "long|story"):
+        return (Think("A long story was asked for. I will take my time."), Say(long_story(), SLOW_PACE))
+    if wanted:
+        return _with_tools(question, wanted)
+    if _mentions(question.text, "image|picture|photo|screenshot"):
+        return (Say(NO_PICTURE),)
+    if question.prompts <= 1:
+        return (Think(GREETING_THOUGHT), Say(GREETING))
+    return (Think(SHORT_THOUGHT), Say(SHORT))
+
+
+def _wanted_tools(text: str) -> tuple[str, ...]:
+    if _mentions(text, "calculate|compute") or _ARITHMETIC.search(text):
+        return ("calculate",)
+    if _mentions(text, "tools|both"):
+        return ("write_file", "calculate")
+    return ("write_file",) if _mentions(text, "write|file|files|tool") else ()
+
+
+def _mentions(text: str, words: str) -> bool:
+    return re.search(rf"\b({words})\b", text, re.IGNORECASE) is not None
+
+
+def _about_pictures(pictures: tuple[ReceivedPicture, ...]) -> Script:
+    count = "one picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
+    lines = "\n".join(f"{index}. {_described(picture)}" for index, picture in enumerate(pictures, 1))
+    said = (
+        f"{INTRODUCTION} I cannot see, but I can measure. With your message came {count}:\n\n{lines}\n\n"
+        "These numbers are read from the bytes that reached me; a real model would look at the picture itself."
+    )
+    return (Think("There is a picture. I read its first bytes to say what it is."), Say(said))
+
+
+def _described(picture: ReceivedPicture) -> str:
+    size = f"{picture.size:,} bytes"
+    if picture.problem:
+        return f"Something that I could not measure: {picture.problem}" + (f" ({size})." if picture.size else ".")
+    name = "JPEG" if picture.format == "MPO" else picture.format
+    return f"**{name}** (`image/{name.lower()}`), {picture.width} x {picture.height} pixels, {size}."
+
+
+def _with_tools(question: ReceivedRequest, wanted: tuple[str, ...]) -> Script:
+    if question.tools is None:
+        return (Say(f"{INTRODUCTION} {NO_TOOLS}"),)
+    calls = tuple(_call(name, question.text) for name in wanted if name in question.tools)
+    if not calls:
+        offered = ", ".join(f"`{name}`" for name in question.tools)
+        missing = " and ".join(f"`{name}`" for name in wanted)
+        return (Say(f"{INTRODUCTION} I would call {missing}, but only these tools were offered: {offered}."),)
+    named = " and ".join(f"`{call.name}`" for call in calls)
+    thought = Think(f"This asks for {named}. A call that changes something will wait until the person allows it.")
+    return (thought, Say(f"I will call {named}."), *calls)
+
+
+def _call(name: str, text: str) -> Call:
+    if name == "calculate":
+        return Call(name, {"expression": _expression(text)})
+    return Call(name, {"path": FILE_PATH, "content": FILE_CONTENT})
+
+
+def _expression(text: str) -> str:
+    after = re.search(r"\b(?:calculate|compute)\b:?(.*)", text, re.IGNORECASE)
+    if after and re.search(r"\d", after.group(1)):
+        return after.group(1).strip().rstrip("?!.= ")
+    found = _ARITHMETIC.search(text)
+    return found.group().strip() if found else "6 * 7"
+
+
+def _after_tools(question: ReceivedRequest) -> Script:
+    last = question.answered[-1]
+    wants_check = _mentions(question.text, "check|verify")
+    written = last.name == "write_file" and _call_outcome(last, question.answered) == "succeeded"
+    if wants_check and written and "read_file" in (question.tools or ()):
+        thought = Think("It is written. To be sure, I read it again.")
+        return (thought, Say("It is written. Now I read it back."), Call("read_file", {"path": _path(last)}))
+    return (Say("\n\n".join(_describe_result(call, question.answered) for call in question.answered) + "\n"),)
+
+
+def _describe_result(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
+    """What came back, quoted, and what that means."""
+    fence = "````"
+    quoted = f"{fence}text\n{call.answer[:2000]}\n{fence}"
+    match _call_outcome(call, answered):
+        case "denied":
+            return f"You **denied** `{call.name}`, so nothing was done. In place of a result came:\n\n{quoted}"
+        case "cancelled":
+            return f"`{call.name}` was **cancelled** before it was finished:\n\n{quoted}"
+        case "failed":
+            return f"`{call.name}` **failed**. It answered:\n\n{quoted}"
+        case "succeeded":
+            return f"`{call.name}` **succeeded**{_describe_request(call)}. It answered:\n\n{quoted}"
+        case _:
+            return f"`{call.name}` answered, and I cannot tell from it how it went:\n\n{quoted}"
+
+
+def _describe_request(call: AnsweredCall) -> str:
+    if call.name == "write_file":
+        content = str(call.effective_arguments.get("content", ""))
+        first_line = content.partition("\n")[0][:40]
+        whose = "I asked for" if call.edited is None else "you changed what I had asked for, and it ran with"
+        return f": {whose} `{_path(call)}` with {len(content)} characters, beginning “{first_line}”"
+    return "" if call.edited is None else ": you changed what I had asked for, and it ran as you wrote it"
+
+
+def _path(call: AnsweredCall) -> str:
+    return str(call.effective_arguments.get("path", FILE_PATH))
+
+
+def _call_outcome(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
+    """The wire has no field for it. Success is claimed only where the answer shows it; else the words decide."""
+    start = call.answer[:300]
+    contents = [str(each.effective_arguments.get("content", "")) for each in answered if each.name == "write_file"]
+    if _shows_success(call.name, start, [FILE_CONTENT, *contents]):
+        return "succeeded"
+    for outcome, pattern in (("denied", _DENIED), ("cancelled", _CANCELLED), ("failed", _FAILED)):
+        if pattern.search(start):
+            return outcome
+    return "unclear"
+
+
+def _shows_success(name: str, start: str, contents: Sequence[str]) -> bool:
+    match name:
+        case "write_file":
+            return start.startswith(("Created ", "Replaced "))
+        case "read_file":
+            return any(start.startswith(content.partition("\n")[0][:100]) for content in contents if content)
+        case "calculate":
+            return " = " in start
+        case _:
+            return False

@@ -1,0 +1,343 @@
+"""Anthropic's Messages API, read as version 2026-10-21 reads it, and written from a script. To be moved to the
+tests.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from desktop_agent.providers.demo import seals
+from desktop_agent.providers.demo.chat_completions import (
+    CallInHistory,
+    HistoryTurn,
+    ResultInHistory,
+    as_object,
+    as_objects,
+    bad_request,
+    build_request,
+    join_text,
+    parse_body,
+    picture_from_base64,
+    picture_from_url,
+    require_model,
+    require_tool_names,
+)
+from desktop_agent.providers.demo.http import AnswerWriter, RequestError, TimedFrame, error_body, sse_event
+from desktop_agent.providers.demo.script import (
+    FAST_PACE,
+    MODEL,
+    Break,
+    Call,
+    Json,
+    ReceivedPicture,
+    ReceivedRequest,
+    Say,
+    Think,
+    split_pieces,
+)
+from desktop_agent.providers.demo.seals import Prefix, sign
+
+CURRENT = "2026-10-21"
+VERSIONS = (CURRENT, "2023-06-01")
+BINDING = "thinking-binding-controls-2026-08-01"
+_CORE = {"model", "max_tokens", "messages", "system", "tools", "tool_choice", "thinking", "stream", "stop_sequences"}
+_BESIDE = {"metadata", "output_config", "cache_control", "service_tier", "speed", "inference_geo", "container"}
+_SAMPLING = {"temperature", "top_p", "top_k"}
+_FIELDS = _CORE | _BESIDE | _SAMPLING | {"diagnostics"}
+_ROLES = ("user", "assistant", "system")
+_MAX_CACHE_MARKS = 4
+
+
+def read_anthropic_request(body: bytes, headers: Mapping[str, str], *, counts: bool = False) -> ReceivedRequest:
+    """Read a request body; `counts`: of the question how long it is. Raises Refusal."""
+    wanted = parse_body(body)
+    _check_version(wanted, headers.get("anthropic-version"))
+    require_model(wanted.get("model"))
+    _check_fields(wanted, counts=counts)
+    messages = _merged(as_objects(wanted.get("messages")))
+    _check_results(messages)
+    thinking = as_object(wanted.get("thinking"))
+    history = _History(drops=_drops_mismatched(thinking, headers.get("anthropic-beta", "")))
+    history.read(wanted, messages)
+    system = join_text(wanted.get("system"), "text")
+    turns = [turn for message in messages for turn in _turns(message)]
+    return build_request(
+        [*([HistoryTurn("system", system)] if system else []), *turns] if turns else [],
+        stream=wanted.get("stream") is True,
+        tools=require_tool_names([tool.get("name") for tool in as_objects(wanted.get("tools"))]),
+        more={
+            "reasons": thinking.get("type", "adaptive") == "adaptive",
+            "shows_reasoning": thinking.get("display") == "summarized",
+            "replayed": history.replayed,
+            "prefix": history.prefix,
+        },
+    )
+
+
+def _check_version(wanted: Json, version: str | None) -> None:
+    if version is None:
+        raise bad_request("anthropic-version: header is required")
+    if version not in VERSIONS:
+        raise bad_request(f"anthropic-version: “{version[:40]}” is not a version.")
+    for name in sorted(_SAMPLING):
+        if name in wanted and version == CURRENT:
+            raise bad_request(f"{name}: not supported in version {CURRENT}.")
+
+
+def _check_fields(wanted: Json, *, counts: bool) -> None:
+    extra = wanted.keys() - (_FIELDS - {"max_tokens", "stream"} if counts else _FIELDS)
+    if extra:
+        raise bad_request(f"{min(extra)}: Extra inputs are not permitted")
+    most = wanted.get("max_tokens")
+    if not counts and (type(most) is not int or most < 1):
+        raise bad_request("max_tokens: Field required")
+    kind = as_object(wanted.get("thinking")).get("type", "adaptive")
+    if kind not in ("adaptive", "disabled"):
+        raise bad_request(f"thinking.type: “{kind}” is not supported for this model. Use adaptive or disabled.")
+    if kind == "disabled" and "display" in as_object(wanted.get("thinking")):
+        raise bad_request("thinking.display: not permitted with thinking disabled.")
+    blocks = [block for message in as_objects(wanted.get("messages")) for block in _blocks(message)]
+    marked = [
+        each for each in (*as_objects(wanted.get("tools")), *as_objects(wanted.get("system")), *blocks) if _mark(each)
+    ]
+    if len(marked) + bool(_mark(wanted)) > _MAX_CACHE_MARKS:
+        raise bad_request(f"A maximum of {_MAX_CACHE_MARKS} blocks with cache_control may be provided.")
+    lifetimes = [_mark(each).get("ttl", "5m") for each in marked]
+    if lifetimes != sorted(lifetimes):
+        raise bad_request("cache_control: a block with ttl '1h' must not come after one with '5m'.")
+    if any(_mark(block) for block in blocks if block.get("type") in ("thinking", "redacted_thinking")):
+        raise bad_request("cache_control: not permitted on thinking.")
+
+
+def _mark(block: Json) -> Json:
+    return as_object(block.get("cache_control"))
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else as_objects(content)
+
+
+def _merged(messages: list[Json]) -> list[Json]:
+    """Neighbours of one role are one message. Raises Refusal for a role or an end that is not taken."""
+    merged: list[Json] = []
+    for message in messages:
+        if message.get("role") not in _ROLES:
+            raise bad_request(f"messages: Unexpected role “{str(message.get('role'))[:40]}”.")
+        for block in _blocks(message):
+            if block.get("type") == "text" and not str(block.get("text", "")).strip():
+                raise bad_request("messages: text content blocks must contain non-whitespace text")
+        if merged and merged[-1]["role"] == message["role"]:
+            merged[-1]["content"] += _blocks(message)
+        else:
+            merged.append({"role": message["role"], "content": _blocks(message)})
+    if merged and merged[-1]["role"] == "assistant":
+        raise bad_request("This model does not support prefill: the conversation must end with a user message.")
+    return merged
+
+
+def _check_results(messages: list[Json]) -> None:
+    """Every call is answered at the start of the next message, and nothing else is."""
+    waiting: set[str] = set()
+    for place, message in enumerate(messages):
+        blocks = message["content"]
+        results = [str(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result"]
+        if waiting - set(results):
+            ids = ", ".join(sorted(waiting - set(results)))
+            raise bad_request(f"messages.{place - 1}: `tool_use` ids without `tool_result` blocks right after: {ids}.")
+        if waiting != set(results) or len(results) != len(set(results)):
+            raise bad_request(f"messages.{place}: each `tool_result` must answer one `tool_use` of the message before.")
+        if any(block.get("type") != "tool_result" for block in blocks[: len(results)]):
+            raise bad_request(f"messages.{place}: `tool_result` blocks must come first.")
+        waiting = {str(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
+
+
+def _drops_mismatched(thinking: Json, betas: str) -> bool:
+    binding = thinking.get("block_binding")
+    if binding is None:
+        return False
+    if BINDING not in [each.strip() for each in betas.split(",")]:
+        raise bad_request("thinking.block_binding: Extra inputs are not permitted")
+    return as_object(binding).get("prefix_mismatch_behavior") == "drop_block"
+
+
+@dataclass(slots=True)
+class _History:
+    """Reads what stands before the answer, and checks each thought against what stands before it."""
+
+    drops: bool
+    replayed: int = 0
+    prefix: seals.Prefix = field(default_factory=seals.Prefix)
+
+    def read(self, wanted: Json, messages: list[Json]) -> None:
+        system = wanted.get("system")
+        self._pass([{"type": "text", "text": system}] if isinstance(system, str) else as_objects(system))
+        self._pass(as_objects(wanted.get("tools")))
+        for place, message in enumerate(messages):
+            self._pass(message["role"])
+            for at, block in enumerate(message["content"]):
+                if block.get("type") in ("thinking", "redacted_thinking"):
+                    self._thought(block, f"messages.{place}.content.{at}")
+                self._pass(_plain(block))
+
+    def _pass(self, piece: object) -> None:
+        self.prefix = self.prefix.extended_by(piece)
+
+    def _thought(self, block: Json, place: str) -> None:
+        match seals.find_tampering(block.get("signature"), block.get("thinking"), self.prefix):
+            case None:
+                self.replayed += 1
+            case "content":
+                raise bad_request(f"{place}: `thinking` blocks cannot be modified: Invalid `signature`.")
+            case "prefix" if not self.drops:
+                raise bad_request(
+                    f"{place}: Invalid `signature` in `thinking` block. The block is bound to a different "
+                    "conversation. Remove it, or set `thinking.block_binding`."
+                )
+            case _:
+                pass
+
+
+def _plain(block: Json) -> Json:
+    """A block without the ways of writing that mean the same."""
+    if block.get("type") != "tool_result":
+        return block
+    content = block.get("content")
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else as_objects(content)
+    return {**block, "content": parts, "is_error": block.get("is_error") is True}
+
+
+def _turns(message: Json) -> Iterator[HistoryTurn]:
+    blocks: list[Json] = message["content"]
+    text = join_text(blocks, "text")
+    if message["role"] == "assistant":
+        yield HistoryTurn(
+            "assistant", text, calls=[_call(block) for block in blocks if block.get("type") == "tool_use"]
+        )
+        return
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    if results:
+        told = [
+            ResultInHistory(str(each.get("tool_use_id")), join_text(each.get("content"), "text")) for each in results
+        ]
+        yield HistoryTurn("results", results=told)
+    pictures = [block for block in blocks if block.get("type") == "image"]
+    if text or pictures:
+        role = "user" if message["role"] == "user" else "system"
+        yield HistoryTurn(role, text, pictures=[_picture(each) for each in pictures])
+
+
+def _call(block: Json) -> CallInHistory:
+    if not isinstance(block.get("input"), dict):
+        raise bad_request("tool_use.input: Input should be a valid dictionary")
+    return CallInHistory(str(block.get("id")), str(block.get("name")), block["input"])
+
+
+def _picture(block: Json) -> ReceivedPicture:
+    source = as_object(block.get("source"))
+    if source.get("type") == "url":
+        return picture_from_url(str(source.get("url", "")))
+    picture = picture_from_base64(source.get("data"))
+    if picture.format and source.get("media_type") != f"image/{picture.format.lower()}":
+        raise bad_request(
+            f"image.source: labelled {source.get('media_type')}, but it is image/{picture.format.lower()}."
+        )
+    return picture
+
+
+_Json = dict[str, Any]
+
+
+class AnthropicWriter(AnswerWriter):
+    """Thoughts are shown only where `display` is `summarized`; else their text is empty."""
+
+    def frames(self) -> Iterator[TimedFrame]:
+        """From message_start to message_stop."""
+        yield _event("message_start", message=self._message([], None, 1))
+        yield _event("ping")
+        for index, (step, block) in enumerate(self._blocks()):
+            if isinstance(step, Break):
+                yield sse_event(error_body(RequestError(500, step.message), "anthropic"), FAST_PACE, named=True)
+                return
+            yield _event("content_block_start", index=index, content_block=_empty_block(block))
+            yield from self._deltas(step, block, index)
+            yield _event("content_block_stop", index=index)
+        delta = {"container": None, "stop_reason": self._stop_reason, "stop_sequence": None, "stop_details": None}
+        yield _event("message_delta", delta=delta, usage=self._usage(self.written))
+        yield _event("message_stop")
+
+    def full_answer(self) -> _Json:
+        """A message."""
+        self.require_unbroken()
+        return self._message([block for _, block in self._blocks()], self._stop_reason, self.written)
+
+    @property
+    def _stop_reason(self) -> str:
+        return "tool_use" if self.calls else "end_turn"
+
+    def _blocks(self) -> Iterator[tuple[Think | Say | Call | Break, _Json]]:
+        """Each step and its finished block."""
+        prefix = (self.question.prefix or Prefix()).extended_by("assistant")
+        for step in self.script:
+            block = self._block(step, prefix)
+            prefix = prefix.extended_by(block)
+            yield step, block
+
+    def _block(self, step: Think | Say | Call | Break, prefix: Prefix) -> _Json:
+        match step:
+            case Think():
+                shown = step.text if self.question.shows_reasoning else ""
+                return {"type": "thinking", "thinking": shown, "signature": sign(shown, prefix)}
+            case Say():
+                return {"type": "text", "text": step.text}
+            case Call():
+                return {"type": "tool_use", "id": f"toolu_{step.id}", "name": step.name, "input": step.arguments}
+            case Break():
+                return {}
+
+    def _deltas(self, step: Think | Say | Call, block: _Json, index: int) -> Iterator[TimedFrame]:
+        match step:
+            case Think():
+                for piece in split_pieces(block["thinking"]):
+                    yield _delta(index, FAST_PACE, type="thinking_delta", thinking=piece)
+                yield _delta(index, FAST_PACE, type="signature_delta", signature=block["signature"])
+            case Say():
+                for piece in split_pieces(step.text):
+                    yield _delta(index, step.pace, type="text_delta", text=piece)
+            case Call():
+                for piece in split_pieces(step.arguments_json):
+                    yield _delta(index, FAST_PACE, type="input_json_delta", partial_json=piece)
+
+    def _message(self, content: list[_Json], stop_reason: str | None, written: int) -> _Json:
+        return {
+            "id": f"msg_{self.id}",
+            "type": "message",
+            "role": "assistant",
+            "model": MODEL,
+            "content": content,
+            "stop_reason": stop_reason,
+            "stop_sequence": None,
+            "usage": self._usage(written),
+        }
+
+    def _usage(self, written: int) -> _Json:
+        return {
+            "input_tokens": self.question.tokens,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": written,
+        }
+
+
+def _empty_block(block: _Json) -> _Json:
+    """A block before anything was said in it."""
+    empty: _Json = {"text": "", "thinking": "", "signature": "", "input": {}}
+    return {name: empty.get(name, value) for name, value in block.items()}
+
+
+def _event(kind: str, pause: float = 0.0, **fields: Any) -> TimedFrame:
+    return sse_event({"type": kind, **fields}, pause, named=True)
+
+
+def _delta(index: int, pause: float, **delta: Any) -> TimedFrame:
+    return _event("content_block_delta", pause, index=index, delta=delta)

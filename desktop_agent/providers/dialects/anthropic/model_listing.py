@@ -1,0 +1,410 @@
+"""List Anthropic's models, and fit reasoning and pictures to what each takes.
+
+`capabilities.thinking.types.X.supported` is false exactly where asking for X is refused. Each downgrade is stated in
+an adjustment.
+"""
+
+import base64
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+from urllib.parse import quote
+
+from desktop_agent.providers.dialects.anthropic.response_stream import token_count
+from desktop_agent.providers.transport.error_responses import error_from_listing, has_error
+from desktop_agent.providers.transport.json_codec import is_array, is_object, loads, object_in, objects_in, repair_text
+from desktop_agent.types.blocks import Base64Source, Image, UrlSource, decode_base64, read_image_size
+from desktop_agent.types.errors import CapabilityMissing, ImageRefused, ImagesNotSupported, Sentence, WrongUse
+from desktop_agent.types.providers import (
+    Capabilities,
+    Effort,
+    ImageLimits,
+    ModelInfo,
+    ModelRequest,
+    Reasoning,
+    ReasoningAdaptive,
+    ReasoningBetweenTools,
+    ReasoningBudget,
+    ReasoningDisabled,
+    ReasoningEffort,
+    ReasoningMode,
+)
+
+MIN_BUDGET = 1024
+_PAGE_SIZE = 1000
+_MAX_PAGES = 20
+_LISTED_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
+_MODES_BY_TYPE: tuple[tuple[str, ReasoningMode], ...] = (
+    ("adaptive", "adaptive"),
+    ("between_tools", "between_tools"),
+    ("disabled", "disabled"),
+    ("enabled", "budget"),
+)
+
+
+async def fetch_models(exchange: Callable[[str], Awaitable[bytes]]) -> tuple[ModelInfo, ...]:
+    """Ask for all pages; `exchange` takes the query. Retired models are left out. Raises ProviderError."""
+    models: dict[str, ModelInfo] = {}
+    query, asked = f"limit={_PAGE_SIZE}", set[str]()
+    for _ in range(_MAX_PAGES):
+        page = _parse_page(await exchange(query))
+        for entry in objects_in(page, "data"):
+            if isinstance(entry.get("id"), str) and entry["id"] and entry.get("lifecycle") != "retired":
+                models.setdefault(entry["id"], parse_model(entry))
+        last = page.get("last_id")
+        if page.get("has_more") is not True or not isinstance(last, str) or last in asked:
+            break
+        asked.add(last)
+        query = f"limit={_PAGE_SIZE}&after_id={quote(last, safe='')}"
+    return tuple(models.values())
+
+
+def parse_model(entry: dict[str, Any]) -> ModelInfo:
+    """One entry of the listing."""
+    title = entry.get("display_name")
+    return ModelInfo(
+        id=repair_text(entry["id"]),
+        title=repair_text(title) if isinstance(title, str) and title and title != entry["id"] else None,
+        capabilities=_capabilities(entry),
+        retires=_parse_day(entry.get("retires_at")),
+    )
+
+
+def _parse_page(body: bytes) -> dict[str, Any]:
+    try:
+        data = loads(body)
+    except ValueError:
+        data = None
+    if is_object(data) and is_array(data.get("data")) and not has_error(data.get("error")):
+        return data
+    raise error_from_listing(body)
+
+
+def _capabilities(entry: dict[str, Any]) -> Capabilities:
+    said = object_in(entry, "capabilities")
+    thinking, effort = object_in(said, "thinking"), object_in(said, "effort")
+    longest = token_count(entry.get("max_tokens")) or None
+    modes = _modes(thinking, effort)
+    efforts: tuple[Effort, ...] = tuple(level for level in _LISTED_EFFORTS if _supported(effort, level))
+    can_budget = modes is not None and "budget" in modes and longest is not None and longest > MIN_BUDGET
+    return Capabilities(
+        images=_supported(said, "image_input"),
+        reasoning=_flag(thinking, "supported"),
+        context_window=token_count(entry.get("max_input_tokens")) or None,
+        max_output_tokens=longest,
+        reasoning_modes=modes,
+        efforts=efforts or None,
+        budget=(MIN_BUDGET, longest - 1) if can_budget and longest is not None else None,
+        structured_output=_supported(said, "structured_outputs"),
+    )
+
+
+def _modes(thinking: dict[str, Any], effort: dict[str, Any]) -> frozenset[ReasoningMode] | None:
+    types = object_in(thinking, "types")
+    if not types:
+        return None
+    found: set[ReasoningMode] = {mode for name, mode in _MODES_BY_TYPE if _supported(types, name)}
+    if _flag(effort, "supported"):
+        found.add("effort")
+    return frozenset(found)
+
+
+def _supported(data: dict[str, Any], name: str) -> bool | None:
+    return _flag(object_in(data, name), "supported")
+
+
+def _flag(data: dict[str, Any], name: str) -> bool | None:
+    value = data.get(name)
+    return value if isinstance(value, bool) else None
+
+
+def _parse_day(value: Any) -> date | None:
+    try:
+        return datetime.fromisoformat(value).date() if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+_EFFORT_ORDER: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
+_USUAL_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "max")
+_UP_TO_HIGH = ("low", "medium", "high")
+_BUDGETS: dict[Effort, int] = {
+    "minimal": 1024,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16_384,
+    "xhigh": 32_768,
+    "max": 1_000_000,
+}
+# Accepts thinking that is off, but not beside the two highest levels.
+_OFF_UP_TO_HIGH = frozenset({"claude-opus-5"})
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingSetting:
+    """The `thinking` field and the effort to send, None for neither, and what was changed about the wish."""
+
+    thinking: dict[str, Any] | None = None
+    effort: str | None = None
+    adjustments: tuple[Sentence, ...] = ()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether thinking is asked for."""
+        return self.thinking is not None and self.thinking["type"] in ("adaptive", "enabled")
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingAbility:
+    """What a model takes. `modes` is None where nobody knows."""
+
+    model: str
+    known: Capabilities
+    modes: frozenset[str] | None = None
+    shows: bool = True
+    room: int = 0  # max_tokens: a budget must be smaller
+
+    @property
+    def always_thinks(self) -> bool:
+        """Thinking cannot be switched off."""
+        return self.modes is not None and "adaptive" in self.modes and "disabled" not in self.modes
+
+    @property
+    def takes_forced_calls(self) -> bool:
+        """Whether a call may be demanded."""
+        return not self.always_thinks if self.known.forced_tools is None else self.known.forced_tools
+
+    def takes(self, mode: str) -> bool:
+        """Whether this can be asked for; of an unknown model anything can."""
+        return self.modes is None or mode in self.modes
+
+    @property
+    def adaptive(self) -> dict[str, Any]:
+        """The field that lets the model decide; current models show nothing unless they are asked to."""
+        return {"type": "adaptive", "display": "summarized"} if self.shows else {"type": "adaptive"}
+
+
+def thinking_ability(request: ModelRequest, known: Capabilities, room: int) -> ThinkingAbility:
+    """What this request's model takes. `room` is its max_tokens."""
+    return ThinkingAbility(request.model, known, known.reasoning_modes, request.config.show_reasoning, room)
+
+
+def thinking_setting(wish: Reasoning | None, able: ThinkingAbility) -> ThinkingSetting:
+    """What to send for this wish."""
+    match wish:
+        case None:
+            return _default_setting(able)
+        case ReasoningDisabled():
+            return _off_setting(able)
+        case ReasoningEffort():
+            return _effort_setting(wish.level, able)
+        case ReasoningAdaptive():
+            return _adaptive_setting(able)
+        case ReasoningBetweenTools():
+            return _between_tools_setting(able)
+        case ReasoningBudget():
+            return _budget_setting(wish.tokens, able)
+
+
+def resolve_conflicts(
+    switch: ThinkingSetting, able: ThinkingAbility, *, forced: bool, effort: str | None
+) -> ThinkingSetting:
+    """The same, fit for a forced call, and for an `effort` that the person wrote into the body themselves."""
+    if forced and switch.is_on and able.known.reasons_by_default is not True:
+        switch = _with_adjustments(replace(switch, thinking=None), _NO_THINKING_WHEN_FORCED)
+    kind = switch.thinking["type"] if switch.thinking is not None else ""
+    is_bound = kind == "between_tools" or (kind == "disabled" and able.model in _OFF_UP_TO_HIGH)
+    if is_bound and effort is not None and effort not in _UP_TO_HIGH:
+        switch = _with_adjustments(replace(switch, thinking=None), Sentence(_ON_AT_THIS_LEVEL, {"level": effort}))
+    return switch
+
+
+_LEVEL = "The level of reasoning “{level}” is not taken here; “{sent}” was asked for instead."
+_NO_REASONING = Sentence("This model does not reason, so no reasoning was asked for.")
+_NOT_OFF = Sentence("This model always reasons; it was asked to reason as little as it can.")
+_BETWEEN = Sentence("This model's reasoning cannot be switched off altogether; it may comment between calls of tools.")
+_ON_AT_THIS_LEVEL = "Reasoning cannot be switched off at the level “{level}”; the model reasons."
+_AS_IT_LIKES = Sentence("This model decides by itself how much to reason.")
+_AS_A_BUDGET = Sentence("This model takes a budget for reasoning instead of a level.")
+_BUDGET_CHANGED = "The budget for reasoning was changed to {tokens} tokens, which is what fits."
+_NO_ROOM = Sentence("The answer's limit leaves no room for reasoning, so none was asked for.")
+_NO_THINKING_WHEN_FORCED = Sentence("No reasoning was asked for, because the model must call a tool.")
+
+
+def _with_adjustments(switch: ThinkingSetting, *sentences: Sentence) -> ThinkingSetting:
+    return replace(switch, adjustments=(*switch.adjustments, *sentences))
+
+
+def _default_setting(able: ThinkingAbility) -> ThinkingSetting:
+    """A model that thinks anyway is asked to show it; nothing else is switched on or off."""
+    thinks = able.known.reasons_by_default
+    if thinks is None:
+        thinks = able.always_thinks
+    if able.shows and thinks and able.modes is not None and "adaptive" in able.modes:
+        return ThinkingSetting(able.adaptive)
+    return ThinkingSetting()
+
+
+def _off_setting(able: ThinkingAbility) -> ThinkingSetting:
+    if able.takes("disabled"):
+        return ThinkingSetting({"type": "disabled"})
+    if able.takes("between_tools"):
+        return ThinkingSetting({"type": "between_tools"}, adjustments=(_BETWEEN,))
+    if not able.always_thinks:
+        return ThinkingSetting()
+    levels = _effort_levels(able)
+    return ThinkingSetting(able.adaptive, levels[0] if levels else None, (_NOT_OFF,))
+
+
+def _adaptive_setting(able: ThinkingAbility) -> ThinkingSetting:
+    if able.takes("adaptive"):
+        return ThinkingSetting(able.adaptive)
+    if able.takes("budget"):
+        return _with_adjustments(_budget_setting(_BUDGETS["medium"], able), _AS_A_BUDGET)
+    return ThinkingSetting(adjustments=(_NO_REASONING,))
+
+
+def _between_tools_setting(able: ThinkingAbility) -> ThinkingSetting:
+    if able.takes("between_tools"):
+        return ThinkingSetting({"type": "between_tools"})
+    found = _adaptive_setting(able)
+    return _with_adjustments(found, _AS_IT_LIKES) if found.thinking is not None else found
+
+
+def _effort_setting(level: Effort, able: ThinkingAbility) -> ThinkingSetting:
+    levels = _effort_levels(able)
+    if not levels:
+        found = (
+            _adaptive_setting(able)
+            if not able.takes("budget") or able.takes("adaptive")
+            else _budget_setting(_BUDGETS[level], able)
+        )
+        said = _AS_IT_LIKES if able.takes("adaptive") else _AS_A_BUDGET
+        return _with_adjustments(ThinkingSetting(found.thinking), said) if found.thinking is not None else found
+    sent = _nearest_level(level, levels)
+    changed = () if sent == level else (Sentence(_LEVEL, {"level": level, "sent": sent}),)
+    if able.modes is None:
+        return ThinkingSetting(None, sent, changed)
+    if "adaptive" in able.modes:
+        return ThinkingSetting(able.adaptive, sent, changed)
+    thinking = _budget_setting(_BUDGETS[level], able).thinking if "budget" in able.modes else None
+    return ThinkingSetting(thinking, sent, changed)
+
+
+def _budget_setting(tokens: int, able: ThinkingAbility) -> ThinkingSetting:
+    if not able.takes("budget"):
+        levels = _effort_levels(able)
+        level: Effort = "low" if tokens <= 2048 else "medium" if tokens <= 8192 else "high"
+        found = _effort_setting(level, able) if levels else _adaptive_setting(able)
+        values = {"level": f"{tokens} tokens", "sent": found.effort or ""}
+        return (
+            _with_adjustments(ThinkingSetting(found.thinking, found.effort), Sentence(_LEVEL, values))
+            if found.effort
+            else found
+        )
+    least, most = able.known.budget or (MIN_BUDGET, tokens)
+    least = max(least, MIN_BUDGET)
+    # Something must be left for the answer itself.
+    most = min(max(most, least), able.room - 1 if able.room <= 2 * MIN_BUDGET else able.room - MIN_BUDGET)
+    if most < least:
+        return ThinkingSetting(adjustments=(_NO_ROOM,))
+    fit = min(max(tokens, least), most)
+    changed = () if fit == tokens else (Sentence(_BUDGET_CHANGED, {"tokens": str(fit)}),)
+    return ThinkingSetting({"type": "enabled", "budget_tokens": fit}, adjustments=changed)
+
+
+def _effort_levels(able: ThinkingAbility) -> tuple[Effort, ...]:
+    """The levels that can be asked for, lowest first."""
+    if not able.takes("effort"):
+        return ()
+    return tuple(level for level in _EFFORT_ORDER if level in (able.known.efforts or _USUAL_EFFORTS))
+
+
+def _nearest_level(level: Effort, levels: tuple[Effort, ...]) -> Effort:
+    wanted = _EFFORT_ORDER.index(level)
+    return min(levels, key=lambda each: abs(_EFFORT_ORDER.index(each) - wanted))
+
+
+# The limit is one on the base64 text, so a file may have three quarters of it.
+_LONGEST_BASE64 = 10 * 1024 * 1024
+_SMALL_WINDOW = 200_000
+# The size of a JPEG may stand behind a preview and a colour profile; in characters of base64, a multiple of four.
+_HEADER = 4 * 48 * 1024
+
+
+def picture_limits_for(known: Capabilities) -> ImageLimits:
+    """What may be sent to a model of which this is known."""
+    window = known.context_window
+    # Models up to 4.6 scale down further; of those only the ones that think by budget are known by what they can.
+    is_older = known.reasoning_modes is not None and "budget" in known.reasoning_modes
+    return ImageLimits(
+        max_bytes=_LONGEST_BASE64 // 4 * 3,
+        max_edge=8000,
+        max_count=100 if window is not None and window <= _SMALL_WINDOW else 600,
+        many_images=20,
+        many_images_max_edge=2000,
+        downscale_edge=1568 if is_older else 2576,
+    )
+
+
+@dataclass(slots=True)
+class _SeenPicture:
+    edge: int | None
+    name: str
+
+
+class PictureEncoder:
+    """Writes the pictures of one request and counts them. `known` is what is known about its model."""
+
+    def __init__(self, model: str, known: Capabilities) -> None:
+        self._model = model
+        self._known = known
+        self._limits = picture_limits_for(known)
+        self._seen: list[_SeenPicture] = []
+
+    def encode(self, image: Image) -> dict[str, Any]:
+        """The block of a picture. Raises ImagesNotSupported, ImageRefused, and WrongUse for one that is not loaded."""
+        if self._known.images is False:
+            raise ImagesNotSupported(Sentence("{model} does not read pictures.", {"model": self._model}))
+        source = image.source
+        if isinstance(source, UrlSource):
+            self._seen.append(_SeenPicture(None, image.name or ""))
+            return {"type": "image", "source": {"type": "url", "url": source.url}}
+        if not isinstance(source, Base64Source):
+            raise WrongUse("A stored picture must be loaded before a request is made.")
+        name = image.name or ""
+        if len(source.data) > _LONGEST_BASE64:
+            raise ImageRefused.too_large(name, "7.5 MB")
+        edge = _longest_edge(source.data)
+        if edge is not None and self._limits.max_edge is not None and edge > self._limits.max_edge:
+            raise ImageRefused.too_large(name, f"{self._limits.max_edge} pixels on one side")
+        self._seen.append(_SeenPicture(edge, name))
+        return {
+            "type": "image",
+            "source": {"type": "base64", "media_type": source.media_type, "data": source.data},
+        }
+
+    def check_all(self) -> None:
+        """The limits that hold for all pictures together. Raises CapabilityMissing and ImageRefused."""
+        limits, count = self._limits, len(self._seen)
+        if limits.max_count is not None and count > limits.max_count:
+            values = {"count": str(limits.max_count)}
+            raise CapabilityMissing(
+                Sentence("A request can hold at most {count} pictures.", values),
+                "Start a new conversation, or remove some of the pictures.",
+            )
+        if limits.many_images is None or limits.many_images_max_edge is None or count <= limits.many_images:
+            return
+        for each in self._seen:
+            if each.edge is not None and each.edge > limits.many_images_max_edge:
+                raise ImageRefused.too_large(
+                    each.name, f"{limits.many_images_max_edge} pixels beside {limits.many_images} others"
+                )
+
+
+def _longest_edge(data: str) -> int | None:
+    size = read_image_size(base64.b64decode(data[:_HEADER])) if len(data) % 4 == 0 else None
+    if size is None and len(data) > _HEADER:
+        size = read_image_size(decode_base64(data))
+    return None if size is None else max(size)

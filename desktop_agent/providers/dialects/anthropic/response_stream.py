@@ -1,0 +1,460 @@
+"""Read the events of the Messages API: blocks, deltas, server steps, citations and usage.
+
+Unknown events, blocks and deltas are expected and skipped or kept. A whole message in place of a stream is read the
+same way.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from desktop_agent.providers.dialects.response_stream import failure_for, finish_word, stop_reason_for
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport import error_responses
+from desktop_agent.providers.transport.json_codec import (
+    dumps,
+    is_array,
+    is_object,
+    loads_object,
+    object_in,
+    objects_in,
+    repair_json,
+    repair_text,
+)
+from desktop_agent.providers.transport.sse import Frame
+from desktop_agent.types.blocks import Citation, ServerStep, Unknown
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.provider_events import StopReason, Usage
+
+_USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+class UsageCounter:
+    """Folds the reports of one answer: each is cumulative, so its values replace; absent or null ones do not."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def take(self, report: Mapping[str, Any]) -> Usage | None:
+        """Fold one report in. None while nothing is known."""
+        found = {name: token_count(report.get(name)) for name in _USAGE_FIELDS}
+        found["thinking"] = token_count(object_in(report, "output_tokens_details").get("thinking_tokens"))
+        self._counts |= {name: value for name, value in found.items() if value is not None}
+        return self._usage() if self._counts else None
+
+    def _usage(self) -> Usage:
+        """The wire leaves cached tokens out of `input_tokens`; ours is the whole prompt."""
+        get = self._counts.get
+        fresh, written = get("input_tokens"), get("cache_creation_input_tokens")
+        read, output = get("cache_read_input_tokens"), get("output_tokens")
+        prompt = None if fresh is None else fresh + (read or 0) + (written or 0)
+        return Usage(
+            input_tokens=prompt,
+            output_tokens=output,
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+            reasoning_tokens=get("thinking"),
+            total_tokens=None if prompt is None or output is None else prompt + output,
+        )
+
+
+def token_count(value: Any) -> int | None:
+    """A number of tokens; what is missing, negative or no number is unknown."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and value >= 0 else None
+
+
+PROVIDER = "anthropic"
+"""What blocks and answers of this dialect are marked with."""
+
+_MAX_TEXT_LENGTH = 2000
+_INPUT_FIELDS = ("query", "url", "command", "code", "pattern", "path")
+
+
+def parse_block(raw: dict[str, Any]) -> ServerStep | Unknown:
+    """A block that is neither text, thinking nor a call: a step of the servers', or something unknown here."""
+    clean = repair_json(raw)
+    kind = str(clean.get("type") or "")
+    if not is_step(kind):
+        return Unknown(raw=clean, provider=PROVIDER)
+    name = clean.get("name")
+    return ServerStep(
+        provider=PROVIDER,
+        name=name if isinstance(name, str) and name else kind,
+        text=_request_text(clean) if kind.endswith("tool_use") else _result_text(clean),
+        raw=clean,
+    )
+
+
+def is_step(kind: str) -> bool:
+    """Whether blocks of this type are steps of the provider's own servers."""
+    return kind in ("server_tool_use", "container_upload") or kind.endswith("_tool_result") or kind.startswith("mcp_")
+
+
+def parse_citation(raw: dict[str, Any]) -> Citation:
+    """What a person wants to know of a citation. Its positions are those of the source, so they are left out."""
+    return Citation(
+        title=_optional_text(raw.get("document_title")) or _optional_text(raw.get("title")),
+        url=_optional_text(raw.get("url")) or _optional_text(raw.get("source")),
+        quoted=_optional_text(raw.get("cited_text")),
+    )
+
+
+def _optional_text(value: Any) -> str | None:
+    return repair_text(value) if isinstance(value, str) and value else None
+
+
+def _request_text(raw: dict[str, Any]) -> str:
+    wish = object_in(raw, "input")
+    said = next((wish[name] for name in _INPUT_FIELDS if isinstance(wish.get(name), str)), None)
+    return (said if said is not None else dumps(wish).decode() if wish else "")[:_MAX_TEXT_LENGTH]
+
+
+def _result_text(raw: dict[str, Any]) -> str:
+    """Titles and addresses of what was found, what a program printed, or how it failed."""
+    content = raw.get("content")
+    if isinstance(content, str):
+        return content[:_MAX_TEXT_LENGTH]
+    entries = objects_in(raw, "content") or ([content] if is_object(content) else [])
+    lines = [line for entry in entries for line in _result_lines(entry)]
+    if not lines and isinstance(raw.get("file_id"), str):
+        lines = [raw["file_id"]]
+    return "\n".join(lines)[:_MAX_TEXT_LENGTH]
+
+
+def _result_lines(entry: dict[str, Any]) -> list[str]:
+    page = " ".join(each for name in ("title", "url") if isinstance(each := entry.get(name), str) and each)
+    said = [entry.get(name) for name in ("text", "stdout", "stderr", "error_code")]
+    return [each for each in (page, *said) if isinstance(each, str) and each]
+
+
+_REASONS: Mapping[str, StopReason] = {
+    "end_turn": StopReason.END_TURN,
+    "stop_sequence": StopReason.STOP_SEQUENCE,
+    "tool_use": StopReason.TOOL_USE,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "model_context_window_exceeded": StopReason.CONTEXT_WINDOW_EXCEEDED,
+    "pause_turn": StopReason.PAUSE_TURN,
+    "refusal": StopReason.REFUSAL,
+}
+_REPORTED = ("input_transformations", "diagnostics", "container")
+_EMPTY_CALL, _BROKEN_CALL = "call without input", "call with broken input"
+_CALLS = frozenset({"tool_use", _EMPTY_CALL, _BROKEN_CALL})
+# Blocks of which nothing is kept but what their deltas say, whatever kind the start said; "": never started.
+_ASSEMBLED = _CALLS | {"", "text", "thinking", "redacted_thinking"}
+_OF_A_CALL = ("type", "id", "name", "input", "cache_control")
+
+
+@dataclass(slots=True)
+class _OpenBlock:
+    """A block that was started and not stopped. `raw` as it came; `pieces` of its input.
+
+    `number` says where it stands in the answer: blocks may be open side by side, and each is shown as it comes.
+    """
+
+    kind: str
+    number: int
+    raw: dict[str, Any]
+    pieces: list[str] = field(default_factory=list[str])
+    citations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    @property
+    def input(self) -> dict[str, Any] | None:
+        """The whole input; None where its pieces are none, or no object."""
+        return loads_object("".join(self.pieces))
+
+    @property
+    def has_input_in_start(self) -> bool:
+        """Whether its start said the whole input, and its pieces nothing more."""
+        return bool(self.raw.get("input")) and "".join(self.pieces).strip() in ("", "{}")
+
+
+class _BlockReader:
+    """The blocks of one answer, from their start over their deltas to their stop.
+
+    `index` is that of the block which was started last; `delta` and `field` are the type of delta that it is made of
+    and the field of that, both empty where there is none; `take` is where its pieces go.
+    """
+
+    def __init__(self, builder: PartBuilder, names: Mapping[str, str]) -> None:
+        self.index = -1
+        self.delta = ""
+        self.field = ""
+        self.take: Callable[[str], None] = builder.text
+        self._builder = builder
+        self._names = names
+        self._started = 0
+        self._open: dict[int, _OpenBlock] = {}
+
+    def end_empty_calls(self) -> None:
+        """Nothing follows but an error, so calls that were stopped without input have an empty one."""
+        for place, block in list(self._open.items()):
+            if block.kind == _EMPTY_CALL:
+                self._emit_call(place, block)
+
+    def end(self) -> None:
+        """The answer is over: blocks that nobody stopped are whole, but for calls, whose end says what they are."""
+        for place, block in list(self._open.items()):
+            if block.kind not in _CALLS or block.has_input_in_start:
+                self.stop(place)
+
+    def start(self, place: int, raw: dict[str, Any]) -> None:
+        """A block begins; `raw` is what its start says."""
+        self._end_stopped_calls()
+        before = self._open.get(place)
+        if before is not None and (before.kind != "tool_use" or before.has_input_in_start):
+            self.stop(place)
+        kind = str(raw.get("type") or "")
+        self.index, self.delta, self.field = place, "", ""
+        self._started += 1
+        block = self._open[place] = _OpenBlock(kind, _order_number(place, self._started), dict(raw))
+        self._builder.open_item(block.number)
+        part = self._builder.part(block.number)
+        if kind == "text":
+            self.delta, self.field, self.take = "text_delta", "text", part.text
+            block.citations += objects_in(raw, "citations")
+            part.text(_string_in(raw, "text"))
+        elif kind == "thinking":
+            self.delta, self.field, self.take = "thinking_delta", "thinking", part.thinking
+            part.thinking(_string_in(raw, "thinking"), type=kind, signature=_string_in(raw, "signature"))
+        elif kind == "redacted_thinking":
+            part.end_thinking(type=kind, data=_string_in(raw, "data"))
+        elif kind == "tool_use":
+            call_id, name = _string_in(raw, "id"), _string_in(raw, "name")
+            self.delta, self.field, self.take = "input_json_delta", "partial_json", self._add_input
+            self._builder.add_call_fragment(index=place, id=call_id, name=self._names.get(name, name), arguments="")
+            extras = {key: value for key, value in raw.items() if key not in _OF_A_CALL and value is not None}
+            if extras:
+                self._builder.calls.attach_metadata(call_id, extras)
+
+    def _end_stopped_calls(self) -> None:
+        """Another block begins: calls that were stopped are what they are."""
+        for place, block in list(self._open.items()):
+            if block.kind in (_EMPTY_CALL, _BROKEN_CALL):
+                self._emit_call(place, block)
+
+    def _emit_call(self, place: int, block: _OpenBlock) -> None:
+        del self._open[place]
+        self._builder.end_calls(index=place, number=block.number)
+        self._builder.end_item(block.number)
+
+    def add_delta(self, place: int, delta: dict[str, Any]) -> None:
+        """What the fast way did not take. A piece that its block's start did not announce is taken for what it says."""
+        block = self._open.get(place)
+        kind = block.kind if block is not None else ""
+        part = self._builder.part(block.number if block is not None else _order_number(place, 0))
+        match delta.get("type"):
+            case "text_delta" if kind in _ASSEMBLED:
+                part.text(_string_in(delta, "text"))
+            case "thinking_delta" if kind in _ASSEMBLED:
+                part.thinking(_string_in(delta, "thinking"), type="thinking")
+            case "signature_delta" if kind in _ASSEMBLED:
+                part.thinking("", type="thinking", signature=_string_in(delta, "signature"))
+            case "input_json_delta" if block is not None and kind not in _ASSEMBLED - _CALLS:
+                self._append_input(place, block, _json_in(delta, "partial_json"))
+            case "input_json_delta":
+                # Of a call that never began: it has no name, and is heard of.
+                self._builder.add_call_fragment(index=place, arguments=_json_in(delta, "partial_json"))
+            case "citations_delta" if block is not None:
+                block.citations += [object_in(delta, "citation")] if object_in(delta, "citation") else []
+            case "compaction_delta" if block is not None:
+                block.raw |= {name: value for name, value in delta.items() if name != "type" and value is not None}
+            case ("text_delta" | "thinking_delta" | "signature_delta") as name if block is not None:
+                name = name.removesuffix("_delta")
+                block.raw[name] = _string_in(block.raw, name) + _string_in(delta, name)
+            case _:
+                pass
+
+    def _add_input(self, piece: str) -> None:
+        self._append_input(self.index, self._open[self.index], piece)
+
+    def _append_input(self, place: int, block: _OpenBlock, piece: str) -> None:
+        if piece:
+            block.pieces.append(piece)
+            if block.kind in _CALLS:
+                self._builder.add_call_fragment(index=place, arguments=piece)
+
+    def stop(self, place: int) -> None:
+        """A block is whole. A call without a whole input waits: the answer may have been cut, as only its end says."""
+        block = self._open.pop(place, None)
+        if block is None:
+            return
+        if place == self.index:
+            self.delta, self.field = "", ""
+        if block.kind == "text":
+            state = {"wire_citations": block.citations} if block.citations else {}
+            self._builder.part(block.number).end_text(tuple(parse_citation(each) for each in block.citations), **state)
+        elif block.kind == "thinking":
+            self._builder.part(block.number).end_thinking()
+        elif block.kind == "tool_use":
+            is_empty = not "".join(block.pieces).strip()
+            if block.has_input_in_start:
+                self._builder.add_call_fragment(index=place, arguments=block.raw["input"])
+            elif block.input is None:
+                self._open[place] = _OpenBlock(_EMPTY_CALL if is_empty else _BROKEN_CALL, block.number, {})
+                return
+            self._builder.end_calls(index=place, number=block.number)
+        elif block.kind in (_EMPTY_CALL, _BROKEN_CALL):
+            self._open[place] = block
+            return
+        elif block.kind != "redacted_thinking":
+            self._end_raw(block)
+        self._builder.end_item(block.number)
+
+    def _end_raw(self, block: _OpenBlock) -> None:
+        """A step whose input broke off was never taken."""
+        if "".join(block.pieces).strip():
+            found = block.input
+            if found is None and is_step(block.kind):
+                return
+            block.raw["input"] = found
+        if block.citations:
+            block.raw["citations"] = block.citations
+        self._builder.add_block(parse_block(block.raw), block.number)
+
+
+class FrameReader:
+    """Reads the frames of one answer into a PartBuilder. See `answering.FrameReader`.
+
+    `redact_key` takes the key out of an error that a server wrote; `names` are the tools' own names by those of the
+    wire, where they differ.
+    """
+
+    def __init__(
+        self,
+        builder: PartBuilder,
+        headers: Mapping[str, str],
+        redact_key: Callable[[Any], Any] = lambda data: data,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self.done = False
+        self.failure: ProviderError | None = None
+        self.recognised = False
+        self.end_mark = "message_stop"
+        self._builder = builder
+        self._headers = headers
+        self._redact_key = redact_key
+        self._usage = UsageCounter()
+        self._blocks = _BlockReader(builder, names or {})
+        self._reason: str | None = None
+        self._details: dict[str, Any] = {}
+        self._is_over = False
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether a stop_reason came."""
+        return self.has_ended
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an end mark came: message_stop, or a stop_reason, behind which no content comes."""
+        return self.done or self._reason is not None
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        name, data = frame
+        blocks = self._blocks
+        # Nearly every frame is one more piece of the block that was opened last: those pay for nothing else.
+        try:
+            delta = data["delta"]
+            piece = delta[blocks.field]
+            is_next = delta["type"] == blocks.delta and data["index"] == blocks.index and type(piece) is str
+        except (KeyError, TypeError):
+            is_next, piece = False, ""
+        if is_next:
+            blocks.take(piece)
+            return
+        if is_object(data):
+            self._read_event(str(data.get("type") or name), data)
+        elif is_array(data) or name == "error":
+            self._fail(data)
+
+    def end(self) -> bool:
+        """The clean end, with the reason that was given. False when it was said already."""
+        if self._is_over:
+            return False
+        self._is_over = True
+        raw = self._reason
+        reason = StopReason.END_TURN if raw is None else (_REASONS.get(raw) or stop_reason_for(raw))
+        self._blocks.end()
+        if reason is StopReason.REFUSAL:
+            self._builder.end_calls(cut=True)
+        self._builder.end(reason, raw, self._details or None)
+        return True
+
+    def _read_event(self, kind: str, data: dict[str, Any]) -> None:
+        match kind:
+            case "content_block_delta":
+                self._blocks.add_delta(self._block_index(data), object_in(data, "delta"))
+            case "content_block_start":
+                self._blocks.start(self._block_index(data, 1), object_in(data, "content_block"))
+            case "content_block_stop":
+                self._blocks.stop(self._block_index(data))
+            case "message_start":
+                self._read_start(object_in(data, "message"))
+            case "message_delta":
+                self._read_report(object_in(data, "delta"), data)
+            case "message_stop":
+                self.done = True
+            case "message":
+                self._read_whole(data)
+            case "ping":
+                pass
+            case _:
+                if kind == "error" or data.get("error"):
+                    self._fail(data)
+                return
+        self.recognised = True
+
+    def _block_index(self, data: dict[str, Any], step: int = 0) -> int:
+        index = data.get("index")
+        return index if type(index) is int else self._blocks.index + step
+
+    def _fail(self, data: Any) -> None:
+        if self.failure is None:
+            self._blocks.end_empty_calls()
+            self.failure = error_responses.error_from_stream(self._redact_key(data), self._headers)
+
+    def _read_start(self, message: dict[str, Any]) -> None:
+        self._builder.set_response_id(message.get("id"))
+        self._read_usage(message)
+        self._details |= {name: repair_json(message[name]) for name in _REPORTED if message.get(name)}
+
+    def _read_report(self, delta: dict[str, Any], data: dict[str, Any]) -> None:
+        """Why it stopped, and what the server says about that; the last one that says anything counts."""
+        reason = finish_word(delta.get("stop_reason"))
+        if reason is not None:
+            self._reason = reason
+            self.failure = self.failure or failure_for(reason, error_responses.request_id(self._headers))
+        self._details |= repair_json(object_in(delta, "stop_details"))
+        said = {name: value for name, value in delta.items() if name not in ("stop_reason", "stop_details")}
+        self._details |= {name: repair_json(value) for name, value in said.items() if value is not None}
+        self._read_usage(data)
+
+    def _read_usage(self, data: dict[str, Any]) -> None:
+        self._builder.usage = self._usage.take(object_in(data, "usage")) or self._builder.usage
+
+    def _read_whole(self, message: dict[str, Any]) -> None:
+        self._read_start(message)
+        for place, block in enumerate(objects_in(message, "content")):
+            self._blocks.start(place, block)
+            self._blocks.stop(place)
+        self._read_report({name: message.get(name) for name in ("stop_reason", "stop_sequence", "stop_details")}, {})
+        self.done = True
+
+
+def _order_number(place: int, started: int) -> int:
+    """The order of the indices; of the starts, where a server uses one index for all."""
+    return (min(max(place, 0), 1 << 16) << 16) + min(started, 0xFFFF) + 1
+
+
+def _json_in(data: dict[str, Any], name: str) -> str:
+    """JSON in pieces of text; gateways put the whole object there instead."""
+    value = data.get(name)
+    return value if isinstance(value, str) else dumps(value).decode() if value is not None else ""
+
+
+def _string_in(data: dict[str, Any], name: str) -> str:
+    value = data.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,274 @@
+"""Read the chunks of generateContent, and their usage.
+
+Any field may be absent. There is no end mark: a stream ends with the connection, after a finishReason or a
+blockReason. Without
+`alt=sse` the same chunks stand in one JSON array, which is read too.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER, Grounding, PartReader
+from desktop_agent.providers.dialects.response_stream import failure_for, finish_word, stop_reason_for
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport import error_responses
+from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, repair_text
+from desktop_agent.providers.transport.sse import Frame
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.provider_events import StopReason, Usage
+
+
+def parse_usage(data: dict[str, Any]) -> Usage:
+    """Tokens of one answer, from the last report of its stream: each is a running total.
+
+    The server leaves zeros out, so in a report that counts the prompt a missing part of the prompt or of the answer
+    is 0. Whether anything was thought or cached is unknown where it is not said. Output is billed with its thoughts.
+    """
+    prompt, tool_use = _token_count(data, "promptTokenCount"), _token_count(data, "toolUsePromptTokenCount")
+    answer, thoughts = _token_count(data, "candidatesTokenCount"), _token_count(data, "thoughtsTokenCount")
+    total = _token_count(data, "totalTokenCount")
+    read = None if prompt is tool_use is None else (prompt or 0) + (tool_use or 0)
+    written = None if read is answer is thoughts is None else (answer or 0) + (thoughts or 0)
+    if total is None and read is not None and written is not None:
+        total = read + written
+    return Usage(
+        input_tokens=read,
+        output_tokens=written,
+        cache_read_tokens=_token_count(data, "cachedContentTokenCount"),
+        reasoning_tokens=thoughts,
+        total_tokens=total,
+    )
+
+
+def _token_count(data: dict[str, Any], name: str) -> int | None:
+    value = data.get(name)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+# ai.google.dev/api/generate-content, FinishReason. What is not here is shown as it is.
+_REASONS: Mapping[str, StopReason] = {
+    "STOP": StopReason.END_TURN,
+    "MAX_TOKENS": StopReason.MAX_TOKENS,
+    "CONTINUATION": StopReason.CONTINUATION,
+    **dict.fromkeys(
+        (
+            "SAFETY",
+            "RECITATION",
+            "LANGUAGE",
+            "BLOCKLIST",
+            "PROHIBITED_CONTENT",
+            "SPII",
+            "IMAGE_SAFETY",
+            "IMAGE_PROHIBITED_CONTENT",
+            "IMAGE_RECITATION",
+            "IMAGE_OTHER",
+            "NO_IMAGE",
+            "MODEL_ARMOR",
+            "ESCALATION",
+        ),
+        StopReason.CONTENT_FILTER,
+    ),
+    **dict.fromkeys(
+        (
+            "MALFORMED_FUNCTION_CALL",
+            "UNEXPECTED_TOOL_CALL",
+            "TOO_MANY_TOOL_CALLS",
+            "MALFORMED_RESPONSE",
+            "MISSING_THOUGHT_SIGNATURE",
+        ),
+        StopReason.MALFORMED_TOOL_CALL,
+    ),
+}
+_KNOWN_FIELDS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
+
+
+class FrameReader:
+    """Reads the frames of one answer into a PartBuilder.
+
+    `finish` is the last finishReason, `failure` an error in the stream; nothing after it counts. `recognised` is
+    whether anything looked like this dialect. `redact_key` takes the key out of an error that a server wrote.
+    """
+
+    def __init__(
+        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
+    ) -> None:
+        self.done = False
+        self.end_mark = "finishReason"
+        self.recognised = False
+        self.finish: str | None = None
+        self.failure: ProviderError | None = None
+        self._builder = builder
+        self._parts = PartReader(builder)
+        self._grounding = Grounding(PROVIDER)
+        self._headers = headers
+        self._redact_key = redact_key
+        self._blocked: dict[str, Any] = {}
+        self._message: str | None = None
+        self._token: str | None = None
+        self._usage: dict[str, Any] = {}
+        self._response_id: str | None = None
+        self._is_over = False
+        self._is_on_every_chunk = False  # a finishReason with more behind it
+        self._goes_on = False  # there is more behind a blockReason
+        self._index: str | None = None
+        self._are_several = False  # other answers came beside the one that is read
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        name, data = frame
+        is_first = self._index in (None, "0")
+        text = _only_text(data) if is_first and not name and self.finish is None and not self._blocked else None
+        if text is not None and (self._response_id is not None or "responseId" not in data):
+            self.recognised, self._index = True, "0"
+            self._read_usage(data)
+            self._parts.text(text)
+            return
+        if is_array(data):
+            for each in data:
+                self._read_chunk(each)
+        elif name == "error":
+            self._fail(data)
+        else:
+            self._read_chunk(data)
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether a finishReason came, or a blockReason with nothing of an answer behind it."""
+        return self.finish is not None or (bool(self._blocked) and not self._goes_on)
+
+    @property
+    def has_ended(self) -> bool:
+        """The same, unless the server writes a finishReason on every chunk: there is no end mark beside it."""
+        return self.has_finished and not self._is_on_every_chunk
+
+    def end(self) -> bool:
+        """The clean end: the reason that was given, corrected by what came. False when it was said already."""
+        if self._is_over:
+            return False
+        self._is_over = True
+        loose = self._parts.close(self._grounding)
+        for step in self._grounding.steps():
+            self._builder.add_block(step)
+        if self._usage:
+            self._builder.usage = parse_usage(self._usage)
+        reason, raw, details = self._reason()
+        if loose:
+            details["citations"] = [each.model_dump(exclude_none=True) for each in loose]
+        self._builder.end(reason, raw, details or None)
+        return True
+
+    def _reason(self) -> tuple[StopReason, str, dict[str, Any]]:
+        """The reason, the server's word for it, and the details."""
+        if self.finish is None:
+            told = self._blocked.get("blockReasonMessage")
+            details: dict[str, Any] = (
+                {"blockReasonMessage": self._redact_key(repair_text(told))} if isinstance(told, str) and told else {}
+            )
+            return StopReason.CONTENT_FILTER, f"blockReason:{self._blocked['blockReason']}", details
+        reason = _REASONS.get(self.finish) or stop_reason_for(self.finish)
+        details = {"finishMessage": self._message} if self._message else {}
+        if reason is StopReason.CONTINUATION:
+            if self._token is None:
+                # Nobody can ask for the rest, so the answer was cut.
+                return StopReason.MAX_TOKENS, self.finish, details
+            details["continuation_token"] = self._token
+        return reason, self.finish, details
+
+    def _read_chunk(self, data: Any) -> None:
+        if not is_object(data) or self.failure is not None:
+            return
+        self.recognised = self.recognised or any(name in data for name in _KNOWN_FIELDS)
+        response_id = data.get("responseId")
+        if self._response_id is None and isinstance(response_id, str) and response_id:
+            self._response_id = response_id
+            self._builder.set_response_id(response_id)
+        self._read_usage(data)
+        first = self._first_candidate(data.get("candidates"))
+        if first is not None:
+            self._read_candidate(first)
+        feedback = object_in(data, "promptFeedback")
+        if finish_word(feedback.get("blockReason")) is not None:
+            self._blocked = feedback
+        # Behind the text that came with it.
+        if error_responses.has_error(data.get("error")):
+            self._fail(data)
+
+    def _first_candidate(self, candidates: Any) -> dict[str, Any] | None:
+        """The one answer that is read: with which number the server begins. One without a number is 0, or of the only
+        answer that there is."""
+        found = [each for each in (candidates if is_array(candidates) else [candidates]) if is_object(each)]
+        if not found:
+            return None
+        numbers = [str(each.get("index") or 0) for each in found]
+        if self._index is None:
+            self._index = min(numbers, key=lambda index: (len(index), index))
+        is_unnumbered = len(found) == 1 and found[0].get("index") is None
+        self._are_several |= len(found) > 1 or (numbers[0] != self._index and not is_unnumbered)
+        if is_unnumbered and not self._are_several:
+            return found[0]
+        return next((each for each, number in zip(found, numbers, strict=True) if number == self._index), None)
+
+    def _read_usage(self, data: dict[str, Any]) -> None:
+        """The last report counts; one of nothing but zeros and nulls says nothing."""
+        usage = object_in(data, "usageMetadata")
+        if any(usage.values()):
+            self._usage = usage
+
+    def _read_candidate(self, candidate: dict[str, Any]) -> None:
+        self._grounding.add(candidate)
+        for part in _parts_of(candidate.get("content")):
+            if part != {"text": ""}:
+                self._is_on_every_chunk = self._is_on_every_chunk or self.finish is not None
+                self._goes_on = self._goes_on or bool(self._blocked)
+            self._parts.part(part)
+        token, finish = candidate.get("continuationToken"), finish_word(candidate.get("finishReason"))
+        if isinstance(token, str) and token:
+            self._token = token
+        if finish is not None:
+            self.finish = repair_text(finish)
+            self.failure = self.failure or failure_for(self.finish, error_responses.request_id(self._headers))
+        message = candidate.get("finishMessage")
+        if isinstance(message, str) and message:
+            self._message = self._redact_key(repair_text(message))
+
+    def _fail(self, data: Any) -> None:
+        self._parts.release()
+        self.failure = error_responses.error_from_stream(self._redact_key(data), self._headers)
+        self.failure.request_id = self.failure.request_id or self._response_id
+
+
+def _parts_of(content: Any, depth: int = 4) -> list[dict[str, Any]]:
+    """The parts, also where a server writes one alone, a bare text, or lists and objects otherwise around them."""
+    if not depth:
+        return []
+    if is_array(content):
+        return [part for each in content for part in _parts_of(each, depth - 1)]
+    if isinstance(content, str):
+        return [{"text": content}]
+    if not is_object(content):
+        return []
+    if "parts" in content:
+        return _parts_of(content["parts"], depth - 1)
+    return [content] if content.keys() - {"role"} else []
+
+
+def _only_text(data: Any) -> str | None:
+    """The text of a chunk that holds nothing else, as nearly every chunk does; None sends it the long way."""
+    try:
+        candidate: dict[str, Any] = data["candidates"][0]
+        (part,) = candidate["content"]["parts"]
+        text: Any = part["text"]
+        if (
+            len(part) == 1
+            and isinstance(text, str)
+            # content and index; anything more is looked at.
+            and (len(candidate) == 1 or (len(candidate) == 2 and candidate.get("index") == 0))
+            and "error" not in data
+            and "promptFeedback" not in data
+        ):
+            return text
+    except (KeyError, IndexError, TypeError, ValueError):
+        pass
+    return None

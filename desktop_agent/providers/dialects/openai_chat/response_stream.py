@@ -1,0 +1,437 @@
+"""Read the chunks of Chat Completions: text, reasoning, calls, citations and usage.
+
+Every field is optional and content is believed over flags. A whole completion in place of a stream is read the same
+way.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_chat.messages import merge_detail, merge_thinking_block
+from desktop_agent.providers.dialects.response_stream import failure_for, finish_word, stop_reason_for
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport import error_responses
+from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, repair_json, repair_text
+from desktop_agent.providers.transport.sse import DONE, Frame
+from desktop_agent.types.blocks import Citation, Unknown
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.provider_events import StopReason, Usage
+
+_XAI_TICKS_PER_DOLLAR = 10_000_000_000  # docs.x.ai, cost tracking
+
+
+def parse_usage(data: dict[str, Any]) -> Usage:
+    """Tokens and cost. What is missing, negative or not a number is unknown.
+
+    Output includes reasoning everywhere; xAI counts it apart, which the total gives away.
+    """
+    prompt_details, completion_details = (
+        object_in(data, "prompt_tokens_details"),
+        object_in(data, "completion_tokens_details"),
+    )
+    prompt, completion = _token_count(data.get("prompt_tokens")), _token_count(data.get("completion_tokens"))
+    total, reasoning = _token_count(data.get("total_tokens")), _token_count(completion_details.get("reasoning_tokens"))
+    if prompt is not None and completion is not None:
+        if reasoning and total == prompt + completion + reasoning:
+            completion += reasoning
+        total = prompt + completion if total is None else total
+    cached = _token_count(prompt_details.get("cached_tokens"))
+    return Usage(
+        input_tokens=prompt,
+        output_tokens=completion,
+        cache_read_tokens=_token_count(data.get("prompt_cache_hit_tokens")) if cached is None else cached,
+        cache_write_tokens=_token_count(prompt_details.get("cache_write_tokens")),
+        reasoning_tokens=reasoning,
+        total_tokens=total,
+        cost=_parse_cost(data),
+    )
+
+
+def _token_count(value: Any) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _parse_cost(data: dict[str, Any]) -> float | None:
+    """US dollars: OpenRouter's `cost`, xAI's ticks."""
+    ticks = _token_count(data.get("cost_in_usd_ticks"))
+    cost = data.get("cost") if ticks is None else ticks
+    if not isinstance(cost, (int, float)) or isinstance(cost, bool):
+        return None
+    try:
+        dollars = float(cost) if ticks is None else ticks / _XAI_TICKS_PER_DOLLAR
+    except OverflowError:
+        return None
+    return dollars if 0 <= dollars < math.inf else None
+
+
+def parse_citations(annotations: list[Any]) -> list[Citation]:
+    """The citations among them; other annotations say nothing that a person could follow."""
+    found: list[Citation] = []
+    for annotation in annotations:
+        inner = annotation.get("url_citation") if is_object(annotation) else None
+        if is_object(inner) and isinstance(inner.get("url"), str):
+            found.append(
+                Citation(
+                    url=repair_text(inner["url"]),
+                    title=_optional_text(inner.get("title")),
+                    quoted=_optional_text(inner.get("content")),
+                    start=_offset(inner.get("start_index")),
+                    end=_offset(inner.get("end_index")),
+                )
+            )
+    return found
+
+
+def _optional_text(value: Any) -> str | None:
+    return repair_text(value) if isinstance(value, str) and value else None
+
+
+def _offset(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+# The first that says something is shown. reasoning_text: GitHub Copilot; thinking: Ollama's and Cohere's own interfaces
+# behind gateways; the others: proxies of many makes.
+_REASONING_FIELDS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+    "thinking",
+    "thinking_content",
+    "thought",
+    "thoughts",
+    "reasoning_summary",
+)
+_REASONING_PARTS = frozenset({"thinking", "reasoning", "reasoning_text", "reasoning_content", "thought"})
+_TEXT_PARTS = frozenset({"text", "output_text"})
+_ARGUMENTS = ("arguments", "parameters", "input")
+_MAX_INDEX_DIGITS = 10
+_PLAIN_FIELDS = frozenset({"index", "delta", "finish_reason", "logprobs"})
+_FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
+
+
+class FrameReader:
+    """Reads the frames of one answer into a PartBuilder.
+
+    `done` is set by `[CHECK_DONE]`, `finish` is the last finish_reason that said anything.
+    `failure` is set by an error in the stream; nothing after it counts. `recognised` is whether anything looked like
+    this dialect. `redact_key` takes the key out of an error that a server wrote.
+    """
+
+    def __init__(
+        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
+    ) -> None:
+        self.done = False
+        self.end_mark = "finish_reason and [DONE]"
+        self.recognised = False
+        self.finish: str | None = None
+        self.failure: ProviderError | None = None
+        self._is_on_every_chunk = False  # a finish_reason with more behind it
+        self._builder = builder
+        self._show = builder.main.text
+        self._headers = headers
+        self._redact_key = redact_key
+        self._refused = False
+        self._lists = 0
+        self._is_over = False
+        self._has_deltas = False
+        self._citations: list[Citation] = []
+        self._details: list[dict[str, Any]] = []
+        self._blocks: list[dict[str, Any]] = []
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        name, data = frame
+        text = None if name or self.finish is not None else _only_text(data)
+        if text is not None:
+            self.recognised = self._has_deltas = True
+            self._show(text)
+            return
+        if data is DONE:
+            self.done = True
+            return
+        if not is_object(data):
+            if is_array(data) or name == "error":
+                self._fail(data)
+            return
+        is_error = error_responses.has_error(data.get("error"))
+        if is_error or name == "error" or data.get("object") == "error" or _is_detail_only(data):
+            self._fail(data)
+        if self.failure is None or "choices" in data:
+            # Beside an error, too: nothing that was received is dropped.
+            self._read_chunk(data)
+
+    def _read_chunk(self, data: dict[str, Any]) -> None:
+        self._builder.set_response_id(data.get("id"))
+        self._read_usage(data.get("usage"))
+        if "x_groq" in data:
+            self._read_groq(data["x_groq"])
+        if "choices" in data:
+            self.recognised = True
+            choices = data["choices"]
+            first = choices[0] if choices and is_array(choices) else choices
+            if is_object(first):
+                self._read_choice(first)
+        if data.get("tool_calls"):
+            self._calls(data["tool_calls"], is_whole=self._has_deltas)
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether a finish_reason came: usage and the end mark follow, or more text where it stands on every chunk."""
+        return self.done or self.finish is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an end mark came: [DONE], or a finish_reason, unless the server writes one on every chunk."""
+        return self.done or (self.finish is not None and not self._is_on_every_chunk)
+
+    def end(self) -> bool:
+        """The clean end: the reason that was given, corrected by what came. False when it was said already."""
+        if self._is_over:
+            return False
+        self._is_over = True
+        raw = self.finish
+        reason = StopReason.END_TURN if raw is None else stop_reason_for(raw)
+        if self._refused and reason is StopReason.END_TURN:
+            reason = StopReason.REFUSAL
+        self._end_text()
+        self._builder.end(reason, raw)
+        return True
+
+    def _fail(self, data: Any) -> None:
+        if self.failure is None and not self.done:
+            self.failure = error_responses.error_from_stream(self._redact_key(data), self._headers)
+
+    def _read_usage(self, usage: Any) -> None:
+        if usage and is_object(usage):
+            self._builder.usage = parse_usage(usage)
+
+    def _read_groq(self, extra: Any) -> None:
+        if not is_object(extra):
+            return
+        self._read_usage(extra.get("usage"))
+        if error_responses.has_error(extra.get("error")):
+            self._fail(extra)
+
+    def _read_choice(self, choice: dict[str, Any]) -> None:
+        if error_responses.has_error(choice.get("error")):
+            self._fail(choice)
+        before = self._builder.progress if self.finish is not None else None
+        finish = finish_word(choice.get("finish_reason"))
+        delta, message = choice.get("delta"), choice.get("message")
+        is_last = finish is not None and self.finish is None
+        if delta and is_object(delta):
+            self._read_delta(delta, says_all=is_last)
+        elif isinstance(choice.get("text"), str):
+            self._builder.text(choice["text"])
+        self._has_deltas = self._has_deltas or bool(delta)
+        if message and is_object(message) and (not delta or self._builder.may_repeat):
+            self._read_delta(message, says_all=self._has_deltas or is_last, is_whole=self._has_deltas)
+        if choice.get("tool_calls"):
+            self._calls(choice["tool_calls"], is_whole=self._has_deltas)
+        self._read_usage(choice.get("usage"))
+        if before is not None and self._builder.progress != before:
+            self._is_on_every_chunk = True
+        if finish is not None:
+            self.finish = finish
+            self.failure = self.failure or failure_for(finish, error_responses.request_id(self._headers))
+
+    def _read_delta(self, delta: dict[str, Any], *, says_all: bool = False, is_whole: bool = False) -> None:
+        """Reasoning first, then text, then calls: a whole message holds all three.
+
+        `is_transparent_line`: it may repeat all that was said; `is_whole`: it does, beside what was lost.
+        """
+        part = self._builder.main
+        part.may_repeat_all, part.is_whole = says_all, is_whole
+        self._reasoning(delta)
+        content = delta.get("content")
+        if isinstance(content, str):
+            self._text(content, delta)
+        elif is_array(content):
+            self._parts(content)
+        elif is_object(content):
+            self._parts([content])
+        refusal = delta.get("refusal")
+        if refusal and isinstance(refusal, str):
+            self._refused = True
+            self._builder.text(refusal)
+        part.may_repeat_all = part.is_whole = False
+        annotations = delta.get("annotations")
+        if annotations and is_array(annotations):
+            self._citations += parse_citations(annotations)
+        if delta.get("tool_calls"):
+            self._calls(delta["tool_calls"], is_whole=is_whole)
+        function = delta.get("function_call")
+        if is_object(function) and not (is_whole and self._is_known(function)):
+            self._function(function, index=_FUNCTION_CALL_INDEX, call_id=None)
+
+    def _calls(self, calls: Any, *, is_whole: bool) -> None:
+        """A list of calls, one call, or calls by their numbers; anything else is a call that nobody can read."""
+        self._end_text()
+        self._lists += 1
+        if is_object(calls):
+            is_one = any(name in calls for name in ("function", "name", "id", "arguments", "index"))
+            entries: list[Any] = [calls] if is_one else [_with_index(key, each) for key, each in calls.items()]
+        else:
+            entries = calls if is_array(calls) else [calls]
+        for place, call in enumerate(entries):
+            if is_object(call):
+                if not (is_whole and self._is_known(_function_of(call))):
+                    # What one list holds side by side are several calls, however alike.
+                    is_bare = len(entries) > 1 and call.get("index") is None and not call.get("id")
+                    self._call({**call, "index": place} if is_bare else call, is_listed=len(entries) > 1)
+            elif call is not None:
+                self._builder.add_call_fragment(arguments=call if isinstance(call, str) else [call])
+
+    def _is_known(self, function: dict[str, Any]) -> bool:
+        return self._builder.calls.has_call(str(function.get("name")), _arguments_of(function))
+
+    def _end_text(self) -> None:
+        """The text is closed only where there is something to keep with it."""
+        if self._citations:
+            self._builder.end_text(tuple(self._citations))
+            self._citations.clear()
+
+    def _reasoning(self, delta: dict[str, Any]) -> None:
+        """The first field that says something; its siblings carry the same text or the state to send back."""
+        details = delta.get("reasoning_details")
+        blocks = delta.get("thinking_blocks")
+        state: dict[str, Any] = {}
+        if details and is_array(details):
+            state["reasoning_details"] = self._merged(self._details, details, merge_detail)
+        if blocks and is_array(blocks):
+            state["thinking_blocks"] = self._merged(self._blocks, blocks, merge_thinking_block)
+        for name in _REASONING_FIELDS:
+            text = _plain_words(delta.get(name))
+            if text:
+                self._builder.thinking(text, field=name, **state)
+                return
+        if state:
+            self._state_without_text(state, details or blocks)
+
+    def _merged(self, merged: list[dict[str, Any]], pieces: list[Any], merge: Any) -> list[dict[str, Any]]:
+        if not self._builder.main.is_thinking:
+            merged.clear()
+        for piece in pieces:
+            merge(merged, piece)
+        return [dict(entry) for entry in merged]
+
+    def _state_without_text(self, state: dict[str, Any], pieces: Any) -> None:
+        """State in an open block belongs to it; pieces that come alone show their own text."""
+        if self._builder.main.thinking_field in _REASONING_FIELDS:
+            self._builder.thinking("", **state)
+            return
+        fields = [piece for piece in pieces if is_object(piece)]
+        shown = [piece.get("text") or piece.get("summary") or piece.get("thinking") for piece in fields]
+        text = "".join(each for each in shown if isinstance(each, str))
+        self._builder.thinking(text, field=next(iter(state)), **state)
+
+    def _text(self, content: str, delta: dict[str, Any]) -> None:
+        extra = delta.get("extra_content")
+        google = extra.get("google") if is_object(extra) else None
+        if is_object(google) and google.get("thought") is True:
+            self._builder.thinking(content, field="content")
+        else:
+            self._builder.text(content)
+
+    def _parts(self, parts: list[Any]) -> None:
+        """Mistral's list: text and thinking, the latter with parts of its own. What nobody here knows is kept."""
+        for part in parts:
+            if isinstance(part, str):
+                self._builder.text(part)
+            if not is_object(part):
+                continue
+            kind = part.get("type")
+            word = kind if isinstance(kind, str) else ""
+            if (word in _TEXT_PARTS or kind is None) and isinstance(part.get("text"), str):
+                self._builder.text(part["text"])
+            elif word in _REASONING_PARTS:
+                text = next(filter(None, (_plain_words(part.get(name)) for name in (word, "text", "content"))), "")
+                signature = part.get("signature")
+                state = {"signature": signature} if signature else {}
+                self._builder.thinking(text, field="content.thinking", **state)
+            elif word == "refusal" and isinstance(part.get("refusal"), str):
+                self._refused = True
+                self._builder.text(part["refusal"])
+            elif kind:
+                self._builder.add_block(Unknown(raw=repair_json(part), provider=self._builder.provider))
+
+    def _call(self, call: dict[str, Any], *, is_listed: bool) -> None:
+        index, call_id = call.get("index"), call.get("id")
+        if isinstance(index, float) and index.is_integer():
+            index = int(index)
+        if isinstance(index, str) and index.isdecimal() and len(index) < _MAX_INDEX_DIGITS:
+            index = int(index)
+        if type(call_id) is int:
+            call_id = str(call_id)
+        call_id = call_id if isinstance(call_id, str) else None
+        known_index, number = index if type(index) is int else None, self._lists if is_listed else None
+        self._function(_function_of(call), index=known_index, call_id=call_id, list_number=number)
+        extra = call.get("extra_content")
+        if extra and is_object(extra):
+            self._builder.attach_call_state(call_id, field="extra_content", extra_content=extra)
+
+    def _function(
+        self, function: dict[str, Any], *, index: int | None, call_id: str | None, list_number: int | None = None
+    ) -> None:
+        name = function.get("name")
+        self._builder.add_call_fragment(
+            index=index,
+            id=call_id,
+            name=name if isinstance(name, str) else None,
+            arguments=_arguments_of(function),
+            list_number=list_number,
+        )
+
+
+def _plain_words(value: Any) -> str:
+    """Text that stands bare, in an object under one of a few names, or in a list of either."""
+    if is_array(value):
+        return "".join(map(_plain_words, value))
+    if is_object(value):
+        found = (value.get(name) for name in ("text", "content", "thinking", "summary"))
+        value = next((each for each in found if isinstance(each, str) and each), "")
+    return value if isinstance(value, str) else ""
+
+
+def _function_of(call: dict[str, Any]) -> dict[str, Any]:
+    """Name and arguments; some servers leave out the object around them."""
+    function = call.get("function")
+    if is_object(function):
+        return function
+    return {**call, "name": function} if isinstance(function, str) else call
+
+
+def _arguments_of(function: dict[str, Any]) -> Any:
+    return next((each for name in _ARGUMENTS if (each := function.get(name)) is not None), None)
+
+
+def _with_index(key: str, call: Any) -> Any:
+    return {"index": key, **call} if is_object(call) else call
+
+
+def _only_text(data: Any) -> str | None:
+    """The text of a chunk that holds nothing else, as nearly every chunk does; None sends it the long way."""
+    if not is_object(data) or "error" in data or "x_groq" in data or "tool_calls" in data or data.get("usage"):
+        return None
+    try:
+        choice: dict[str, Any] = data["choices"][0]
+        delta: dict[str, Any] = choice["delta"]
+        text = delta["content"]
+        if (
+            len(delta) == 1
+            and isinstance(text, str)
+            and not choice.get("finish_reason")
+            and choice.keys() <= _PLAIN_FIELDS
+        ):
+            return text
+    except (KeyError, IndexError, TypeError, AttributeError):
+        pass
+    return None
+
+
+def _is_detail_only(data: dict[str, Any]) -> bool:
+    return "detail" in data and "choices" not in data

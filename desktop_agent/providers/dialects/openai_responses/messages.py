@@ -1,0 +1,319 @@
+"""Encode the history as input items: every call answered, reasoning where it was or not at all, pictures and results.
+
+Reasoning goes back whole, and only to the server and model that wrote it, before what followed it.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_chat.messages import CallIds, arguments_text
+from desktop_agent.providers.dialects.openai_responses.output_items import PROVIDER
+from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, results_after
+from desktop_agent.providers.dialects.server_families import ServerQuirks
+from desktop_agent.providers.transport.json_codec import dumps, is_object
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Block,
+    Image,
+    Json,
+    ServerStep,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+    UrlSource,
+)
+from desktop_agent.types.errors import ImageRefused, ImagesNotSupported, WrongUse
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.providers import ModelRequest
+
+
+def image_part(image: Image, quirks: ServerQuirks) -> dict[str, Any]:
+    """A picture by its address or as a data URL. Raises WrongUse, ImagesNotSupported and ImageRefused."""
+    source = image.source
+    if isinstance(source, UrlSource):
+        if not quirks.image_urls:
+            raise ImagesNotSupported(
+                "This server does not fetch pictures from the web.", "Attach the picture itself instead."
+            )
+        url = source.url
+    elif isinstance(source, Base64Source):
+        if source.media_type == "image/gif" and not quirks.image_gif:
+            raise ImageRefused("This server does not read GIF pictures.", "Attach it as PNG or JPEG.")
+        url = f"data:{source.media_type};base64,{source.data}"
+    else:
+        raise WrongUse("A stored picture must be loaded before a request is made.")
+    return {"type": "input_image", "image_url": url, "detail": image.detail.value}
+
+
+def encode_output(result: ToolResult, quirks: ServerQuirks) -> str | list[dict[str, Any]]:
+    """A result as text, or as parts where it holds pictures and the server is OpenAI's: others read text only.
+
+    One that did not succeed says so in words, because the wire has no field for it.
+    """
+    has_pictures = any(isinstance(part, Image) for part in result.content)
+    said = f"[{result.outcome.value}]" if result.is_error else ""
+    if not has_pictures or quirks.switch != "openai":
+        lines = [_part_text(part) for part in result.content if isinstance(part, (Text, Json))]
+        if has_pictures:
+            lines.append("(The pictures follow in the next message.)")
+        text = "\n".join(lines)
+        return f"{said} {text}".rstrip() if said else text
+    parts: list[dict[str, Any]] = [{"type": "input_text", "text": said}] if said else []
+    for part in result.content:
+        if isinstance(part, Image):
+            parts.append(image_part(part, quirks))
+        elif text := _part_text(part):
+            parts.append({"type": "input_text", "text": text})
+    return parts
+
+
+def picture_messages(name: str, result: ToolResult, quirks: ServerQuirks) -> list[dict[str, Any]]:
+    """A user message with the pictures of a result, for servers that read only text in results; none without any."""
+    pictures = [image_part(part, quirks) for part in result.content if isinstance(part, Image)]
+    if not pictures:
+        return []
+    content = [{"type": "input_text", "text": f"Pictures from the result of {name}:"}, *pictures]
+    return [{"type": "message", "role": "user", "content": content}]
+
+
+def _part_text(part: Text | Json) -> str:
+    return part.text if isinstance(part, Text) else dumps(part.value).decode()
+
+
+_COMPACTION = "compaction"  # stands for all that was before it, so it always goes back
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """Who will read the items. `account` is its own; `binds`: whether it takes reasoning only behind what it had read.
+
+    `unreadable` are the keys (see `reasoning_key`) of reasoning that it refused before.
+    """
+
+    quirks: ServerQuirks
+    account: str
+    binds: bool = True
+    unreadable: frozenset[str] = frozenset()
+
+    @property
+    def takes_late_instructions(self) -> bool:
+        """Whether instructions may stand in the middle; templates of local models take them at the start only."""
+        return self.quirks.switch in ("openai", "xai")
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedHistory:
+    """The items, a digest of them and all that stands before them, and the keys of the reasoning among them."""
+
+    items: list[dict[str, Any]]
+    prefix: str
+    reasoning: frozenset[str]
+
+
+def instructions_for(request: ModelRequest, recipient: Recipient) -> str | None:
+    """The text above the conversation: the system prompt, and system messages that cannot stand in their place."""
+    texts = [request.config.system_prompt or ""]
+    if not recipient.takes_late_instructions:
+        texts += [message.text for message in request.messages if message.role is Role.SYSTEM]
+    return "\n\n".join(filter(None, texts)) or None
+
+
+def encode_input(request: ModelRequest, recipient: Recipient, header: list[Any]) -> EncodedHistory:
+    """The `input` array; `header` is what the model reads before it.
+
+    Raises WrongUse, ImagesNotSupported and ImageRefused for pictures that cannot be sent.
+    """
+    return _HistoryEncoder(request, recipient, header).encode()
+
+
+def reasoning_key(item: dict[str, Any]) -> str:
+    """Tells one reasoning item from another."""
+    return hashlib.blake2b(dumps(item), digest_size=16).hexdigest()
+
+
+class _HistoryEncoder:
+    def __init__(self, request: ModelRequest, recipient: Recipient, header: list[Any]) -> None:
+        self._request = request
+        self._recipient = recipient
+        self._is_openai = recipient.quirks.switch == "openai"
+        self._items: list[dict[str, Any]] = []
+        self._digest = PrefixDigest(recipient.account)
+        self._digest.add(header)
+        self._digested = 0
+        self._reasoning: set[str] = set()
+
+    def encode(self) -> EncodedHistory:
+        messages = self._request.messages
+        for place, message in enumerate(messages):
+            match message.role:
+                case Role.SYSTEM:
+                    self._system(message)
+                case Role.USER:
+                    self._user(message)
+                case Role.ASSISTANT:
+                    self._assistant(message, results_after(messages, place))
+                case Role.TOOL:
+                    pass  # written with the calls
+        return EncodedHistory(self._items, self._prefix(), frozenset(self._reasoning))
+
+    def _prefix(self) -> str:
+        """The digest of everything so far."""
+        for item in self._items[self._digested :]:
+            self._digest.add(item)
+        self._digested = len(self._items)
+        return self._digest.value
+
+    def _system(self, message: Message) -> None:
+        if self._recipient.takes_late_instructions and message.text:
+            role = "developer" if self._is_openai else "system"
+            content = [{"type": "input_text", "text": message.text}]
+            self._items.append({"type": "message", "role": role, "content": content})
+
+    def _user(self, message: Message) -> None:
+        content: list[dict[str, Any]] = []
+        for block in message.blocks:
+            if isinstance(block, Image):
+                content.append(image_part(block, self._recipient.quirks))
+            elif isinstance(block, Text) and block.text:
+                content.append({"type": "input_text", "text": block.text})
+        if content:
+            self._items.append({"type": "message", "role": "user", "content": content})
+
+    def _assistant(self, message: Message, results: dict[str, ToolResult]) -> None:
+        """The answer's items in their order, then one output per call, in call order."""
+        is_own = self._is_own(message)
+        kept = self._kept_reasoning(message) if is_own else frozenset[int]()
+        is_whole = True  # nothing is missing before the item that comes
+        start = len(self._items)
+        for place, block in enumerate(message.blocks):
+            match block:
+                case Thinking():
+                    item = _reasoning_item(block) if is_own else None
+                    if item is not None:
+                        is_whole = place in kept
+                    if item is not None and is_whole:
+                        self._items.append(item)
+                        self._reasoning.add(reasoning_key(item))
+                case Text():
+                    self._text(block, start, is_own=is_own, with_id=is_whole)
+                case ToolUse():
+                    self._items.append(self._call(block, is_own=is_own, with_id=is_whole))
+                case ServerStep() | Unknown():
+                    if is_own and block.provider == PROVIDER:
+                        self._step(block.raw, start, is_whole=is_whole)
+                case _:
+                    pass
+        self._outputs(message.tool_uses, results, is_own=is_own)
+
+    def _is_own(self, message: Message) -> bool:
+        """Whether this server's own model wrote it. An answer of which nothing is known is taken for the model's."""
+        origin = message.origin
+        if origin is None or not origin.account:
+            return message.model in (None, self._request.model)
+        return origin.provider == PROVIDER and origin.account == self._recipient.account
+
+    def _kept_reasoning(self, message: Message) -> frozenset[int]:
+        """The places of reasoning blocks that go back: followed by something that was finished, too."""
+        origin = message.origin
+        if self._recipient.binds and origin is not None and origin.prefix and origin.prefix != self._prefix():
+            return frozenset()
+        kept: set[int] = set()
+        is_followed = False
+        for place in reversed(range(len(message.blocks))):
+            block = message.blocks[place]
+            if not isinstance(block, Thinking):
+                is_followed = is_followed or _is_finished(block, message)
+                continue
+            item = _reasoning_item(block)
+            if item is not None and is_followed and self._is_readable(item):
+                kept.add(place)
+        return frozenset(kept)
+
+    def _is_readable(self, item: dict[str, Any]) -> bool:
+        """An id alone says nothing to a server that was told to keep nothing."""
+        has_state = bool(item.get("encrypted_content") or item.get("content"))
+        return has_state and reasoning_key(item) not in self._recipient.unreadable
+
+    def _text(self, block: Text, start: int, *, is_own: bool, with_id: bool) -> None:
+        """Parts of one message stand together again; text without an id is a message of its own."""
+        state = block.metadata if is_own and block.provider == PROVIDER else {}
+        part: dict[str, Any] = {"type": "output_text", "text": block.text, "annotations": state.get("annotations", [])}
+        if state.get("refusal"):
+            part = {"type": "refusal", "refusal": block.text}
+        if with_id and state.get("id"):
+            told = {name: state[name] for name in ("id", "phase") if name in state}
+            item = {"type": "message", "role": "assistant", "status": state.get("status", "completed"), **told}
+            self._message({**item, "content": [part]}, start)
+        elif block.text:
+            phase = {"phase": state["phase"]} if state.get("phase") else {}
+            item = {"type": "message", "role": "assistant", **phase}
+            self._items.append(item | self._unnamed(block.text))
+
+    def _unnamed(self, text: str) -> dict[str, Any]:
+        """Text without an id of the server's own. OpenAI takes it as a string, llama.cpp as parts only, and vLLM and
+        OpenRouter take no parts without an id: so one is made up."""
+        if self._is_openai:
+            return {"content": text}
+        part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+        return {"id": f"msg_{len(self._items)}", "status": "completed", "content": [part]}
+
+    def _message(self, item: dict[str, Any], start: int) -> None:
+        last = self._items[-1] if len(self._items) > start else {}
+        if last.get("type") == "message" and last.get("id") == item["id"]:
+            last["content"] = [*last["content"], *item["content"]]
+            last["status"] = item["status"]
+        else:
+            self._items.append(item)
+
+    def _step(self, raw: Any, start: int, *, is_whole: bool) -> None:
+        if not is_object(raw):
+            return
+        if raw.get("type") == "message" and raw.get("id") and is_whole:
+            self._message({"status": "completed", **raw}, start)
+        elif is_whole or raw.get("type") == _COMPACTION:
+            self._items.append(raw)
+
+    def _call(self, call: ToolUse, *, is_own: bool, with_id: bool) -> dict[str, Any]:
+        item = {**_call_item(call, is_own=is_own)}
+        if not with_id:
+            item.pop("id", None)
+        item |= {"call_id": self._call_id(call), "name": call.name}
+        if item["type"] == "custom_tool_call":
+            return {**item, "input": call.input.get("input", "")}
+        return {**item, "arguments": arguments_text(call, PROVIDER)}
+
+    def _outputs(self, calls: tuple[ToolUse, ...], results: dict[str, ToolResult], *, is_own: bool) -> None:
+        pictures: list[dict[str, Any]] = []
+        for call in calls:
+            result = results.get(call.id)
+            output = NO_RESULT if result is None else encode_output(result, self._recipient.quirks)
+            kind = f"{_call_item(call, is_own=is_own)['type']}_output"
+            self._items.append({"type": kind, "call_id": self._call_id(call), "output": output})
+            if result is not None and not self._is_openai:
+                pictures += picture_messages(call.name, result, self._recipient.quirks)
+        self._items += pictures
+
+    def _call_id(self, call: ToolUse) -> str:
+        return CallIds(self._recipient.quirks.call_ids).of(call)
+
+
+def _call_item(call: ToolUse, *, is_own: bool) -> dict[str, Any]:
+    """What the server said of a call besides its name and arguments; calls from elsewhere are functions."""
+    item = call.metadata.get("item") if is_own and call.provider == PROVIDER else None
+    return item if is_object(item) and isinstance(item.get("type"), str) else {"type": "function_call"}
+
+
+def _reasoning_item(block: Thinking) -> dict[str, Any] | None:
+    item = block.metadata.get("item") if block.provider == PROVIDER else None
+    return item if is_object(item) else None
+
+
+def _is_finished(block: Block, message: Message) -> bool:
+    """Whether this is an item that goes back, and that was done when the answer ended."""
+    if isinstance(block, Text):
+        is_closed = block.provider == PROVIDER or message.state is MessageState.COMPLETE
+        return is_closed and bool(block.text)
+    return isinstance(block, ToolUse) or (isinstance(block, (ServerStep, Unknown)) and block.provider == PROVIDER)

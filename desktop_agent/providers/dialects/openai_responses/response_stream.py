@@ -1,0 +1,434 @@
+"""Read the events of the Responses API, and find which open output item each belongs to.
+
+No field is required but the type. Items may be open side by side, so each has parts of its own. The last event repeats
+the whole output: what was shown is not shown again, what was lost is.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_chat import response_stream as chat
+from desktop_agent.providers.dialects.openai_responses.output_items import (
+    CALLS,
+    MAX_PARTS,
+    ItemReader,
+    MessageReader,
+    item_reader_for,
+)
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport import error_responses
+from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, objects_in, repair_json
+from desktop_agent.providers.transport.sse import DONE, Frame
+from desktop_agent.types.errors import ProviderError, ServerFailed
+from desktop_agent.types.provider_events import StopReason, Usage
+
+_MAX_ITEMS = 1 << 16
+# Pieces of both are named alike, and a server may settle which one it is only at the end.
+_KIND_GROUPS = {"custom_tool_call": "function_call"}
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """One output item. `number` says where it and its parts stand in the answer; see PartBuilder.part.
+
+    `call_id` is empty where it is no call, or its call's id is not known yet; `end` is the item as its end said it.
+    """
+
+    place: int
+    number: int
+    kind: str
+    reader: ItemReader
+    ids: set[str] = field(default_factory=set[str])
+    call_id: str = ""
+    end: dict[str, Any] | None = None
+    is_done: bool = False
+
+
+class Slots:
+    """All items of one answer, in the order in which they were opened."""
+
+    def __init__(self, builder: PartBuilder) -> None:
+        self._builder = builder
+        self._all: list[Slot] = []
+        self._by_id: dict[tuple[str, str], list[Slot]] = {}
+        self._by_index: dict[tuple[str, int], Slot] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no item was opened."""
+        return not self._all
+
+    def find_or_open(self, item: dict[str, Any], index: int | None) -> Slot:
+        """The slot of an item that begins: one that its own pieces opened before, or a new one."""
+        kind, ids = _kind(item), ids_of(item)
+        # What begins is not what is over, unless the call's own id says so.
+        known = (slot for slot in self._named(item) if not slot.is_done or slot.call_id)
+        slot = next(known, None)
+        if slot is None and index is not None:
+            guess = self._by_index.get((_kind_group(kind), index))
+            slot = guess if guess is not None and not guess.ids and not guess.is_done else None
+        return self._with_call_id(slot, item) if slot is not None else self.open_slot(kind, item, index, ids)
+
+    def find_for_piece(self, kind: str, ids: tuple[str, ...], index: int | None) -> Slot | None:
+        """The slot of a piece of an item of this kind."""
+        known = [slot for each in ids for slot in self._by_id.get((_kind_group(kind), each), ())]
+        numbered = self._numbered(kind, ids, index)
+        if known:
+            # The newest of several with one id that are open, unless the number says which.
+            still = [slot for slot in known if not slot.is_done] or known
+            return numbered if numbered in still else still[-1]
+        if numbered is None and index is None:
+            return next((each for each in reversed(self._all) if each.kind == kind and not each.is_done), None)
+        return numbered
+
+    def find_for_end(self, item: dict[str, Any], index: int | None) -> Slot:
+        """The slot of an item that is over."""
+        kind, ids = _kind(item), ids_of(item)
+        named = self._named(item)
+        slot = next((each for each in named if not each.is_done), None)
+        slot = slot or next((each for each in named if each.call_id or each.end == item), None)
+        if slot is None and not named:
+            slot = self._numbered(kind, ids, index)
+        if slot is None and index is None:
+            unfinished = (each for each in self._all if each.kind == kind and not each.is_done)
+            slot = next((each for each in unfinished if not (each.ids and ids)), None)
+        slot = self._with_call_id(slot, item) if slot is not None else self.open_slot(kind, item, index, ids)
+        slot.end = slot.end or item
+        return slot
+
+    def match_output(self, output: list[dict[str, Any]]) -> list[Slot]:
+        """The slots of the final output, which may name items differently than their events did, or hold more."""
+        found: list[Slot | None] = []
+        for item in output:
+            free = (self._if_free(each, item, found) for each in self._named(item))
+            found.append(next(filter(None, free), None))
+        for place, item in enumerate(output):
+            if found[place] is None:
+                numbered = self._by_index.get((_kind_group(_kind(item)), place))
+                alike = (each for each in self._all if each.kind == _kind(item))
+                guesses = (self._if_free(each, item, found) for each in (numbered, *alike))
+                found[place] = next(filter(None, guesses), None)
+        return [
+            self.open_slot(_kind(item), item, place, ids_of(item)) if slot is None else slot
+            for place, (item, slot) in enumerate(zip(output, found, strict=True))
+        ]
+
+    def open_slot(self, kind: str, item: dict[str, Any], index: int | None, ids: Iterable[str]) -> Slot:
+        """A new slot."""
+        place = len(self._all)
+        number = _order_number(place if index is None else index, place)
+        slot = Slot(place, number, kind, item_reader_for(kind, dict(item), number, self._builder))
+        self._with_call_id(slot, item)
+        self._all.append(slot)
+        if index is not None:
+            self._by_index[_kind_group(kind), index] = slot
+        self.add_ids(slot, ids)
+        return slot
+
+    def add_ids(self, slot: Slot, ids: Iterable[str]) -> None:
+        """The server calls this item so, too."""
+        for each in ids:
+            slot.ids.add(each)
+            slots = self._by_id.setdefault((_kind_group(slot.kind), each), [])
+            if slot not in slots:
+                slots.append(slot)
+
+    def unfinished(self) -> list[Slot]:
+        """What is not done, in the order of the output."""
+        return sorted((slot for slot in self._all if not slot.is_done), key=lambda slot: slot.number)
+
+    @staticmethod
+    def _if_free(slot: Slot | None, item: dict[str, Any], taken: Iterable[Slot | None]) -> Slot | None:
+        is_free = slot is not None and slot.kind == _kind(item) and slot not in taken
+        return slot if slot is not None and is_free and _is_possible(slot, item) else None
+
+    def _named(self, item: dict[str, Any]) -> list[Slot]:
+        """Those that an item's ids name, the surest first; a call has no other call id."""
+        found = [slot for each in ids_of(item) for slot in self._by_id.get((_kind_group(_kind(item)), each), ())]
+        return sorted((slot for slot in found if _is_possible(slot, item)), key=lambda slot: not slot.call_id)
+
+    @staticmethod
+    def _with_call_id(slot: Slot, item: dict[str, Any]) -> Slot:
+        """The slot, which knows the item's call id from now on."""
+        call_id = item.get("call_id")
+        if not slot.call_id and isinstance(call_id, str):
+            slot.call_id = call_id
+        return slot
+
+    def _numbered(self, kind: str, ids: Iterable[str], index: int | None) -> Slot | None:
+        """By number; a new id on the number of a finished item is another item."""
+        slot = None if index is None else self._by_index.get((_kind_group(kind), index))
+        return None if slot is not None and slot.is_done and any(ids) else slot
+
+
+def ids_of(item: dict[str, Any]) -> tuple[str, ...]:
+    """The names of an item. Some servers name a call in its pieces by the call's id, not the item's."""
+    return tuple(each for name in ("id", "call_id") if isinstance(each := item.get(name), str) and each)
+
+
+def _is_possible(slot: Slot, item: dict[str, Any]) -> bool:
+    """Whether it may be this item's: one call has one call id."""
+    call_id = item.get("call_id")
+    return not (slot.call_id and isinstance(call_id, str) and call_id and call_id != slot.call_id)
+
+
+def _order_number(index: int, place: int) -> int:
+    """The order of the output; of the opening, where servers number no items or all alike."""
+    return (min(max(index, 0), _MAX_ITEMS) * _MAX_ITEMS + min(place, _MAX_ITEMS - 1)) * MAX_PARTS + 1
+
+
+def _kind(item: dict[str, Any]) -> str:
+    kind = item.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def _kind_group(kind: str) -> str:
+    return _KIND_GROUPS.get(kind, kind)
+
+
+def parse_usage(data: dict[str, Any]) -> Usage:
+    """Tokens and cost. What is missing, negative or not a number is unknown.
+
+    The object is that of Chat Completions under other names; output includes reasoning in both.
+    """
+    return chat.parse_usage(
+        {
+            **data,
+            "prompt_tokens": data.get("input_tokens"),
+            "completion_tokens": data.get("output_tokens"),
+            "prompt_tokens_details": data.get("input_tokens_details"),
+            "completion_tokens_details": data.get("output_tokens_details"),
+        }
+    )
+
+
+_PREFIX = "response."
+_TEXT = "response.output_text.delta"
+_NO_ITEM = object()
+_STARTS = frozenset({"created", "queued", "in_progress"})
+_STATUS_BY_END: Mapping[str, str] = {
+    "completed": "completed",
+    "incomplete": "incomplete",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "done": "completed",  # OpenRouter's word
+}
+# Which item the pieces belong to; everything else is progress that is not shown.
+_ITEM_BY_PIECE: Mapping[str, str] = {
+    "content_part.added": "message",
+    "content_part.done": "message",
+    "output_text.delta": "message",
+    "output_text.done": "message",
+    "output_text.annotation.added": "message",
+    "refusal.delta": "message",
+    "refusal.done": "message",
+    "reasoning_summary_text.delta": "reasoning",
+    "reasoning_summary_text.done": "reasoning",
+    "reasoning_text.delta": "reasoning",
+    "reasoning_text.done": "reasoning",
+    "function_call_arguments.delta": "function_call",
+    "function_call_arguments.done": "function_call",
+}
+_ITEM_DONE = "output_item.done"
+_ITEM_CUT = "output_item.cut"  # ours: the answer ended without the item's own end
+_REPORTED_FIELDS = ("input_transformations", "prompt_cache_diagnostics")
+
+
+class FrameReader:
+    """Reads the frames of one answer into a PartBuilder; see answering.FrameReader.
+
+    `redact_key` takes the key out of an error that a server wrote.
+    """
+
+    def __init__(
+        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
+    ) -> None:
+        self.done = False
+        self.failure: ProviderError | None = None
+        self.recognised = False
+        self.end_mark = "response.completed"
+        self._builder = builder
+        self._headers = headers
+        self._redact_key = redact_key
+        self._slots = Slots(builder)
+        self._is_over = False
+        self._is_marked = False
+        self._refused = False
+        self._ending: dict[str, Any] = {}
+        # The text part that grew last: nearly every event is one more piece of it.
+        self._text_id: Any = _NO_ITEM
+        self._text_part: Any = _NO_ITEM
+        self._text = builder.text
+        self._text_pieces: list[str] = []
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        name, data = frame
+        try:
+            if data["type"] == _TEXT and data["item_id"] == self._text_id and data["content_index"] == self._text_part:
+                piece = data["delta"]
+                if piece.__class__ is str:
+                    self._text_pieces.append(piece)
+                    self._text(piece)
+                    return
+        except (KeyError, TypeError):
+            pass
+        self._text_id = _NO_ITEM
+        if data is DONE:
+            # Gateways write Chat Completions' end mark here, too, some of them in place of the last event.
+            self._is_marked = not self._slots.is_empty
+            self.done = self.done or (self._is_marked and not self._slots.unfinished())
+        else:
+            self._read(name, data)
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the server said that nothing more comes, though it may not have ended every item."""
+        return self.done or self._is_marked
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event came, or the end mark behind items that all ended."""
+        return self.done
+
+    def end(self) -> bool:
+        """The clean end. False when it was said already."""
+        if self._is_over:
+            return False
+        self._is_over = True
+        if not self._ending:
+            self._finish_items([], was_cut=False)
+        reason, raw = self._reason()
+        told = {name: self._ending[name] for name in _REPORTED_FIELDS if self._ending.get(name)}
+        self._builder.end(reason, raw, repair_json(self._redact_key(told)) if told else None)
+        return True
+
+    def _read(self, name: str, data: Any) -> None:
+        if not is_object(data):
+            if is_array(data) or name == "error":
+                self._fail(data)
+            return
+        kind = data.get("type")
+        event = kind.removeprefix(_PREFIX) if isinstance(kind, str) else ""
+        if name == "error" or event == "error" or _is_error(data):
+            self._fail(data)
+        elif isinstance(kind, str) and kind.startswith(_PREFIX):
+            self.recognised = True
+            self._event(event, data)
+        elif data.get("object") == "response":
+            # The whole answer in place of a stream; some servers fill in no status.
+            self.recognised = True
+            self._end_of_answer("failed" if data.get("error") else "completed", data)
+
+    def _event(self, event: str, data: dict[str, Any]) -> None:
+        if event in _STARTS:
+            self._builder.set_response_id(object_in(data, "response").get("id"))
+        elif event in _STATUS_BY_END:
+            self._end_of_answer(_STATUS_BY_END[event], object_in(data, "response"))
+        elif event == "output_item.added":
+            self._feed_item(self._slots.find_or_open(object_in(data, "item"), _index(data)), event, data)
+        elif event == _ITEM_DONE:
+            item = object_in(data, "item")
+            slot = self._slots.find_for_end(item, _index(data))
+            is_cut_call = slot.kind in CALLS and item.get("status") == "incomplete"
+            # Only the end of the answer says whether such a call was cut.
+            self._feed_item(slot, "output_item.added" if is_cut_call else event, data)
+        elif event in _ITEM_BY_PIECE:
+            self._read_piece(event, data)
+
+    def _read_piece(self, event: str, data: dict[str, Any]) -> None:
+        item_id = data.get("item_id")
+        ids = (item_id,) if isinstance(item_id, str) and item_id else ()
+        kind, index = _ITEM_BY_PIECE[event], _index(data)
+        slot = self._slots.find_for_piece(kind, ids, index)
+        if slot is None:
+            if event.startswith("content_part"):
+                return  # of what, only the pieces themselves will tell
+            slot = self._slots.open_slot(kind, {}, index, ids)
+        self._feed_item(slot, event, data)
+        fold = slot.reader
+        if event == "output_text.delta" and ids and not slot.is_done and isinstance(fold, MessageReader):
+            number = data.get("content_index")
+            part = fold.part_for(number) if type(number) is int else None
+            if part is not None and not part.is_closed:
+                self._text_id, self._text_part = item_id, number
+                self._text, self._text_pieces = part.open.text, part.pieces
+
+    def _feed_item(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
+        if not slot.is_done:
+            self._builder.open_item(slot.number)
+            self._apply_event(slot, event, data)
+
+    def _apply_event(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
+        if event not in (_ITEM_DONE, _ITEM_CUT):
+            slot.reader.feed(event, data)
+            return
+        item = object_in(data, "item") or None
+        if item is not None and item.get("type") not in (slot.kind, None):
+            slot.reader.finish(None, cut=True)  # what seemed to be one thing turned out to be another
+            slot.kind = str(item["type"])
+            slot.reader = item_reader_for(slot.kind, item, slot.number, self._builder)
+        slot.reader.finish(item, cut=event == _ITEM_CUT)
+        slot.is_done = True
+        self._builder.end_item(slot.number)
+        if isinstance(slot.reader, MessageReader):
+            self._refused = self._refused or slot.reader.refused
+
+    def _end_of_answer(self, said: str, response: dict[str, Any]) -> None:
+        status = response.get("status")
+        status = status if isinstance(status, str) and status else said
+        self._builder.set_response_id(response.get("id"))
+        if status in ("failed", "cancelled"):
+            error = response.get("error")
+            self._fail({"error": error} if error else {}, f"the server says that the answer {status}")
+            return
+        if status not in ("completed", "incomplete"):
+            return
+        usage = response.get("usage")
+        if usage and is_object(usage):
+            self._builder.usage = parse_usage(usage)
+        self._ending = {**response, "status": status}
+        output = response.get("output")
+        self._finish_items(
+            [output] if is_object(output) else objects_in(response, "output"), was_cut=status == "incomplete"
+        )
+        self.done = True
+
+    def _finish_items(self, output: list[dict[str, Any]], *, was_cut: bool) -> None:
+        """Bring every item to its end: by its own event, by the final output, or without either."""
+        event = _ITEM_CUT if was_cut else _ITEM_DONE
+        items = {slot.number: item for slot, item in zip(self._slots.match_output(output), output, strict=True)}
+        for slot in self._slots.unfinished():
+            self._feed_item(slot, event, {"item": items.get(slot.number)})
+
+    def _fail(self, data: Any, otherwise: str = "") -> None:
+        if self.failure is not None:
+            return
+        if data or not otherwise:
+            self.failure = error_responses.error_from_stream(self._redact_key(data), self._headers)
+        else:
+            self.failure = ServerFailed(otherwise, request_id=error_responses.request_id(self._headers))
+
+    def _reason(self) -> tuple[StopReason, str | None]:
+        """The stop reason and the server's word. An incomplete answer was cut, whatever cut it: no call of it runs."""
+        status = str(self._ending["status"]) if self._ending else None
+        if status is None or status == "completed":
+            refused = self._refused and not self._builder.calls.ended_count
+            return (StopReason.REFUSAL if refused else StopReason.END_TURN), status
+        why = object_in(self._ending, "incomplete_details").get("reason")
+        raw = f"{status}:{why}" if isinstance(why, str) and why else status
+        return (StopReason.CONTENT_FILTER if why == "content_filter" else StopReason.MAX_TOKENS), raw
+
+
+def _is_error(data: dict[str, Any]) -> bool:
+    """An error without a type of its own, as gateways send it."""
+    if isinstance(data.get("type"), str) and str(data["type"]).startswith(_PREFIX):
+        return False
+    is_answer = data.get("object") == "response"
+    return data.get("object") == "error" or (not is_answer and bool(data.get("error") or "detail" in data))
+
+
+def _index(data: dict[str, Any]) -> int | None:
+    index = data.get("output_index")
+    return index if type(index) is int else None

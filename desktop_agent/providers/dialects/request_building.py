@@ -1,0 +1,214 @@
+"""Steps that the requests of several dialects share: capability checks, reasoning efforts, results by call, prefix
+digests.
+
+Facts about OpenAI's models come from the reference of the Responses API and the model pages, November 2026. A
+catalogue may know better; a name that no row fits is unknown, not incapable.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.blocks import Image, ToolResult
+from desktop_agent.types.errors import ImagesNotSupported, Sentence, ToolCallingNotSupported
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.providers import (
+    Capabilities,
+    Effort,
+    ModelRequest,
+    ReasoningBudget,
+    ReasoningDisabled,
+    ReasoningEffort,
+)
+
+EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
+_LOW_TO_HIGH: tuple[Effort, ...] = ("low", "medium", "high")
+_LOW_TO_XHIGH: tuple[Effort, ...] = (*_LOW_TO_HIGH, "xhigh")
+_LOW_TO_MAX: tuple[Effort, ...] = (*_LOW_TO_XHIGH, "max")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIModelFacts:
+    """One family of models. No `efforts`: it does not reason.
+
+    `sampling`: takes temperature and top_p while reasoning is off; while it is on, none does. `cache_options`: takes
+    prompt_cache_options, with which a cached prompt may be kept for longer, or not at all.
+    """
+
+    efforts: tuple[Effort, ...] = ()
+    can_be_off: bool = True
+    reasons_by_default: bool = False
+    sampling: bool = True
+    cache_options: bool = False
+
+
+# The first pattern that fits the start of the name counts.
+_OPENAI_ROWS: tuple[tuple[re.Pattern[str], OpenAIModelFacts], ...] = (
+    (re.compile(r"gpt-[34]|chatgpt-|gpt-5[\w.]*-chat"), OpenAIModelFacts()),
+    (
+        re.compile(r"(gpt-6|gpt-5\.[6-9])[\w.]*-(?:\w+-)*pro\b"),
+        OpenAIModelFacts(("medium", "high", "xhigh"), can_be_off=False, reasons_by_default=True, cache_options=True),
+    ),
+    (
+        re.compile(r"gpt-5[\w.]*-(?:\w+-)*pro\b"),
+        OpenAIModelFacts(("medium", "high", "xhigh"), can_be_off=False, reasons_by_default=True),
+    ),
+    (
+        re.compile(r"gpt-6-astra|gpt-6\.1-sol"),
+        OpenAIModelFacts(_LOW_TO_MAX, can_be_off=False, reasons_by_default=True, sampling=False, cache_options=True),
+    ),
+    (re.compile(r"gpt-6|gpt-5\.[6-9]"), OpenAIModelFacts(_LOW_TO_MAX, reasons_by_default=True, cache_options=True)),
+    (re.compile(r"gpt-5\.5"), OpenAIModelFacts(_LOW_TO_XHIGH, reasons_by_default=True)),
+    (re.compile(r"gpt-5\.[234]|gpt-5\.1-codex-max"), OpenAIModelFacts(_LOW_TO_XHIGH)),
+    (re.compile(r"gpt-5\.1"), OpenAIModelFacts(_LOW_TO_HIGH)),
+    (
+        re.compile(r"gpt-5(?![.\d])"),
+        OpenAIModelFacts(("minimal", *_LOW_TO_HIGH), can_be_off=False, reasons_by_default=True),
+    ),
+    (re.compile(r"o\d"), OpenAIModelFacts(_LOW_TO_HIGH, can_be_off=False, reasons_by_default=True)),
+)
+
+
+def openai_model_facts(model: str) -> OpenAIModelFacts | None:
+    """What is known about a model by its name, with or without a vendor before a slash; None for an unknown one."""
+    name = model.rpartition("/")[2].lower()
+    return next((facts for pattern, facts in _OPENAI_ROWS if pattern.match(name)), None)
+
+
+def effort_for(wish: ReasoningEffort | ReasoningBudget) -> Effort:
+    """A budget as a level, roughly as providers translate between the two."""
+    if isinstance(wish, ReasoningEffort):
+        return wish.level
+    return "low" if wish.tokens <= 2048 else "medium" if wish.tokens <= 8192 else "high"
+
+
+def nearest_effort(level: Effort, efforts: tuple[Effort, ...]) -> Effort:
+    """The level itself, or the nearest of those that a model has; the lower one of two as near."""
+    wanted = EFFORTS.index(level)
+    return min(efforts, key=lambda each: (abs(EFFORTS.index(each) - wanted), EFFORTS.index(each)))
+
+
+EffortWord = Effort | Literal["none"]
+BETWEEN_TOOLS_IGNORED = Sentence("Reasoning only between calls cannot be asked for here, so the model decides.")
+_GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?(?!.*non-reasoning)")
+
+
+def choose_effort(
+    request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool
+) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
+    """The word to send, None for the model's own, and what is to be said about it. `efforts` None: nobody knows."""
+    wish = request.config.reasoning
+    if isinstance(wish, ReasoningEffort | ReasoningBudget):
+        if efforts == ():
+            return None, effort_ignored(request)
+        wanted = effort_for(wish)
+        level = nearest_effort(wanted, efforts) if efforts else wanted
+        return level, level_adjustments(request, wish, level)
+    if not isinstance(wish, ReasoningDisabled) or efforts == ():
+        return None, ()
+    if can_be_off or efforts is None:
+        return "none", ()
+    values = {"model": request.model, "effort": efforts[0]}
+    return efforts[0], (Sentence("“{model}” always reasons, so it reasons at “{effort}”.", values),)
+
+
+def level_adjustments(
+    request: ModelRequest, wish: ReasoningEffort | ReasoningBudget, level: Effort
+) -> tuple[Sentence, ...]:
+    """What is to be said where this level is sent for that wish."""
+    if isinstance(wish, ReasoningBudget):
+        values = {"tokens": str(wish.tokens), "effort": level}
+        return (Sentence("Reasoning has levels here: {tokens} tokens became “{effort}”.", values),)
+    if level != wish.level:
+        values = {"model": request.model, "wanted": wish.level, "effort": level}
+        return (Sentence("“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.", values),)
+    return ()
+
+
+def effort_ignored(request: ModelRequest) -> tuple[Sentence, ...]:
+    """Levels are wished for where none can be sent."""
+    values = {"model": request.model}
+    return (Sentence("How hard “{model}” reasons cannot be chosen, so that was left out.", values),)
+
+
+def adaptive_ignored(request: ModelRequest) -> tuple[Sentence, ...]:
+    """The model was to decide, and by itself it does not reason."""
+    values = {"model": request.model}
+    return (Sentence("“{model}” does not choose by itself how much to reason, so it does not.", values),)
+
+
+def grok_version(model: str) -> tuple[int, int]:
+    """Of a Grok that reasons; (0, 0) for any other model."""
+    found = _GROK.search(model)
+    return (0, 0) if found is None else (int(found[1]), int(found[2] or 0))
+
+
+def check_capabilities(request: ModelRequest, known: Capabilities) -> None:
+    """Raises ToolCallingNotSupported and ImagesNotSupported for what the model is known to lack."""
+    model = {"model": request.model}
+    if request.tools and known.tools is False:
+        raise ToolCallingNotSupported(Sentence("“{model}” does not call tools.", model))
+    if known.images is False and any(_has_image(message.blocks) for message in request.messages):
+        raise ImagesNotSupported(Sentence("“{model}” does not read pictures.", model))
+
+
+def answer_limit(request: ModelRequest, known: Capabilities) -> tuple[int | None, tuple[Sentence, ...]]:
+    """The most tokens to ask for, None for the server's own limit, and what is to be said about it.
+
+    More than a model can give is refused by some servers.
+    """
+    wanted, most = request.config.max_tokens, known.max_output_tokens
+    if wanted is None or most is None or wanted <= most:
+        return wanted, ()
+    values = {"model": request.model, "most": str(most)}
+    return most, (Sentence("“{model}” answers with at most {most} tokens, so that is the limit.", values),)
+
+
+def _has_image(blocks: Iterable[Any]) -> bool:
+    return any(
+        isinstance(block, Image) or (isinstance(block, ToolResult) and _has_image(block.content)) for block in blocks
+    )
+
+
+def account_digest(base_url: str, model: str) -> str:
+    """A digest of server and model: reasoning state made elsewhere cannot be read there."""
+    return hashlib.blake2b(dumps([base_url, model]), digest_size=8).hexdigest()
+
+
+class PrefixDigest:
+    """Feed it the pieces of a request in the order in which the model reads them; `value` is the digest so far.
+
+    Pieces are given as they go over the wire, without cache marks: those change nothing for the model.
+    """
+
+    def __init__(self, account: str) -> None:
+        self._hash = hashlib.blake2b(account.encode(), digest_size=16)
+
+    def add(self, piece: Any) -> None:
+        """The next piece: anything that JSON can carry."""
+        self._hash.update(dumps(piece))
+        self._hash.update(b"\n")
+
+    @property
+    def value(self) -> str:
+        """The digest of everything added so far."""
+        return self._hash.hexdigest()
+
+
+NO_RESULT = "No result: the call was interrupted before it ended."
+"""What a model is told of a call that nobody answered."""
+
+
+def results_after(messages: tuple[Message, ...], place: int) -> dict[str, ToolResult]:
+    """Results up to the next answer: ids that a server repeats belong to the message they follow. The first counts."""
+    found: dict[str, ToolResult] = {}
+    for message in messages[place + 1 :]:
+        if message.role is Role.ASSISTANT:
+            break
+        for block in message.blocks:
+            if isinstance(block, ToolResult):
+                found.setdefault(block.tool_use_id, block)
+    return found

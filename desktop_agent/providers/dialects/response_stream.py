@@ -1,0 +1,407 @@
+"""Turn an open response into provider events: the one loop for every dialect, and the words for why a model stopped.
+
+A dialect opens the response and brings a reader of its frames. This module feeds the reader, tells a clean end from a
+broken one,
+adds up usage and cost, and closes the connection however it ends. Finish reasons here are those that servers of any
+dialect write
+(OpenAI, Anthropic, Google, Mistral; LiteLLM's `_FINISH_REASON_MAP`; DeepSeek; vLLM's FINISH_REASON_STRINGS).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from desktop_agent.network.hosts import is_local_host
+from desktop_agent.providers.catalogue.catalogue import Pricing
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.error_responses import (
+    error_from_stream,
+    is_bare_error,
+    may_start_event_stream,
+    not_a_model_server_error,
+    request_id,
+    starts_event_stream,
+)
+from desktop_agent.providers.transport.http_client import (
+    ERROR_BODY_LIMIT,
+    HttpClient,
+    HttpRequest,
+    HttpResponse,
+    SecretHeader,
+    error_from_response,
+)
+from desktop_agent.providers.transport.json_codec import dumps, is_object, loads
+from desktop_agent.providers.transport.sse import Frame, SseDecoder
+from desktop_agent.types.errors import (
+    Overloaded,
+    ProviderError,
+    Sentence,
+    ServerFailed,
+    TimedOut,
+    Truncated,
+    UnreadableAnswer,
+)
+from desktop_agent.types.messages import now
+from desktop_agent.types.provider_events import (
+    AnswerStarted,
+    Done,
+    Origin,
+    ProviderEvent,
+    StopReason,
+    UsageUpdate,
+)
+from desktop_agent.types.providers import (
+    Capabilities,
+    ModelRequest,
+    ProviderState,
+    ReasoningDisabled,
+    Timeouts,
+)
+
+# Some servers write a finish reason on every chunk, so the last content counts; in seconds.
+END_TIMEOUT = 30.0
+_DRAIN_SECONDS = 0.1
+EVENT_STREAM = "text/event-stream, application/json"
+
+
+class FrameReader(Protocol):
+    """Reads the frames of one answer into a PartBuilder.
+
+    `done`: the stream's own end mark came, nothing may follow. `failure`: an error came in the stream; nothing after
+    it counts. `recognised`: something looked like this dialect. `end_mark`: what a cut stream lacks, in words.
+    """
+
+    done: bool
+    failure: ProviderError | None
+    recognised: bool
+    end_mark: str
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the server said that the model is finished; more may come all the same."""
+        ...
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the answer is whole, should nothing more come."""
+        ...
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        ...
+
+    def end(self) -> bool:
+        """Say the end (PartBuilder.end). False when it was said already."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedStream:
+    """A good answer whose head has come, and how to read it."""
+
+    answer: HttpResponse
+    builder: PartBuilder
+    reader: FrameReader
+    origin: Origin
+    adjustments: tuple[Sentence, ...] = ()
+    pricing: Pricing | None = None
+
+
+async def stream_events(
+    opening: Callable[[], Awaitable[OpenedStream]], state: ProviderState
+) -> AsyncGenerator[ProviderEvent, None]:
+    """Ask, and yield canonical events as they arrive. Raises what `opening` raises, and ProviderError."""
+    opened = await opening()
+    answer, builder, reader, decoder = opened.answer, opened.builder, opened.reader, SseDecoder()
+    builder.redact_key = answer.redact_key
+    chunks: _ChunksUntilSilent | None = None
+    failure: ProviderError | None = None
+    ready: Iterator[ProviderEvent] = iter(())
+    try:
+        answer.wait_for_first_event()
+        async with answer.body() as body:
+            yield _answer_started(opened)
+            progress = -1
+            chunks = _ChunksUntilSilent(body, reader, builder)
+            async for chunk in chunks:
+                ready = iter(_read_events(decoder.feed(chunk), opened))
+                for event in ready:
+                    yield event
+                progress = _note_progress(opened, progress)
+                # A page of the web came instead of an answer: what follows is not waited for.
+                if reader.failure is not None or decoder.is_web_page:
+                    break
+            else:
+                ready = iter(_read_events(decoder.finish(), opened))
+                for event in ready:
+                    yield event
+    except asyncio.CancelledError:
+        # Whoever stops still gets what had been received: some of it may be held back, to see what it is.
+        for event in (*ready, *_release_held(opened, decoder)):
+            yield event
+        raise
+    except (Truncated, TimedOut, UnreadableAnswer) as error:
+        failure = error
+    failure = _final_error(opened, decoder, failure, was_silent=chunks is not None and chunks.was_silent)
+    for event in _last_events(opened, state, damaged=decoder.bad_events, failed=failure is not None):
+        yield event
+    if failure is not None:
+        # Not chained, and without the last bytes: what a server echoed must not be shown with a traceback.
+        chunk = b""
+        failure.__context__ = None
+        failure.request_id = failure.request_id and answer.redact_key(failure.request_id)
+        raise failure
+    yield Done()
+
+
+def _final_error(
+    opened: OpenedStream, decoder: SseDecoder, failure: ProviderError | None, *, was_silent: bool
+) -> ProviderError | None:
+    """What the end of the bytes means, with `failure` of the connection; None: the answer is whole."""
+    reader = opened.reader
+    if failure is not None:
+        _read_rest(decoder, opened)
+    if (was_silent or isinstance(failure, TimedOut)) and reader.has_finished and not reader.done:
+        opened.builder.end_details["unended"] = True
+        failure = None
+    elif reader.has_ended or (reader.has_finished and failure is None and not decoder.ended_mid_event):
+        # After its end mark an answer is whole, however the connection ended; after a finish alone, if it ended well.
+        failure = None
+    else:
+        failure = failure or _truncation_error(reader, decoder, opened.answer)
+    return reader.failure or failure
+
+
+def request_timeouts(request: ModelRequest, base_url: str, known: Capabilities) -> Timeouts:
+    """The limits of one question. A local server loads its model and reads the prompt before it answers, and a model
+    that reasons may say nothing meanwhile."""
+    reasoning = request.config.reasoning
+    if reasoning is None:
+        reasons = bool(known.reasoning if known.reasons_by_default is None else known.reasons_by_default)
+    else:
+        reasons = not isinstance(reasoning, ReasoningDisabled)
+    return request.config.timeouts.for_start(slow=reasons or is_local_host(urlsplit(base_url).hostname or ""))
+
+
+async def send_request(http: HttpClient, call: HttpRequest, state: ProviderState) -> HttpResponse:
+    """Send a question. Raises what the server refuses with, and UnreadableAnswer for a web page."""
+    state.request_count += 1
+    state.last_request_time = now()
+    answer = await http.open(call)
+    if answer.status >= 400 and not await _is_event_stream(answer):
+        raise await error_from_response(answer, call)
+    return answer
+
+
+async def _is_event_stream(answer: HttpResponse) -> bool:
+    """Whether what came with a status of failure is a stream of events all the same, and the first is no error."""
+    decoder, size, start = SseDecoder(), 0, b""
+    while size < ERROR_BODY_LIMIT and (chunk := await answer.peek()):
+        if not starts_event_stream(start):
+            start = (start + chunk).lstrip()
+            if not (starts_event_stream(start) or may_start_event_stream(start)):
+                return False
+        size += len(chunk)
+        for name, data in decoder.feed(chunk):
+            return name != "error" and is_object(data) and not data.get("error") and data.get("type") != "error"
+    return False
+
+
+def key_header(api_key: SecretStr | None, name: str = "Authorization") -> SecretHeader | None:
+    """The header that carries the key; white space around a pasted key is no part of it, and an empty key is none."""
+    key = SecretStr(api_key.get_secret_value().strip()) if api_key is not None else None
+    if not key:
+        return None
+    return SecretHeader.bearer(key) if name == "Authorization" else SecretHeader(name, key)
+
+
+def redact_key(data: Any, secret: SecretHeader | None) -> Any:
+    """What a server wrote, without the key, should it have echoed it."""
+    return data if secret is None else loads(secret.redact(dumps(data)))
+
+
+def _answer_started(opened: OpenedStream) -> AnswerStarted:
+    origin = opened.origin
+    if origin.request_id is None:
+        origin = origin.model_copy(update={"request_id": request_id(opened.answer.headers)})
+    return AnswerStarted(origin, opened.adjustments)
+
+
+def _last_events(opened: OpenedStream, state: ProviderState, *, damaged: int, failed: bool) -> list[ProviderEvent]:
+    if failed:
+        opened.builder.close_parts()
+    else:
+        if damaged:
+            opened.builder.adjusted(_damaged_sentence(damaged))
+        if opened.reader.end():
+            state.conversation_turns += 1
+    return [_add_usage(event, opened.pricing, state) for event in opened.builder.take_events()]
+
+
+def _add_usage(event: ProviderEvent, pricing: Pricing | None, state: ProviderState) -> ProviderEvent:
+    """Usage is added to the totals, and gets its cost where the server named none."""
+    if not isinstance(event, UsageUpdate):
+        return event
+    usage = event.usage
+    state.input_tokens += usage.input_tokens or 0
+    state.output_tokens += usage.output_tokens or 0
+    state.cached_tokens += usage.cache_read_tokens or 0
+    if usage.cost is None and pricing is not None:
+        return replace(event, usage=usage.model_copy(update={"cost": pricing.cost(usage)}))
+    return event
+
+
+class _ChunksUntilSilent:
+    """All chunks. A server that said that the model is finished and keeps the answer open, with or without signs of
+    life, is waited for so long after its last content; one that sent its end mark no longer than the rest takes that is
+    on its way.
+
+    Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
+    """
+
+    def __init__(self, chunks: AsyncIterator[bytes], reader: FrameReader, builder: PartBuilder) -> None:
+        self.was_silent = False
+        self._chunks = chunks
+        self._reader = reader
+        self._builder = builder
+        self._progress = -1
+        self._until = 0.0
+        self._is_done = False
+
+    def __aiter__(self) -> "_ChunksUntilSilent":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._reader.has_finished:
+            return await anext(self._chunks)
+        if self._reader.done:
+            if not self._is_done:
+                self._is_done, self._until = True, monotonic() + _DRAIN_SECONDS
+        elif self._progress != self._builder.progress:
+            self._progress, self._until = self._builder.progress, monotonic() + END_TIMEOUT
+        try:
+            async with asyncio.timeout(self._until - monotonic()):
+                return await anext(self._chunks)
+        except TimeoutError:
+            self.was_silent = not self._is_done
+            raise StopAsyncIteration from None
+
+
+def _read_events(frames: list[Frame], opened: OpenedStream) -> list[ProviderEvent]:
+    if not frames:
+        return []
+    _read_frames(frames, opened)
+    return opened.builder.take_events()
+
+
+def _read_frames(frames: list[Frame], opened: OpenedStream) -> None:
+    reader = opened.reader
+    for frame in frames:
+        was_done = reader.done
+        reader.read(frame)
+        if was_done:
+            reader.failure = None  # a whole answer cannot fail any more
+        elif reader.failure is None and not reader.has_finished and is_bare_error(frame[1]):
+            answer = opened.answer
+            clean = loads(answer.redact_key(dumps(frame[1]).decode()).encode())
+            reader.failure = error_from_stream(clean, answer.headers)
+        if reader.failure is not None:
+            break
+
+
+def _read_rest(decoder: SseDecoder, opened: OpenedStream) -> None:
+    """Read what had come whole when the body was cut, but was held for what might follow it."""
+    with suppress(UnreadableAnswer):  # one event is too large
+        _read_frames(decoder.finish(is_cut=True), opened)
+
+
+def _release_held(opened: OpenedStream, decoder: SseDecoder) -> list[ProviderEvent]:
+    _read_rest(decoder, opened)
+    opened.builder.close_parts()
+    return opened.builder.take_events()
+
+
+def _note_progress(opened: OpenedStream, before: int) -> int:
+    """How far the answer is: from its first event on each piece is waited for anew, signs of life only for so long."""
+    if not opened.reader.recognised:
+        return before
+    progress = opened.builder.progress
+    if progress == before:
+        opened.answer.on_keepalive()
+    else:
+        opened.answer.on_event()
+    return progress
+
+
+def _damaged_sentence(count: int) -> Sentence:
+    """What is said of events that nobody could read, where the answer ended well all the same."""
+    if count == 1:
+        return Sentence("One event of the answer was damaged and could not be read. Something may be missing.")
+    return Sentence(
+        "{count} events of the answer were damaged and could not be read. Something may be missing.",
+        {"count": str(count)},
+    )
+
+
+def _truncation_error(reader: FrameReader, decoder: SseDecoder, answer: HttpResponse) -> ProviderError:
+    """What an end without an end mark means."""
+    if not reader.recognised and (decoder.frames or decoder.unexpected_line):
+        return not_a_model_server_error(answer.headers, answer.redact_key(decoder.unexpected_line))
+    if not (decoder.frames or decoder.bad_events):
+        return Truncated("it was empty", request_id=request_id(answer.headers))
+    unreadable = f" ({decoder.bad_events} unreadable events)" if decoder.bad_events else ""
+    return Truncated(f"stream ended without {reader.end_mark}{unreadable}", request_id=request_id(answer.headers))
+
+
+_WORDS_BY_REASON: Mapping[StopReason, str] = {
+    StopReason.END_TURN: "stop eos eos_token end_turn complete",
+    StopReason.STOP_SEQUENCE: "stop_sequence",
+    StopReason.MAX_TOKENS: "length max_tokens model_length max_output_tokens",
+    StopReason.TOOL_USE: "tool_calls tool_use function_call",
+    StopReason.CONTENT_FILTER: "content_filter content_filtered guardrail_intervened sensitive safety recitation "
+    "blocklist prohibited_content spii",
+    StopReason.REFUSAL: "refusal",
+    StopReason.PAUSE_TURN: "pause_turn",
+    StopReason.CONTEXT_WINDOW_EXCEEDED: "model_context_window_exceeded",
+}
+_REASONS: Mapping[str, StopReason] = {word: kind for kind, words in _WORDS_BY_REASON.items() for word in words.split()}
+_FAILURE_WORDS: Mapping[str, tuple[type[ProviderError], str]] = {
+    "error": (ServerFailed, "the server ended the answer with an error"),
+    "network_error": (ServerFailed, "the server lost its connection to the model"),
+    **dict.fromkeys(("abort", "aborted"), (ServerFailed, "the server broke the answer off")),
+    "insufficient_system_resource": (Overloaded, "the server stopped the answer for want of resources"),
+}
+# The default values of Google's enumerations, which gateways print where nothing was said.
+_UNSPECIFIED_WORDS = (
+    "unspecified",
+    "finish_reason_unspecified",
+    "block_reason_unspecified",
+    "blocked_reason_unspecified",
+)
+_EMPTY_WORDS = frozenset({"", "null", "none", "nil", "undefined", *_UNSPECIFIED_WORDS})
+
+
+def finish_word(value: Any) -> str | None:
+    """What a server said about the end, as it wrote it; None where it said nothing, in whatever way."""
+    return value if isinstance(value, str) and _normalised(value) not in _EMPTY_WORDS else None
+
+
+def stop_reason_for(word: str) -> StopReason:
+    """What the word means; UNKNOWN for those that nobody knows here."""
+    return _REASONS.get(_normalised(word), StopReason.UNKNOWN)
+
+
+def failure_for(word: str, request_id: str | None) -> ProviderError | None:
+    """The error where the word says that the answer failed."""
+    kind, said = _FAILURE_WORDS.get(_normalised(word), (None, ""))
+    return None if kind is None else kind(said, request_id=request_id)
+
+
+def _normalised(word: str) -> str:
+    return word.strip().lower().replace("-", "_")

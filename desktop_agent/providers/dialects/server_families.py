@@ -1,0 +1,262 @@
+"""Which family a server belongs to, what it takes, and the URLs made from its base URL.
+
+A base URL suggests a family; the model listing may correct it; what the user sets wins over both.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import SplitResult, urlsplit
+
+from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF, SUPPORTED_MEDIA_TYPES
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.providers import ImageLimits, is_loopback
+
+Family = Literal[
+    "openai",
+    "azure",
+    "openrouter",
+    "deepseek",
+    "groq",
+    "mistral",
+    "xai",
+    "ollama",
+    "lmstudio",
+    "llamacpp",
+    "vllm",
+    "litellm",
+    "google-openai",
+    "stranger",
+]
+ReasoningSwitch = Literal["none", "openai", "openrouter", "deepseek", "ollama", "llamacpp", "xai"]
+ReasoningReplay = Literal["none", "reasoning_content", "reasoning", "reasoning_details", "parts", "thinking_blocks"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerQuirks:
+    """What one family of servers takes. The defaults are the old core that every stranger understands."""
+
+    family: Family = "stranger"
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    switch: ReasoningSwitch = "none"  # how reasoning is asked for; "none": there is no documented way
+    replay: ReasoningReplay = "none"  # how an assistant message carries its reasoning back
+    replay_on_calls_only: bool = False
+    extra_content: bool = False  # Google's signatures go back on the calls they came with
+    think_tags: bool = False
+    opened_by_template: bool = False
+    image_urls: bool = True
+    image_gif: bool = True
+    tool_choice: bool = True
+    required_word: Literal["required", "any"] = "required"
+    call_ids: Literal["any", "forty", "nine"] = "any"
+    ask_for_usage: bool = True  # stream_options.include_usage
+    top_k: bool = False
+    null_content: bool = False  # content null beside tool calls; elsewhere ""
+    key_header: Literal["Authorization", "api-key"] = "Authorization"
+    cache_key: bool = False
+    # What it takes as response_format; "only_schema": a schema but not just "any object". "none": it is told in words.
+    structured: Literal["schema", "only_schema", "object", "none"] = "none"
+    alternates: bool = False  # templates that want question and answer by turns
+    usual_path: str = ""  # added to an address that is nothing but a host
+
+    @property
+    def thinking_provider(self) -> str:
+        """What thinking blocks are marked with, so that one family's never reach another."""
+        return "openai-compat" if self.family == "stranger" else f"openai-compat/{self.family}"
+
+
+_FAMILY_ROWS: tuple[ServerQuirks, ...] = (
+    ServerQuirks(
+        "openai",
+        usual_path="/v1",
+        max_tokens_field="max_completion_tokens",
+        switch="openai",
+        call_ids="forty",
+        null_content=True,
+        cache_key=True,
+        structured="schema",
+    ),
+    ServerQuirks(
+        "azure",
+        max_tokens_field="max_completion_tokens",
+        switch="openai",
+        call_ids="forty",
+        null_content=True,
+        key_header="api-key",
+        structured="schema",
+    ),
+    ServerQuirks(
+        "openrouter",
+        usual_path="/api/v1",
+        switch="openrouter",
+        replay="reasoning_details",
+        top_k=True,
+        null_content=True,
+        structured="schema",
+    ),
+    ServerQuirks(
+        "deepseek", switch="deepseek", replay="reasoning_content", replay_on_calls_only=True, structured="object"
+    ),
+    ServerQuirks("groq", usual_path="/openai/v1", think_tags=True, structured="schema"),
+    ServerQuirks(
+        "mistral",
+        usual_path="/v1",
+        replay="parts",
+        required_word="any",
+        call_ids="nine",
+        ask_for_usage=False,
+        structured="schema",
+    ),
+    ServerQuirks("xai", usual_path="/v1", switch="xai", structured="schema"),
+    ServerQuirks(
+        "ollama",
+        usual_path="/v1",
+        switch="ollama",
+        replay="reasoning",
+        think_tags=True,
+        image_urls=False,
+        image_gif=False,
+        tool_choice=False,
+        structured="schema",
+        alternates=True,
+    ),
+    ServerQuirks("lmstudio", usual_path="/v1", think_tags=True, top_k=True, structured="only_schema", alternates=True),
+    ServerQuirks(
+        "llamacpp",
+        usual_path="/v1",
+        switch="llamacpp",
+        replay="reasoning_content",
+        think_tags=True,
+        top_k=True,
+        structured="schema",
+        alternates=True,
+    ),
+    ServerQuirks(
+        "vllm",
+        usual_path="/v1",
+        replay="reasoning",
+        think_tags=True,
+        top_k=True,
+        structured="schema",
+        alternates=True,
+    ),
+    ServerQuirks("litellm", replay="thinking_blocks", think_tags=True, null_content=True, structured="schema"),
+    ServerQuirks("google-openai", extra_content=True, null_content=True, structured="schema"),
+    ServerQuirks("stranger", think_tags=True, extra_content=True, alternates=True),
+)
+FAMILIES: Mapping[str, ServerQuirks] = {row.family: row for row in _FAMILY_ROWS}
+
+_FAMILY_BY_HOST: tuple[tuple[str, Family], ...] = (
+    ("api.openai.com", "openai"),
+    (".api.openai.com", "openai"),
+    (".openai.azure.com", "azure"),
+    (".services.ai.azure.com", "azure"),
+    (".cognitiveservices.azure.com", "azure"),
+    ("openrouter.ai", "openrouter"),
+    ("api.deepseek.com", "deepseek"),
+    ("api.groq.com", "groq"),
+    ("api.mistral.ai", "mistral"),
+    ("codestral.mistral.ai", "mistral"),
+    ("api.x.ai", "xai"),
+    (".api.x.ai", "xai"),
+    ("generativelanguage.googleapis.com", "google-openai"),
+)
+_VENDOR_HOSTS = (*(name for name, _ in _FAMILY_BY_HOST), "anthropic.com", "googleapis.com")
+_FAMILY_BY_PORT: Mapping[int, Family] = {11434: "ollama", 1234: "lmstudio"}
+_FAMILY_BY_LOOPBACK_PORT: Mapping[int, Family] = {8080: "llamacpp", 8000: "vllm", 4000: "litellm"}
+_FAMILY_BY_OWNER: Mapping[str, Family] = {
+    "vllm": "vllm",
+    "llamacpp": "llamacpp",
+    "library": "ollama",
+    "organization_owner": "lmstudio",
+}
+
+
+def picture_limits(quirks: ServerQuirks) -> ImageLimits:
+    """What a family takes of pictures. Where nothing is written down, nothing is assumed but that few models follow a
+    movement. OpenAI: 20 MB a picture and 500 in one request, by its older guide."""
+    is_openai = quirks.family in ("openai", "azure")
+    return ImageLimits(
+        SUPPORTED_MEDIA_TYPES if quirks.image_gif else MEDIA_TYPES_WITHOUT_GIF,
+        max_bytes=20_000_000 if is_openai else None,
+        max_count=500 if is_openai else None,
+        accepts_animated=False,
+        accepts_urls=quirks.image_urls,
+    )
+
+
+def quirks_for_url(base_url: str) -> ServerQuirks:
+    """What the address suggests. Ports that many programs use count on this machine only."""
+    parts = urlsplit(base_url)
+    host = (parts.hostname or "").lower()
+    for name, family in _FAMILY_BY_HOST:
+        if host == name or (name[0] == "." and host.endswith(name)):
+            return FAMILIES[family]
+    family = _FAMILY_BY_PORT.get(parts.port or 0)
+    if family is None and is_loopback(host):
+        family = _FAMILY_BY_LOOPBACK_PORT.get(parts.port or 0)
+    return FAMILIES[family or "stranger"]
+
+
+def may_repeat(base_url: str) -> bool:
+    """Whether a server at this address may say again what it said: any but the vendors' own."""
+    host = (urlsplit(base_url).hostname or "").lower()
+    return not any(host == name or host.endswith(f".{name.lstrip('.')}") for name in _VENDOR_HOSTS)
+
+
+def quirks_for_listing(entries: list[dict[str, Any]], guess: ServerQuirks) -> ServerQuirks:
+    """What the model listing says: it corrects a guess from a port, never a vendor's own host name."""
+    if guess.family not in {*_FAMILY_BY_PORT.values(), *_FAMILY_BY_LOOPBACK_PORT.values(), "stranger"}:
+        return guess
+    owners = [_FAMILY_BY_OWNER.get(str(entry.get("owned_by"))) for entry in entries]
+    found = {family for family in owners if family is not None}
+    return FAMILIES[found.pop()] if len(found) == 1 else guess
+
+
+_REMEDY = "Enter the base URL of the API, for example http://127.0.0.1:11434/v1."
+_ENDPOINTS = ("/chat/completions", "/completions", "/models", "/responses", "/messages")
+
+
+def api_root(base_url: str, usual_path: str = "") -> str:
+    """The base URL without trailing slash, fragment or endpoint; `usual_path` completes one that is only a host.
+
+    A query (Azure's api-version) is kept. Raises WrongUse with a sentence for what is no address of a server.
+    """
+    parts = _parse_base_url(base_url)
+    path = parts.path.rstrip("/")
+    for endpoint in _ENDPOINTS:
+        path = path.removesuffix(endpoint)
+    return parts._replace(path=path or usual_path, fragment="").geturl()
+
+
+def join_url(root: str, path: str) -> str:
+    """`root/path`; a `v1/` that both have stands once, and the root's query goes to the end."""
+    parts = urlsplit(root)
+    head = parts.path.rstrip("/")
+    if path.startswith("v1/") and head.endswith("/v1"):
+        path = path.removeprefix("v1/")
+    return parts._replace(path=f"{head}/{path}").geturl()
+
+
+def url_outside_v1(root: str, path: str) -> str:
+    """An address of the same server outside of its `/v1`."""
+    parts = urlsplit(root)
+    return parts._replace(path=f"{parts.path.rstrip('/').removesuffix('/v1')}/{path}").geturl()
+
+
+def _parse_base_url(base_url: str) -> SplitResult:
+    text = base_url.strip()
+    if not text:
+        raise WrongUse("The server's address is empty.", _REMEDY)
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise WrongUse(f"“{text[:200]}” is not an address.", _REMEDY) from None
+    if parts.scheme not in ("http", "https"):
+        raise WrongUse(f"“{text[:200]}” does not begin with http:// or https://.", _REMEDY)
+    if parts.username is not None or parts.password is not None:
+        raise WrongUse("The address holds a user name or password.", "Leave it out, and enter the key as API key.")
+    if not parts.hostname or port == 0 or not text.isprintable() or any(space in text for space in " \t"):
+        raise WrongUse(f"“{text[:200]}” names no server.", _REMEDY)
+    return parts

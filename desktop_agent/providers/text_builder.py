@@ -1,0 +1,379 @@
+"""Build text and thinking from pieces, split reasoning tags off, and drop what a server repeats.
+
+Reasoning tags count only at the very start of an answer. Repeated text is looked for only on servers that are not a
+vendor's own.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from desktop_agent.providers.transport.json_codec import SurrogateJoiner, repair_json
+from desktop_agent.types.blocks import Citation, JsonObject
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.provider_events import (
+    ContentDelta,
+    ProviderEvent,
+    TextClosed,
+    ThinkingBlock,
+    ThinkingDelta,
+)
+
+# What models write, by vLLM's reasoning parsers (vllm/reasoning: deepseek_r1 and qwen3 `think`, seedoss `seed:think`,
+# mistral `[THINK]`, cohere_command `<|START_THINKING|>`) and by the tags that Open WebUI looks for
+# (open_webui/utils/middleware.py, DEFAULT_REASONING_TAGS: the names beside `think`, OpenThinker's and Kimi-VL's).
+_TAG_NAMES = ("think", "thinking", "reasoning", "reason", "thought", "seed:think")
+_TAG_PAIRS = (
+    *((f"<{name}>", f"</{name}>") for name in _TAG_NAMES),
+    ("[think]", "[/think]"),
+    ("<|start_thinking|>", "<|end_thinking|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("◁think▷", "◁/think▷"),
+)
+_MAX_TAG_LENGTH = max(len(opening) for opening, _ in _TAG_PAIRS)
+_CLOSING_BY_TEMPLATE = "</think>"
+
+
+class ThinkTags:
+    """Splits the text of one answer into thought and text; tags may be cut anywhere."""
+
+    def __init__(self, *, opened_by_template: bool = False) -> None:
+        self.is_settled = False
+        self._held = ""
+        self._closing = ""
+        self._after = False
+        self._opened_by_template = opened_by_template
+
+    def feed(self, piece: str) -> list[tuple[bool, str]]:
+        """Parts in order: (is thought, text). `settled` becomes true when no tag can matter any more."""
+        self._held += piece
+        parts: list[tuple[bool, str]] = []
+        if not self._closing and not self._after and not self._opens():
+            return self.flush() if self.is_settled else []
+        if self._closing:
+            parts = self._split_inside()
+        if self._after:
+            self._held = self._held.lstrip()
+            if self._held:
+                self.is_settled = True
+                parts += self.flush()
+        return parts
+
+    def drop_blanks(self) -> None:
+        """White space that waits is that before thinking: nobody wants to see it."""
+        self._held = "" if self._held.isspace() else self._held
+
+    def flush(self) -> list[tuple[bool, str]]:
+        """What is held, as it stands."""
+        held, self._held = self._held, ""
+        return [(bool(self._closing), held)] if held else []
+
+    def _opens(self) -> bool:
+        """Whether the thought has begun; settles when it cannot any more."""
+        start = self._held.lstrip()
+        word = start[:_MAX_TAG_LENGTH].lower()
+        for opening, closing in _TAG_PAIRS:
+            if word.startswith(opening):
+                self._held = start[len(opening) :]
+                self._closing = closing
+                return True
+        if len(start) < _MAX_TAG_LENGTH and any(opening.startswith(word) for opening, _ in _TAG_PAIRS):
+            return False
+        if self._opened_by_template:
+            self._closing = _CLOSING_BY_TEMPLATE
+            return True
+        self.is_settled = True
+        return False
+
+    def _split_inside(self) -> list[tuple[bool, str]]:
+        lowered = self._held.lower()
+        at = lowered.find(self._closing) if len(lowered) == len(self._held) else self._held.find(self._closing)
+        if at >= 0:
+            thought, self._held = self._held[:at], self._held[at + len(self._closing) :]
+            self._closing, self._after = "", True
+            return [(True, thought)] if thought else []
+        keep = _overlap(self._held.lower(), self._closing)
+        thought, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
+        return [(True, thought)] if thought else []
+
+
+def _overlap(text: str, tag: str) -> int:
+    """How many characters at the end of the text may be the start of the tag."""
+    return next((size for size in range(min(len(text), len(tag) - 1), 0, -1) if text.endswith(tag[:size])), 0)
+
+
+_SURE_LENGTH = 12  # so many characters are no chance
+_LIKELY_LENGTH = 4
+
+
+class RepeatFilter:
+    """Returns what is new of each piece of one text.
+
+    `found`: something was repeated. `differs`: a whole came that says something else than the pieces did.
+    """
+
+    def __init__(self) -> None:
+        self.has_repeats = False
+        self.differs = False
+        self._pieces: list[str] = []
+        self._length = 0
+        self._held = ""  # a piece that begins with all before it: the next one tells
+        self._is_growing = False
+
+    def fresh(self, piece: str, *, may_be_all: bool = False) -> str:
+        """Return what of this piece was not said. `may_be_all`: the server may say all once more in it."""
+        if self._held:
+            held, self._held = self._held, ""
+            has_grown_twice = len(piece) > len(held) and _has_letters(piece)
+            if piece.startswith(held) and (has_grown_twice or self._is_significant(_SURE_LENGTH)):
+                self._is_growing = True
+                return self._take_growing(piece)
+            return self._remember_text(held) + self.fresh(piece, may_be_all=may_be_all)
+        if len(piece) < self._length and not self._is_growing:
+            return self._remember_text(piece)
+        said = self._all_text()
+        if not said or not piece.startswith(said):
+            self._is_growing = False
+            return self._remember_text(piece)
+        if self._is_growing or (may_be_all and self._is_significant(_SURE_LENGTH)):
+            return self._take_growing(piece)
+        if len(piece) > self._length:
+            self._held = piece
+            return ""
+        return self._remember_text(piece)
+
+    def missing_text(self, whole: str) -> str:
+        """Return what the pieces lacked of the whole, which comes beside or behind them."""
+        before = self.flush()
+        if not whole.strip():
+            return before
+        said, whole = self._all_text(), whole.lstrip()
+        if not said.strip():
+            return before + self._remember_text(whole)
+        for known in (said.lstrip(), _without_thinking(said)):
+            if known.strip() and whole.startswith(known):
+                self.has_repeats = True
+                return before + self._remember_text(whole[len(known) :])
+        self.has_repeats = True
+        self.differs = self.differs or whole.strip() not in said
+        return before
+
+    def flush(self) -> str:
+        """Return what was held back, at the end."""
+        held, self._held = self._held, ""
+        if held and self._is_significant(_LIKELY_LENGTH):
+            return self._take_growing(held)
+        return self._remember_text(held)
+
+    def _take_growing(self, piece: str) -> str:
+        """The piece begins with all that was said."""
+        self.has_repeats = True
+        return self._remember_text(piece[self._length :])
+
+    def _remember_text(self, piece: str) -> str:
+        if piece:
+            self._pieces.append(piece)
+            self._length += len(piece)
+        return piece
+
+    def _all_text(self) -> str:
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    def _is_significant(self, least: int) -> bool:
+        """Whether what was said is too much to be repeated by chance: words, not figures or signs alone."""
+        said = self._all_text().strip()
+        return len(said) >= least and _has_letters(said)
+
+
+def _has_letters(said: str) -> bool:
+    return any(letter.isalpha() for letter in said)
+
+
+def _without_thinking(said: str) -> str:
+    """What a person sees of text that may begin with reasoning in tags."""
+    tags = ThinkTags()
+    parts = tags.feed(said) + tags.flush()
+    return "".join(text for is_thought, text in parts if not is_thought).lstrip()
+
+
+class AnswerState(Protocol):
+    """What the parts of one answer share. `tags` belong to the part whose text comes first."""
+
+    provider: str
+    has_content: bool
+    tags: ThinkTags | None
+    citations: list[Citation]
+    may_repeat: bool
+
+    def adjusted(self, sentence: Sentence) -> None:
+        """Say what was made to fit."""
+        ...
+
+
+_REPEATED = Sentence("The server said parts of its answer again and again. They are shown once.")
+_DIFFERS = Sentence("At the end the server said something else than before. What it said first is shown.")
+
+
+class TextBuilder:
+    """Shows pieces as they come, marked with the number of the part; see ContentDelta."""
+
+    def __init__(self, answer: AnswerState, show: Callable[[ProviderEvent], None], number: int = 0) -> None:
+        self.phase: str | None = None  # of the text that comes
+        self.number = number
+        self.may_repeat_all = False  # the next piece may say all again
+        self.is_whole = False  # the next piece says all, beside what was lost
+        self._answer = answer
+        self._out = show
+        self._tags: ThinkTags | None = None
+        self._is_plain = False  # text follows text: nothing to close, nothing held back
+        self._repeated = RepeatFilter() if answer.may_repeat else None
+        self._repeated_thought = RepeatFilter() if answer.may_repeat else None
+        self._joiner = SurrogateJoiner()
+        self._thought_joiner = SurrogateJoiner()
+        self._thought: list[str] = []
+        self._metadata: JsonObject | None = None
+        self._text_is_open = False
+
+    @property
+    def is_thinking(self) -> bool:
+        """Whether a thinking block is open."""
+        return self._metadata is not None
+
+    @property
+    def has_repeated(self) -> bool:
+        """Whether the server was found to say its text again and again."""
+        return self._repeated is not None and self._repeated.has_repeats
+
+    @property
+    def thinking_field(self) -> Any:
+        """The `field` of the open block's metadata, or None."""
+        return None if self._metadata is None else self._metadata.get("field")
+
+    def text(self, piece: str) -> None:
+        """Visible text. An empty piece is nothing; a single space is something."""
+        if self._repeated is not None:
+            piece = self._without_repeats(self._repeated, piece)
+        if self._is_plain and piece.isascii():
+            if piece:
+                self._out(ContentDelta(piece, self.phase, self.number))
+            return
+        if not piece:
+            return
+        if self._answer.tags is not None:
+            self._tags, self._answer.tags = self._answer.tags, None
+        if self._tags is None:
+            self._emit_text(piece)
+            return
+        self._add_split(self._tags.feed(piece))
+        if self._tags.is_settled:
+            self._tags = None
+            self._is_plain = self._text_is_open and not self._joiner.is_waiting
+
+    def thinking(self, piece: str, **metadata: Any) -> None:
+        """A piece of shown reasoning; `metadata` is what the finished block will carry (the last value counts).
+
+        A piece may be empty: that opens a block which only has state.
+        """
+        if self._repeated_thought is not None and piece:
+            piece = self._without_repeats(self._repeated_thought, piece)
+            if not piece and self._metadata is None and not set(metadata) - {"field"}:
+                return  # nothing new, and no state
+        self._answer.tags = None  # a server with a field for reasoning does not use tags
+        if self._tags is not None:
+            self._tags.drop_blanks()
+            self._end_tags()
+        self._emit_thinking(piece, metadata)
+
+    def end_thinking(self, whole: str | None = None, **metadata: Any) -> None:
+        """Close the open block, if there is one; with metadata, open one if need be.
+
+        `whole` is its text where the pieces came in another order.
+        """
+        if metadata:
+            self._emit_thinking("", metadata)
+        if self._metadata is None:
+            return
+        if self._repeated_thought is not None and (rest := self._repeated_thought.flush()):
+            self._emit_thinking(rest, {})
+        rest = self._thought_joiner.flush()
+        if rest:
+            self._add_thought(rest)
+        text = "".join(self._thought) if whole is None else whole
+        self._out(ThinkingBlock(text, self._answer.provider, repair_json(self._metadata), self.number))
+        self._thought = []
+        self._metadata = None
+
+    def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
+        """Close the open text as a part of its own, with what goes back with it. Nothing where no text is open."""
+        self._release_held_text()
+        self._end_tags()
+        self._flush_text()
+        self._is_plain = False
+        self._answer.citations.extend(citations)
+        if self._text_is_open:
+            self._text_is_open = False
+            self._out(TextClosed(self._answer.provider, repair_json(metadata), citations, self.number))
+
+    def close(self) -> None:
+        """Nothing more comes: what is open is finished as it is."""
+        self._release_held_text()
+        self._end_tags()
+        self._flush_text()
+        self._is_plain = False
+        self._text_is_open = False
+        self.end_thinking()
+
+    def _without_repeats(self, repeated: RepeatFilter, piece: str) -> str:
+        fresh = repeated.missing_text(piece) if self.is_whole else repeated.fresh(piece, may_be_all=self.may_repeat_all)
+        if fresh is not piece and repeated.has_repeats:
+            self._answer.adjusted(_DIFFERS if repeated.differs else _REPEATED)
+        return fresh
+
+    def _release_held_text(self) -> None:
+        """What was held back to see whether the server repeats itself."""
+        if self._repeated is not None and (rest := self._repeated.flush()):
+            self._emit_text(rest)
+
+    def _add_split(self, parts: list[tuple[bool, str]]) -> None:
+        for is_thought, part in parts:
+            if is_thought:
+                self._emit_thinking(part, {"field": "content.think"})
+            else:
+                self._emit_text(part)
+
+    def _end_tags(self) -> None:
+        if self._tags is not None:
+            self._add_split(self._tags.flush())
+            self._tags = None
+
+    def _emit_text(self, piece: str) -> None:
+        if self._metadata is not None:
+            self.end_thinking()
+        piece = self._joiner.feed(piece)
+        self._text_is_open = True
+        if piece:
+            self._answer.has_content = True
+            self._out(ContentDelta(piece, self.phase, self.number))
+        self._is_plain = self._tags is None and not self._joiner.is_waiting
+
+    def _flush_text(self) -> None:
+        rest = self._joiner.flush()
+        if rest:
+            self._out(ContentDelta(rest, self.phase, self.number))
+
+    def _emit_thinking(self, piece: str, metadata: JsonObject) -> None:
+        if self._metadata is None:
+            self._release_held_text()
+            self._metadata = {}
+            self._is_plain = False
+            self._flush_text()
+            self._text_is_open = False
+        self._metadata.update(metadata)
+        piece = self._thought_joiner.feed(piece)
+        if piece:
+            self._add_thought(piece)
+
+    def _add_thought(self, piece: str) -> None:
+        self._thought.append(piece)
+        self._out(ThinkingDelta(piece, self.number))

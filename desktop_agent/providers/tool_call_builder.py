@@ -1,0 +1,464 @@
+"""Calls whose name, id and arguments come in pieces, from servers that disagree about which piece is whose.
+
+Whose a piece is:
+1. What has no id, no name and no arguments says nothing; it opens no call.
+2. The call that is meant is that of the index; without an index that of the id; without either the last one. Beside
+   an index and without a name, a known id says which of the calls of that index.
+3. Another name is another call. A piece without a name goes on with the call that is meant; only one with another
+   id beside a call that is whole opens one.
+4. The same name beside another id is another call, unless it brings a piece of arguments to one that lacks some.
+5. The same name without an id goes on, unless it brings other arguments to a call that has all of its own: then it
+   is another one, or the same with more in it. `{}` beside arguments is another one. Where pieces came without name
+   and id, each name begins a call.
+
+When it is whole: at the end. Pieces that belong to nobody are those of the empty call before them, if they make one
+object with it; if not, that call has failed: it never runs with empty arguments where others lie beside it.
+
+What may be one call or two: neighbours of one name that no number, no list and no rule tells apart. Where one has
+arguments, the empty ones among them have failed, and where two are equal, the second has: what runs is what was meant
+either way, and of the rest the model hears. Where each has an id of its own they are calls of their own, as of servers
+that number all calls 0; only those that bring no arguments at all, not even `{}`, have failed beside others.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain, groupby, pairwise
+from typing import Any
+
+from desktop_agent.providers.transport.json_codec import dumps, is_strict_json, loads_object, repair_json, repair_text
+from desktop_agent.types.blocks import JsonObject, ToolUse
+from desktop_agent.types.provider_events import ToolArgsDelta
+
+UNNAMED_TOOL = "unnamed"
+# Servers that tell their calls apart by whole arguments alone send short ones; looking again and again at long ones
+# would cost the square of their length.
+MAX_REPARSED_SIZE = 64 * 1024
+# No server takes tool names of more than 64 characters, or gives ids of more than a few dozen.
+MAX_NAME_LENGTH = 256
+# Arguments said more often than that are read by nobody.
+_MAX_DOCUMENTS = 1_000
+# From so many calls of one answer on, one without an id is given one right away.
+MAX_UNNAMED_CALLS = 1_000
+
+
+@dataclass(slots=True, eq=False)
+class _PartialCall:
+    """One call in the making. `id` is what the rest of the program sees; `wire_id` what the server calls it.
+
+    `is_object`: its arguments came as an object, not as text. `is_named_again`: a piece without an id named it again.
+    `is_beside_others`: pieces that belong to nobody follow it. `is_ambiguous`: it may be a piece of its neighbour.
+    `list_number`: which list of several calls it came in. `is_begun`: it is certain that a call begins here.
+    `ends_as_object`: its last piece that says anything ends as an object does.
+    """
+
+    index: int | None
+    place: int
+    wire_id: str = ""
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+    size: int = 0
+    shown: int = -1  # pieces shown; -1 before the call itself was
+    is_object: bool = False
+    is_named_again: bool = False
+    is_beside_others: bool = False
+    is_ambiguous: bool = False
+    is_begun: bool = False
+    ends_as_object: bool = False
+    list_number: int | None = None
+    state: JsonObject | None = None
+    metadata: JsonObject = field(default_factory=dict[str, Any])
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def parsed(self) -> JsonObject | None:
+        # Parsed only where they end as one: all that came, again with each piece, would cost the square of its length.
+        return loads_object(self.arguments) if self.ends_as_object else None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_object or (self.size <= MAX_REPARSED_SIZE and self.parsed is not None)
+
+    def append(self, piece: str) -> None:
+        self.pieces.append(piece)
+        self.size += len(piece)
+        words = piece.rstrip()
+        self.ends_as_object = words.endswith("}") if words else self.ends_as_object
+
+    def clear(self) -> None:
+        self.pieces, self.shown, self.size, self.ends_as_object = [], min(self.shown, 0), 0, False
+
+
+class ToolCallBuilder:
+    """Assembles the calls of one answer.
+
+    Empty ids and names never overwrite. A call that is said again, whole or with more in it, is the same call.
+    `ended` counts the calls handed out.
+    `provider` is what calls with metadata are marked with; `keeps_arguments` puts arguments that would be written
+    differently here into it.
+    """
+
+    def __init__(self, provider: str, call_id: Callable[[], str], *, keeps_arguments: bool = False) -> None:
+        self.ended_count = 0
+        self.characters = 0  # of all arguments that came
+        self._opened = 0
+        self._is_name_a_head = False  # a server without ids that names the first piece of a call alone
+        self._provider = provider
+        self._keeps_arguments = keeps_arguments
+        self._new_id = call_id
+        self._calls: list[_PartialCall] = []
+        self._by_index: dict[int, _PartialCall] = {}
+        self._by_wire_id: dict[str, _PartialCall] = {}
+        self._used_ids: set[str] = set()
+        self._handed_out: dict[str, tuple[str, JsonObject, str | None]] = {}  # by the wire's id
+
+    def add_fragment(
+        self,
+        *,
+        index: int | None = None,
+        id: str | None = None,  # noqa: A002  the wire's own word
+        name: str | None = None,
+        arguments: Any = None,
+        list_number: int | None = None,
+    ) -> list[ToolArgsDelta]:
+        """Take one piece; `arguments` is a string to append, an object to take, or None. Returns what can be shown.
+
+        `list_number`: pieces of one list that have names are calls side by side.
+        """
+        if self.is_empty_fragment(index=index, id=id, name=name, arguments=arguments):
+            return []
+        wire_id = "" if id in (None, "null") else repair_text(id)
+        name = repair_text(name if len(name) <= MAX_NAME_LENGTH else f"{name[:MAX_NAME_LENGTH]}…") if name else ""
+        piece = arguments if isinstance(arguments, str) else ""
+        call = self._find_call(index, wire_id, name, arguments)
+        call.list_number = list_number if call.shown < 0 and not call.pieces else call.list_number
+        if wire_id and not call.wire_id:
+            call.wire_id = wire_id
+            self._by_wire_id[wire_id] = call
+            call.id = call.id or self._public_id(wire_id)
+        self._is_name_a_head = self._is_name_a_head or bool(call.name and not (name or wire_id or call.wire_id))
+        call.is_named_again = call.is_named_again or bool(name and call.pieces and not (wire_id or call.wire_id))
+        if name and not call.name:
+            call.name = name
+        if arguments is not None and not isinstance(arguments, str):
+            piece = dumps(arguments).decode()
+            if not call.is_whole or _is_repeat(call.parsed, arguments):
+                call.clear()
+                call.is_object = True
+        elif piece:
+            if loads_object(piece) is not None and call.is_whole and _is_repeat(call.parsed, piece):
+                call.clear()
+            call.is_object = False
+        if piece:
+            call.append(piece)
+        self.characters += len(piece)
+        if not call.id and (call.size > MAX_REPARSED_SIZE or self._opened > MAX_UNNAMED_CALLS):
+            # Nobody would see the pieces of a call that is never named, nor count them.
+            call.id = self._new_id()
+        return self._visible_deltas(call)
+
+    def is_empty_fragment(self, *, index: int | None, id: str | None, name: str | None, arguments: Any) -> bool:  # noqa: A002
+        """Whether this is a filler, as gateways write beside every text. Blanks may belong to an open call."""
+        if name or id not in (None, "", "null"):
+            return False
+        if arguments in (None, ""):
+            return True
+        is_open = bool(self._calls) if index is None else index in self._by_index
+        return not is_open and _is_empty(arguments)
+
+    def continues_last(self, name: str | None, arguments: Any) -> bool:
+        """Whether this is the last call, said again."""
+        last = self._calls[-1] if self._calls else None
+        return last is not None and last.name == name and _is_repeat(last.parsed if last.pieces else {}, arguments)
+
+    def has_call(self, name: str, arguments: Any) -> bool:
+        """Whether a call like this is open: of what a server repeats at the end, ids may be others."""
+        text = arguments if isinstance(arguments, str) else dumps(arguments or {}).decode()
+        wanted = loads_object(text or "{}")
+        # Long ones are parsed only where as much came: once for each time that they are said.
+        longest = max(MAX_REPARSED_SIZE, 2 * len(text))
+        alike = [call.arguments for call in self._calls if call.name == name and call.size <= longest]
+        return text in alike or (wanted is not None and any(loads_object(each or "{}") == wanted for each in alike))
+
+    def attach_state(self, wire_id: str | None, state: JsonObject) -> None:
+        """Replay state of the call with this id, or of the last one."""
+        call = self._by_wire_id.get(wire_id or "") or (self._calls[-1] if self._calls else None)
+        if call is not None:
+            call.state = {**(call.state or {}), **state}
+
+    def attach_metadata(self, wire_id: str | None, metadata: JsonObject) -> None:
+        """What the call with this id, or the last one, carries with it."""
+        call = self._by_wire_id.get(wire_id or "") or (self._calls[-1] if self._calls else None)
+        if call is not None:
+            call.metadata.update(repair_json(metadata))
+
+    def end(self, *, cut: bool = False, index: int | None = None) -> list[tuple[JsonObject | None, ToolUse]]:
+        """All open calls in the order of their indices, each with its replay state, and forget them.
+
+        With an index only that call.
+
+        Empty arguments are `{}`. What is no JSON object is malformed and kept as it came; after a cut such a call is
+        dropped, and so is one with empty arguments: it had not begun to say what it wants.
+        """
+        calls = [call for call in self._calls if index is None or call.index == index]
+        calls.sort(key=lambda call: call.place if call.index is None else call.index)
+        ended: list[tuple[JsonObject | None, ToolUse]] = []
+        for call in (
+            calls if cut else _mark_ambiguous(list(chain.from_iterable(map(_split_call, _assign_orphans(calls)))))
+        ):
+            block = self._block(call, cut=cut)
+            if block is not None and not self._was_handed_out(call, block):
+                ended.append((call.state, block))
+        self._forget(calls)
+        self.ended_count += len(ended)
+        return ended
+
+    def drop(self, index: int) -> None:
+        """Forget the open call with this index, as if it had never begun."""
+        calls = [call for call in self._calls if call.index == index]
+        self._used_ids.difference_update(call.id for call in calls)
+        self._forget(calls)
+
+    def _was_handed_out(self, call: _PartialCall, block: ToolUse) -> bool:
+        """The same id, name and input a second time in one answer is one call, which must not run twice."""
+        if not call.wire_id:
+            return False
+        said = (block.name, block.input, block.malformed)
+        return self._handed_out.setdefault(call.wire_id, said) is not said and self._handed_out[call.wire_id] == said
+
+    def _block(self, call: _PartialCall, *, cut: bool) -> ToolUse | None:
+        text = call.arguments
+        arguments = loads_object(text)
+        if arguments is None and not cut:
+            text = _only_reading(call.pieces, may_be_two=call.is_named_again) or text
+            arguments = loads_object(text)
+        if arguments is None and not text.strip() and not cut:
+            arguments = {}
+        if call.is_ambiguous or (call.is_beside_others and not arguments):
+            arguments = None
+        if cut and (arguments is None or not call.name):
+            return None
+        name, call_id = call.name or UNNAMED_TOOL, call.id or self._new_id()
+        if (
+            self._keeps_arguments
+            and arguments is not None
+            and text != dumps(arguments).decode()
+            and is_strict_json(text)
+        ):
+            call.metadata["arguments"] = repair_text(text)
+        return ToolUse(
+            id=call_id,
+            name=name,
+            input={} if arguments is None or not call.name else arguments,
+            malformed=repair_text(text) if arguments is None or not call.name else None,
+            provider=self._provider if call.metadata else "",
+            metadata=call.metadata,
+        )
+
+    def _forget(self, calls: list[_PartialCall]) -> None:
+        gone = set(calls)
+        self._calls = [call for call in self._calls if call not in gone]
+        self._by_index = {index: call for index, call in self._by_index.items() if call not in gone}
+        self._by_wire_id = {wire_id: call for wire_id, call in self._by_wire_id.items() if call not in gone}
+
+    def _find_call(self, index: int | None, wire_id: str, name: str, arguments: Any) -> _PartialCall:
+        known = self._by_wire_id.get(wire_id) if wire_id else None
+        if index is not None:
+            call = self._by_index.get(index)
+            if known is not None and not name and known.index == index:
+                return known
+            if call is not None and not self._is_different_call(call, wire_id, name, arguments):
+                return call
+            is_known = known is not None and self._is_same(known, index, name, arguments)
+            return known if known is not None and is_known and known is not call else self._open(index)
+        call = known or (self._calls[-1] if self._calls else None)
+        is_new = call is None or self._is_different_call(call, wire_id, name, arguments)
+        return self._open(None) if call is None or is_new else call
+
+    def _is_different_call(self, call: _PartialCall, wire_id: str, name: str, arguments: Any) -> bool:
+        """Whether a piece that means this call by its index, id or place belongs to another one all the same."""
+        has_other_id = bool(wire_id and call.wire_id and wire_id != call.wire_id)
+        if name and call.name and name != call.name:
+            return True
+        if not name:
+            return has_other_id and not (
+                call.name and (not call.parsed or _is_empty(arguments) or self._repeats_call(call, arguments))
+            )
+        if has_other_id:
+            is_piece = isinstance(arguments, str) and bool(arguments) and loads_object(arguments) is None
+            return not (is_piece and call.name and not call.is_whole)
+        if call.name and self._is_name_a_head and not (wire_id or call.wire_id):
+            return True
+        if not call.name or _is_blank(arguments):
+            return False
+        if wire_id or call.wire_id:
+            # A server that gives ids gives the next call one, too; one id for two calls is told by their arguments.
+            return _as_object(arguments) is not None and bool(call.parsed) and not self._repeats_call(call, arguments)
+        # No ids at all: a name that comes again, beside whole arguments.
+        is_said_again = _is_empty(arguments) and not call.parsed
+        return call.is_whole and not is_said_again and not self._repeats_call(call, arguments)
+
+    @staticmethod
+    def _is_same(call: _PartialCall, index: int, name: str, arguments: Any) -> bool:
+        """Whether a call's id under another index means that call."""
+        return call.index == index or not name or (name == call.name and _is_repeat(call.parsed, arguments))
+
+    @staticmethod
+    def _repeats_call(call: _PartialCall, arguments: Any) -> bool:
+        """Whether arguments beside a name but without an id are those of this call, said again. Empty ones may be
+        another call's."""
+        return bool(call.parsed) and _is_repeat(call.parsed, arguments)
+
+    def _open(self, index: int | None) -> _PartialCall:
+        self._opened += 1
+        call = _PartialCall(index, self._opened, is_begun=self._is_name_a_head)
+        self._calls.append(call)
+        if index is not None:
+            self._by_index[index] = call
+        return call
+
+    def _public_id(self, wire_id: str) -> str:
+        """The server's own id, unless it used it twice in this answer or it is a novel."""
+        is_usable = len(wire_id) <= MAX_NAME_LENGTH and wire_id not in self._used_ids
+        chosen = wire_id if is_usable else self._new_id()
+        self._used_ids.add(chosen)
+        return chosen
+
+    def _visible_deltas(self, call: _PartialCall) -> list[ToolArgsDelta]:
+        """Pieces not shown yet; none before the id is known, because the id is how a screen finds the call."""
+        if not call.id or call.shown == len(call.pieces):
+            return []
+        fresh = "".join(call.pieces[max(call.shown, 0) :])
+        call.shown = len(call.pieces)
+        return [ToolArgsDelta(call.id, call.name or None, repair_text(fresh))]
+
+
+def _assign_orphans(calls: list[_PartialCall]) -> list[_PartialCall]:
+    """The calls, with pieces that have neither id nor name, under numbers of their own, given to the call before."""
+    found: list[_PartialCall] = []
+    strays: list[_PartialCall] = []
+    for call in [*calls, None]:
+        if call is not None and not call.name and not call.wire_id and found:
+            strays.append(call)
+            continue
+        owner = found[-1] if found else None
+        if strays and owner is not None:
+            pieces = [*owner.pieces, *(piece for each in strays for piece in each.pieces)]
+            if owner.name and loads_object("".join(owner.pieces) or "{}") in (None, {}) and _is_object_of(pieces):
+                found[-1] = replace(owner, pieces=pieces, size=sum(map(len, pieces)))
+            else:
+                found += strays
+            strays = []
+        if call is not None:
+            found.append(call)
+    if any(not call.name for call in found):
+        for call in found:
+            call.is_beside_others = True
+    return found
+
+
+def _is_object_of(pieces: list[str]) -> bool:
+    return bool(loads_object("".join(pieces))) or _only_reading(pieces) is not None
+
+
+def _split_call(call: _PartialCall) -> list[_PartialCall]:
+    """The calls of a server without ids that could not be told apart as they came: one for each document."""
+    if not call.is_named_again:
+        return [call]
+    text = call.arguments
+    if loads_object(text) is not None or _only_reading(call.pieces, may_be_two=True) is not None:
+        return [call]
+    documents = _split_json_documents(text)
+    if len(documents) < 2 or any(loads_object(document) is None for document in documents):
+        return [call]
+    first, *others = (replace(call, pieces=[each], metadata=dict(call.metadata)) for each in documents)
+    return [first, *(replace(other, id="") for other in others)]
+
+
+def _mark_ambiguous(calls: list[_PartialCall]) -> list[_PartialCall]:
+    """The calls, those marked that may be a neighbour said in another way."""
+    begun = dict(zip(map(id, calls), accumulate(call.is_begun for call in calls), strict=True))
+    for _, run in groupby(calls, key=lambda call: (call.index, call.name, begun[id(call)])):
+        alike = list(run)
+        of_one_list = alike[0].list_number is not None and len({call.list_number for call in alike}) == 1
+        if of_one_list:
+            continue
+        have_own_ids = all(call.wire_id for call in alike) and len({call.wire_id for call in alike}) == len(alike)
+        said = [loads_object(call.arguments.strip() or "{}") for call in alike]
+        is_any_full = any(said)
+        known: set[bytes] = set()
+        for call, arguments in zip(alike, said, strict=True):
+            words = b"" if arguments is None else dumps(arguments)
+            is_less = is_any_full and (_is_blank(call.arguments) if have_own_ids else arguments == {})
+            call.is_ambiguous = is_less or (words in known and not have_own_ids)
+            known.add(words)
+    return calls
+
+
+def _is_blank(arguments: Any) -> bool:
+    return arguments is None or (isinstance(arguments, str) and not arguments.strip())
+
+
+def _is_empty(arguments: Any) -> bool:
+    return _is_blank(arguments) or arguments == {} or (isinstance(arguments, str) and arguments.strip() == "{}")
+
+
+def _as_object(arguments: Any) -> JsonObject | None:
+    if isinstance(arguments, str):
+        return loads_object(arguments or "{}") if len(arguments) <= MAX_REPARSED_SIZE else None
+    return {} if arguments is None else loads_object(dumps(arguments).decode())
+
+
+def _is_repeat(before: JsonObject | None, arguments: Any) -> bool:
+    """Whether these are the arguments that came before, with more in them or as they were; `{}` may become anything."""
+    new = None if before is None else _as_object(arguments)
+    return before is not None and new is not None and _contains(new, before)
+
+
+def _contains(new: JsonObject, old: JsonObject) -> bool:
+    return all(name in new and new[name] == value for name, value in old.items())
+
+
+def _only_reading(pieces: list[str], *, may_be_two: bool = False) -> str | None:
+    """The arguments in pieces that are not one object, where they can be read in one way only; else None.
+
+    Each piece the whole so far; or one document after the other, each the one before with more in it or as it was,
+    empty ones apart, unless they may be another call's.
+    """
+    growing = [piece for piece in pieces if piece.strip() not in ("", "{}")]
+    if growing and pieces and growing[0].strip() == "{":
+        growing = [piece for piece in pieces if piece.strip()]
+    is_growing = len(growing) > 1 and all(later.startswith(earlier) for earlier, later in pairwise(growing))
+    if is_growing and loads_object(growing[-1]) is not None:
+        return growing[-1]
+    documents = _split_json_documents("".join(pieces))
+    said = [(text, value) for text in documents if (value := loads_object(text))]
+    if not documents or any(loads_object(text) is None for text in documents):
+        return None
+    if any(not _contains(later, earlier) for (_, earlier), (_, later) in pairwise(said)):
+        return None
+    if may_be_two and 0 < len(said) < len(documents):
+        return None
+    return said[-1][0] if said else "{}"
+
+
+def _split_json_documents(text: str) -> list[str]:
+    """The JSON documents that stand one after the other; none where anything else stands there."""
+    found: list[str] = []
+    reader = json.JSONDecoder(strict=False)
+    at = 0
+    while at < len(text) and len(found) <= _MAX_DOCUMENTS:
+        if text[at].isspace():
+            at += 1
+            continue
+        try:
+            _, end = reader.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return []
+        found.append(text[at:end])
+        at = end
+    return found if at >= len(text) else []

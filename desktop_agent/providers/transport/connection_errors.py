@@ -1,0 +1,137 @@
+"""Map exceptions of the HTTP library to errors of the tree, in a sentence."""
+
+import errno
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from desktop_agent.types.errors import (
+    AgentError,
+    ConnectionFailed,
+    ProviderError,
+    TimedOut,
+    Truncated,
+    UnreadableAnswer,
+    WrongUse,
+)
+from desktop_agent.types.providers import Timeouts
+
+if TYPE_CHECKING:
+    import httpx
+
+    from desktop_agent.providers.transport.httpx_transport import ReadLimits
+
+PROXY_AUTH_REQUIRED = 407
+_TLS_REMEDY = "Check whether the address should begin with https:// instead of http://."
+_ERRNO_SENTENCES = {
+    errno.ECONNREFUSED: "nothing listens at {where}",
+    errno.ENETUNREACH: "there is no route to {where}",
+    errno.EHOSTUNREACH: "there is no route to {where}",
+    errno.ECONNRESET: "{where} closed the connection",
+}
+
+
+def error_from_connect(
+    error: "httpx.HTTPError | httpx.InvalidURL | OSError", where: str, limits: Timeouts, *, is_sent: bool
+) -> AgentError:
+    """Before the server said anything. `where` is host and port, for the sentence."""
+    name = type(error).__name__
+    if name == "ConnectTimeout":
+        return TimedOut(f"no connection to {where} within {limits.connect:g} seconds")
+    if name == "WriteTimeout":
+        return TimedOut(f"{where} did not take the request for {limits.idle:g} seconds")
+    if name in ("ReadTimeout", "PoolTimeout"):
+        message = f"{where} said nothing for {limits.headers or limits.idle:g} seconds"
+        return TimedOut.after_sending(message) if is_sent else TimedOut(message)
+    if name in ("InvalidURL", "UnsupportedProtocol"):
+        return WrongUse(f"“{where}” is not an address that can be asked.")
+    if name == "LocalProtocolError":
+        return ConnectionFailed(f"the request to {where} could not be written", retryable=False)
+    if name == "ProxyError":
+        if str(error).startswith(f"{PROXY_AUTH_REQUIRED} "):
+            return proxy_auth_error()
+        return ConnectionFailed(f"the proxy did not connect to {where}")
+    return _error_from_causes(error, where)
+
+
+def proxy_auth_error() -> ConnectionFailed:
+    """For a proxy that lets nothing pass before it knows who asks (RFC 9110, 15.5.8). The server was never asked."""
+    return ConnectionFailed(
+        "the proxy on the way wants a name and a password",
+        status=PROXY_AUTH_REQUIRED,
+        retryable=False,
+        remedy="Put them into the proxy's address, in the system's settings or in the environment "
+        "(http_proxy, https_proxy, all_proxy): http://name:password@host:port.",
+    )
+
+
+def error_from_read(error: Exception, where: str, limits: "ReadLimits") -> ProviderError:
+    """In the middle of a body; `limits` are those that held."""
+    name = type(error).__name__
+    if name == "ReadTimeout" and limits.is_over:
+        message = f"{where} gave signs of life, but nothing more of an answer"
+        remedy = "It may be billed already, so it was not sent again by itself. Try again, or ask another server."
+        return TimedOut(message, retryable=False, remedy=remedy)
+    if name == "ReadTimeout":
+        return TimedOut.after_sending(f"{where} said nothing for {limits.silence:g} seconds")
+    if name == "DecodingError":
+        return UnreadableAnswer("its compressed body is damaged")
+    fault = _protocol_fault(error)
+    if fault is not None and not str(fault).startswith("peer "):
+        return Truncated(f"{where} broke the rules of HTTP in the middle")
+    return Truncated(f"{where} closed the connection")
+
+
+def _error_from_causes(error: BaseException, where: str) -> ProviderError:
+    # Late: it loads the HTTP library, which the start of the window does without.
+    from desktop_agent.network.fetch import NotHttp
+
+    host = where.rpartition(":")[0] or where
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return ConnectionFailed(
+                f"the certificate of {host} is not trusted ({cause.verify_message})",
+                retryable=False,
+                remedy="Check the address; a private server needs its certificate in the system's trust store.",
+            )
+        if isinstance(cause, ssl.SSLError):
+            return ConnectionFailed(
+                f"{where} does not speak TLS as expected",
+                retryable=False,
+                remedy="Check whether the address should begin with http:// instead of https://.",
+            )
+        if isinstance(cause, socket.gaierror):
+            return ConnectionFailed(f"the name {host} is not known")
+        if isinstance(cause, NotHttp):
+            remedy = _TLS_REMEDY if cause.is_tls else None
+            return UnreadableAnswer("it did not answer in HTTP", remedy=remedy)
+        if isinstance(cause, OSError) and cause.errno in _ERRNO_SENTENCES:
+            return ConnectionFailed(_ERRNO_SENTENCES[cause.errno].format(where=where))
+    fault = _protocol_fault(error)
+    if fault is not None:
+        too_long = getattr(fault, "error_status_hint", 0) == 431
+        return UnreadableAnswer("its headers are too long" if too_long else "it did not answer in HTTP")
+    if type(error).__name__ in ("RemoteProtocolError", "ReadError"):
+        return ConnectionFailed(f"{where} closed the connection without an answer")
+    return ConnectionFailed(f"no connection to {where}")
+
+
+def _protocol_fault(error: BaseException) -> BaseException | None:
+    """What the library under the HTTP library says about bytes that are no HTTP."""
+    causes = (each for each in _causes(error) if type(each).__module__.startswith("h11"))
+    return next((each for each in causes if type(each).__name__ == "RemoteProtocolError"), None)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and everything behind it, groups opened."""
+    waiting: list[BaseException] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop(0)
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting.extend(getattr(each, "exceptions", ()))  # of a group: several addresses were tried
+        waiting.extend(behind for behind in (each.__cause__, each.__context__) if behind is not None)

@@ -1,0 +1,323 @@
+"""Map a server's refusal (status, headers, body) to one error of the tree.
+
+The order of trust: a specific word in the body, then the HTTP status or a numeric code, then a general word. The text
+of a message never decides anything.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from desktop_agent.providers.transport.connection_errors import PROXY_AUTH_REQUIRED, proxy_auth_error
+from desktop_agent.providers.transport.error_codes import (
+    DAILY_QUOTA,
+    ERRORS_BY_STATUS,
+    GENERAL_WORDS,
+    MINIMAX_CODES,
+    SPECIFIC_WORDS,
+    ZAI_CODES,
+)
+from desktop_agent.providers.transport.json_codec import (
+    dumps,
+    is_array,
+    is_object,
+    loads,
+    object_in,
+    objects_in,
+    repair_text,
+)
+from desktop_agent.providers.transport.sse import SseDecoder
+from desktop_agent.types.errors import (
+    AuthenticationFailed,
+    ContextLengthExceeded,
+    InvalidRequest,
+    PermissionRefused,
+    ProviderError,
+    QuotaExhausted,
+    ServerFailed,
+    UnreadableAnswer,
+)
+
+MESSAGE_LIMIT = 1000
+DETAIL_LIMIT = 4000
+_MAX_ID_LENGTH = 200
+
+_RETRY_STATUSES = frozenset({408, 409, 429})
+_MESSAGE_FIELDS = ("message", "msg", "status_msg", "errmsg", "error_msg")
+# Beside one of these stands an answer, or an event with a type of its own.
+_RESPONSE_FIELDS = ("choices", "candidates", "type", "object", "output", "content", "delta", "usageMetadata")
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-generation-id", "x-goog-request-id", "apim-request-id")
+_NOT_RETRYABLE = (QuotaExhausted, AuthenticationFailed, PermissionRefused, ContextLengthExceeded, UnreadableAnswer)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_FIELD_OF_A_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """What a body says, before it becomes an error. `param` is the field that it complains about, if it says so."""
+
+    message: str = ""
+    words: frozenset[str] = frozenset()
+    code: int | None = None
+    param: str = ""
+    retry_after: float | None = None
+    request_id: str | None = None
+
+
+def error_from_status(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+    """The error for an HTTP answer of 400 or above; `headers` have lower-case names."""
+    if status == PROXY_AUTH_REQUIRED:
+        return proxy_auth_error()
+    refusal = parse_error_body(body)
+    message = refusal.message or _plain_text(body) or f"HTTP {status}"
+    kind = _error_class(refusal.words, status)
+    return kind(
+        message[:MESSAGE_LIMIT],
+        status=status,
+        retry_after=retry_after(headers) if refusal.retry_after is None else refusal.retry_after,
+        retryable=_is_retryable(kind, status, headers.get("x-should-retry", "")),
+        request_id=request_id(headers) or refusal.request_id,
+        detail=f"HTTP {status}\n{repair_text(body[:DETAIL_LIMIT].decode('utf-8', 'replace'))}".strip(),
+    )
+
+
+def error_from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
+    """The error for an object that came in the middle of a stream of status 200."""
+    refusal = parse_error(data)
+    kind = _error_class(refusal.words, refusal.code)
+    return kind(
+        (refusal.message or "the stream carried an error without a message")[:MESSAGE_LIMIT],
+        status=refusal.code,
+        retry_after=refusal.retry_after,
+        request_id=request_id(headers) or refusal.request_id,
+        detail=dumps(data)[:DETAIL_LIMIT].decode("utf-8", "replace"),
+    )
+
+
+def has_error(error: Any) -> bool:
+    """Whether what stands under `error` says anything: gateways write one of zeros and empty words beside text."""
+    if is_object(error) or is_array(error):
+        return any(map(has_error, error.values() if is_object(error) else error))
+    return bool(error)
+
+
+def is_bare_error(data: Any) -> bool:
+    """Whether an object is an error in a shape of its own, beside which no dialect says anything.
+
+    `{"code", "message"}`, Cloudflare's `{"success": false, "errors"}` (developers.cloudflare.com/api), and MiniMax's
+    `base_resp`, which stands beside answers too, with status 0 (platform.minimax.io, Error Codes).
+    """
+    if not is_object(data):
+        return False
+    for name in _RESPONSE_FIELDS:  # no generator: this is asked of every piece of an answer
+        if data.get(name):
+            return False
+    if has_error(object_in(data, "base_resp").get("status_code")) or has_error(data.get("errors")):
+        return True
+    return data.get("success") is False or any(data.get(n) and isinstance(data[n], str) for n in _MESSAGE_FIELDS)
+
+
+def error_from_listing(body: bytes) -> ProviderError:
+    """For a success that lists no models: what it says, in whatever shape an error has, or that nobody can read it."""
+    try:
+        data = loads(body)
+    except ValueError:
+        data = None
+    said: Any = data[0] if is_array(data) and data else data
+    if is_object(said) and has_error(said.get("error")):
+        return error_from_stream(said, {})
+    if is_object(said) and (
+        "error" in (said.get("object"), said.get("type")) or said.get("detail") or is_bare_error(said)
+    ):
+        error = error_from_stream(said, {})
+        if type(error) is not ServerFailed or error.status is not None:
+            return error
+        # It may be how a server says that it has no listing.
+        return UnreadableAnswer(error.message, detail=error.detail)
+    return not_a_model_server_error({}, body[:200].decode("utf-8", "replace"))
+
+
+def error_words(error: ProviderError) -> frozenset[str]:
+    """Every word of the server's message, and the field that it named as `param`."""
+    param = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
+    return frozenset(re.findall(r"\w+", f"{error.message} {param[1] if param else ''}"))
+
+
+def not_a_model_server_error(headers: Mapping[str, str], start: str) -> UnreadableAnswer:
+    """For a success that is no event stream and no JSON: a login page, a proxy's greeting."""
+    if "html" in headers.get("content-type", "") or start.lstrip()[:1] == "<":
+        return UnreadableAnswer("it sent a web page", detail=start[:200])
+    return UnreadableAnswer("it sent text that no model server sends", detail=start[:200])
+
+
+def redirect_error(status: int, target_host: str) -> UnreadableAnswer:
+    """For a 3xx: the key is not carried to another address."""
+    where = f"it points to another address, at {target_host}" if target_host else "it points to another address"
+    remedy = "If you trust that address, use it as this server's base URL."
+    return UnreadableAnswer(where, status=status, retryable=False, remedy=remedy)
+
+
+def starts_event_stream(body: bytes) -> bool:
+    """Whether bytes begin like an event stream, however they are labelled."""
+    return _FIELD_OF_A_STREAM.match(body) is not None
+
+
+def may_start_event_stream(body: bytes) -> bool:
+    """Whether too little came to say whether an event stream begins."""
+    start = body.lstrip()
+    return any(mark.startswith(start.removeprefix(_BYTE_ORDER_MARK)) for mark in _FIELDS) or (
+        _BYTE_ORDER_MARK.startswith(start)
+    )
+
+
+def parse_error_body(body: bytes) -> ErrorBody:
+    """The same for bytes; a body that is neither JSON nor an event stream says nothing."""
+    if starts_event_stream(body):
+        decoder = SseDecoder()
+        frames = [*decoder.feed(body), *decoder.finish()]
+        return next((parse_error(data) for _, data in frames if is_object(data)), ErrorBody())
+    try:
+        return parse_error(loads(body)) if body.strip() else ErrorBody()
+    except ValueError:
+        return ErrorBody()
+
+
+def parse_error(data: Any) -> ErrorBody:
+    """Find message, words and code in any of the shapes that servers use."""
+    if is_array(data):
+        return parse_error(data[0]) if data else ErrorBody()
+    if isinstance(data, str):
+        return ErrorBody(message=repair_text(data))
+    if not is_object(data):
+        return ErrorBody()
+    # Gateways forward Anthropic's body, which names the request, but not its headers.
+    named = data.get("request_id")
+    found = _find_error(data)
+    return replace(found, request_id=repair_text(named[:_MAX_ID_LENGTH])) if isinstance(named, str) and named else found
+
+
+def _find_error(data: dict[str, Any]) -> ErrorBody:
+    error = data.get("error")
+    if (is_object(error) or is_array(error)) and error:
+        inner = parse_error(error)
+        return inner if inner.message else _parse_flat(data, inner)
+    if isinstance(error, str) and error:
+        return _parse_flat({**data, "message": error}, ErrorBody())
+    others = objects_in(data, "errors")
+    return _parse_flat(
+        data, _parse_flat(others[0], ErrorBody()) if others else _parse_minimax(object_in(data, "base_resp"))
+    )
+
+
+def _parse_minimax(status: dict[str, Any]) -> ErrorBody:
+    code = status.get("status_code")
+    return _parse_flat({**status, "code": MINIMAX_CODES.get(code) if isinstance(code, int) else None}, ErrorBody())
+
+
+def _parse_flat(data: dict[str, Any], inner: ErrorBody) -> ErrorBody:
+    """One level: {message, type, code, status, param, detail, details}."""
+    reasons = objects_in(data, "details")
+    # Anthropic's finer word stands beside its general one.
+    finer = object_in(data, "details").get("error_code")
+    named = [
+        data.get("code"),
+        data.get("type"),
+        data.get("status"),
+        *(reason.get("reason") for reason in reasons),
+        finer,
+    ]
+    message = next(filter(None, map(data.get, _MESSAGE_FIELDS)), None) or _fastapi_detail(data.get("detail"))
+    param = data.get("param")
+    return ErrorBody(
+        message=repair_text(message if isinstance(message, str) else dumps(message).decode())
+        if message
+        else inner.message,
+        words=inner.words | {word.lower() for word in named if isinstance(word, str)} | _daily_quota_words(reasons),
+        code=_http_status(data.get("code")) or _http_status(data.get("status")) or inner.code,
+        param=param if isinstance(param, str) else "",
+        retry_after=next(filter(None, (_duration(reason.get("retryDelay")) for reason in reasons)), None),
+    )
+
+
+def _daily_quota_words(reasons: list[dict[str, Any]]) -> set[str]:
+    """google.rpc.QuotaFailure names its quotas by id, such as GenerateRequestsPerDayPerProjectPerModel."""
+    ids = [str(each.get("quotaId")) for reason in reasons for each in objects_in(reason, "violations")]
+    return {DAILY_QUOTA} if any("PerDay" in each for each in ids) else set()
+
+
+def _fastapi_detail(detail: Any) -> Any:
+    """FastAPI's shape: a sentence, or a list of {loc, msg}."""
+    if not is_array(detail):
+        return detail
+    lines = [
+        f"{'.'.join(str(part) for part in entry.get('loc') or ())}: {entry.get('msg')}"
+        for entry in detail
+        if is_object(entry)
+    ]
+    return "; ".join(lines) or None
+
+
+def _http_status(value: Any) -> int | None:
+    """An HTTP status written as a number or as digits."""
+    if isinstance(value, str) and value.isdecimal() and len(value) == 3:
+        value = int(value)
+    return value if isinstance(value, int) and 400 <= value <= 599 else None
+
+
+def _error_class(words: Iterable[str], status: int | None) -> type[ProviderError]:
+    said = frozenset(words)
+    if len(said) == 1 and (numbered := ZAI_CODES.get(next(iter(said)))) is not None:
+        return numbered
+    for kind, row in SPECIFIC_WORDS:
+        if said & row:
+            return kind
+    if status is not None:
+        return ERRORS_BY_STATUS.get(status, InvalidRequest if status < 500 else ServerFailed)
+    for kind, row in GENERAL_WORDS:
+        if said & row:
+            return kind
+    return ServerFailed
+
+
+def _is_retryable(kind: type[ProviderError], status: int, asked: str) -> bool:
+    if issubclass(kind, _NOT_RETRYABLE) or (kind is InvalidRequest and status >= 500):
+        return False
+    if asked.lower() in ("true", "false"):
+        return asked.lower() == "true"
+    return kind.retry_by_default or status in _RETRY_STATUSES or status >= 500
+
+
+def _plain_text(body: bytes) -> str:
+    """A short sentence that a server sent without any JSON; web pages say nothing that a person wants to read."""
+    text = repair_text(body[:400].decode("utf-8", "replace")).strip()
+    return "" if not text or text[0] in "<{[" or len(text) > 200 else " ".join(text.split())
+
+
+def request_id(headers: Mapping[str, str]) -> str | None:
+    """What the provider's support wants to know."""
+    return next((headers[name] for name in _REQUEST_ID_HEADERS if name in headers), None)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait: `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110, section 10.2.3)."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"\d+(\.\d+)?", value):
+            return float(value) * scale
+    try:
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _duration(value: Any) -> float | None:
+    """Google's "12.5s"."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)s", value) if isinstance(value, str) else None
+    return float(found[1]) if found else None

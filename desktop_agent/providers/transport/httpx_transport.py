@@ -1,0 +1,365 @@
+"""Send requests through httpx, directly or by a proxy, and read chunked bodies quickly. Imported late: it loads httpx.
+
+The only module that knows private names of httpx, httpcore and h11. Where one is missing or behaves otherwise,
+`fast_body` returns None and the library reads the body itself.
+"""
+
+import asyncio
+import logging
+import re
+import socket
+import urllib.request
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol, cast
+
+import h11
+import httpcore
+import httpx
+
+from desktop_agent.network.fetch import close_failed_handshakes
+from desktop_agent.types.errors import ConnectionFailed
+from desktop_agent.types.providers import Timeouts, is_loopback
+
+_READ_SIZE = 64 * 1024
+# Without extensions and spaces. What is written otherwise is no fault: the library reads it.
+_HEADER = re.compile(rb"([0-9A-Fa-f]{1,16})\r\n")
+_MAX_HEADER = 18
+_INVALID_HEADER = b"!\r\n"  # for a chunk that is longer than it said: the library finds the fault in its turn
+_SMALL = 16
+_FIRST_RUN = 8
+
+
+@dataclass(slots=True)
+class ReadLimits:
+    """How long the next piece of a body is waited for; who reads may change it between two.
+
+    `silence`: seconds between two pieces. `until`: when waiting ends however many pieces come, on the loop's clock.
+    """
+
+    silence: float = Timeouts().idle
+    until: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """For the next piece."""
+        return self.silence if self.until is None else max(0.0, min(self.silence, self._left(self.until)))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `until` has come."""
+        return self.until is not None and self._left(self.until) <= 0
+
+    def _left(self, until: float) -> float:
+        return until - asyncio.get_running_loop().time()
+
+
+class ResponseBody(Protocol):
+    """The bytes of an answer."""
+
+    limits: ReadLimits
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+
+def fast_body(response: httpx.Response) -> "ChunkedBody | None":
+    """A reader for the body of an answer whose head has just come; None for what the library must read itself."""
+    network = response.extensions.get("network_stream")
+    ordinary = response.stream
+    machine = _nested_attribute(ordinary, "_httpcore_stream", "_stream", "_connection", "_h11_state")
+    if (
+        not isinstance(machine, h11.Connection)
+        or not isinstance(ordinary, httpx.AsyncByteStream)
+        or not isinstance(network, httpcore.AsyncNetworkStream)
+        or not _is_h11_supported()
+        or not _expects_chunk(machine)
+    ):
+        return None
+    return ChunkedBody(machine, network, HttpxBody(ordinary), _take_buffered(machine))
+
+
+class HttpxBody:
+    """A body that the library reads."""
+
+    def __init__(self, source: AsyncIterable[bytes]) -> None:
+        self.limits = ReadLimits()
+        self._source = aiter(source)
+
+    def __aiter__(self) -> "HttpxBody":
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await anext(self._source)
+        except TimeoutError:
+            raise httpx.ReadTimeout("nothing came") from None
+
+
+class ChunkedBody:
+    """The payload, all that came at once joined. Raises what the library raises.
+
+    The library's machine waits in front of the first chunk. It gets the last chunk, or whatever is no plain chunk, and
+    reads on from there: so trailers, extensions, faults and the way back to the pool are exactly the library's.
+    """
+
+    def __init__(
+        self,
+        machine: h11.Connection,
+        network: httpcore.AsyncNetworkStream,
+        ordinary: HttpxBody,
+        early: bytes,
+    ) -> None:
+        self._machine = machine
+        self._network = network
+        self._ordinary = ordinary
+        self.limits = ordinary.limits
+        self._early = early  # came together with the head
+        self._kept = b""  # a header, or the end of a chunk, of which more must come
+        self._missing = -1  # bytes of the open chunk's payload; -1: none is open
+        self._is_handed_over = False
+
+    def __aiter__(self) -> "ChunkedBody":
+        return self
+
+    async def __anext__(self) -> bytes:
+        while not self._is_handed_over:
+            data = await self._received()
+            if not data:
+                self._hand_to_library(b"")  # the connection ended in the middle of the body
+            elif payload := self._read_payload(data):
+                return payload
+        return await anext(self._ordinary)
+
+    async def _received(self) -> bytes:
+        if self._early:
+            early, self._early = self._early, b""
+            return early
+        try:
+            return await self._network.read(_READ_SIZE, self.limits.seconds)
+        except httpcore.TimeoutException:
+            raise httpx.ReadTimeout("nothing came") from None
+        except httpcore.NetworkError:
+            raise httpx.ReadError("the connection broke") from None
+
+    def _read_payload(self, data: bytes) -> bytes:
+        if self._kept:
+            data = self._kept + data
+            self._kept = b""
+        pieces: list[bytes] = []
+        at = 0 if self._missing < 0 else self._read_rest_of_chunk(data, pieces)
+        self._read_chunks(data, at, pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _read_rest_of_chunk(self, data: bytes, pieces: list[bytes]) -> int:
+        """Take what belongs to the open chunk. Where the next one begins."""
+        missing = self._missing
+        pieces.append(data[:missing])
+        if missing + 2 > len(data):
+            self._stay_open(data, missing)
+            return len(data)
+        self._missing = -1
+        if data[missing : missing + 2] != b"\r\n":
+            self._hand_to_library(_INVALID_HEADER)
+            return len(data)
+        return missing + 2
+
+    def _read_chunks(self, data: bytes, at: int, pieces: list[bytes]) -> None:
+        """Take chunk after chunk; the last one may stay open."""
+        length = len(data)
+        header = _HEADER.match
+        before = 0
+        while at < length:
+            found = header(data, at)
+            size = 0 if found is None else int(found[1], 16)
+            if found is None or not size:
+                self._handle_unusual_header(data[at:], is_header=found is not None)
+                return
+            start = found.end()
+            end = start + size
+            if end + 2 > length:
+                pieces.append(data[start:end])
+                self._stay_open(data, end)
+                return
+            if before == size <= _SMALL and (after := _read_equal_chunks(data, at, start - at, size, pieces)) > at:
+                at = after
+                continue
+            pieces.append(data[start:end])
+            if data[end : end + 2] != b"\r\n":
+                self._hand_to_library(_INVALID_HEADER)
+                return
+            before = size
+            at = end + 2
+
+    def _stay_open(self, data: bytes, end: int) -> None:
+        self._missing = max(0, end - len(data))
+        self._kept = data[end:]
+
+    def _handle_unusual_header(self, rest: bytes, *, is_header: bool) -> None:
+        if is_header or len(rest) >= _MAX_HEADER or b"\n" in rest:
+            self._hand_to_library(rest)
+        else:
+            self._kept = rest
+
+    def _hand_to_library(self, rest: bytes) -> None:
+        self._machine.receive_data(rest)
+        self._is_handed_over = True
+
+
+def _read_equal_chunks(data: bytes, at: int, header: int, size: int, pieces: list[bytes]) -> int:
+    """Take neighbouring chunks of one small size, many in one step. Where the first other one begins.
+
+    `header` is the length of their header. A server that writes character by character would else cost per byte what
+    others cost per event.
+    """
+    stride = header + size + 2
+    one = data[at : at + header] + bytes(size) + b"\r\n"
+    fixed = [*range(header), header + size, header + size + 1]
+    count = _FIRST_RUN
+    while at + count * stride <= len(data):
+        part = data[at : at + count * stride]
+        if any(part[offset::stride] != one[offset : offset + 1] * count for offset in fixed):
+            break
+        payload = bytearray(count * size)
+        for offset in range(size):
+            payload[offset::size] = part[header + offset :: stride]
+        pieces.append(bytes(payload))
+        at += len(part)
+        count *= 2
+    return at
+
+
+def _expects_chunk(machine: h11.Connection) -> bool:
+    """Whether a head has come and chunks follow."""
+    return type(_nested_attribute(machine, "_reader")).__name__ == "ChunkedReader"
+
+
+def _take_buffered(machine: h11.Connection) -> bytes:
+    """What it received and has not looked at; it forgets that."""
+    received, _ = machine.trailing_data
+    _nested_attribute(machine, "_receive_buffer", "maybe_extract_at_most")(len(received))
+    return received
+
+
+@cache
+def _is_h11_supported() -> bool:
+    """Whether h11 still works as this module believes: tried once, on an answer in memory."""
+    machine = h11.Connection(h11.CLIENT)
+    machine.send(h11.Request(method="GET", target="/", headers=[("Host", "x")]))
+    machine.send(h11.EndOfMessage())
+    machine.receive_data(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel")
+    machine.next_event()
+    if not _expects_chunk(machine) or not callable(
+        _nested_attribute(machine, "_receive_buffer", "maybe_extract_at_most")
+    ):
+        return False
+    received = _take_buffered(machine)
+    machine.receive_data(b"0\r\n\r\n")
+    end = machine.next_event()
+    return received == b"5\r\nhel" and isinstance(end, h11.EndOfMessage) and machine.their_state is h11.DONE
+
+
+def _nested_attribute(start: Any, *names: str) -> Any:
+    """What these names lead to, or None."""
+    for name in names:
+        start = getattr(start, name, None)
+    return start
+
+
+_NOISY_LOGGERS = ("httpcore", "httpx")
+STREAM_EXTENSION = "desktop_agent.stream"
+_POOL_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
+
+
+class RoutingTransport(httpx.AsyncBaseTransport):
+    """Direct for loopback and for hosts that the proxy settings except; otherwise by the proxy of the scheme.
+
+    Proxies come from the environment, or from the system's settings on macOS and Windows.
+    """
+
+    def __init__(self) -> None:
+        context = httpx.create_ssl_context()
+        self._direct = close_failed_handshakes(
+            httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, socket_options=_keep_alive_options())
+        )
+        self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
+        self._unusable: dict[str, str] = {}
+        proxies = urllib.request.getproxies()
+        for scheme in ("http", "https"):
+            url = proxies.get(scheme) or proxies.get("all")
+            if not url:
+                continue
+            address = url if "://" in url else f"http://{url}"
+            kind = address.partition("://")[0].lower()
+            if kind not in ("http", "https"):
+                self._unusable[scheme] = kind
+                continue
+            self._proxied[scheme] = close_failed_handshakes(
+                httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, proxy=address)
+            )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send by the right way. Raises ConnectionFailed for a kind of proxy that cannot be used."""
+        response = await self._transport_for(request.url).handle_async_request(request)
+        # The client wraps this stream once more, only to count time; whoever reads may leave that layer out.
+        response.extensions[STREAM_EXTENSION] = fast_body(response) or HttpxBody(
+            cast("httpx.AsyncByteStream", response.stream)
+        )
+        return response
+
+    async def aclose(self) -> None:
+        """Close every pool."""
+        for transport in (self._direct, *self._proxied.values()):
+            await transport.aclose()
+
+    def _transport_for(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
+        proxied, unusable = self._proxied.get(url.scheme), self._unusable.get(url.scheme)
+        if proxied is unusable is None or is_loopback(url.host) or urllib.request.proxy_bypass(url.host):
+            return self._direct
+        if proxied is None:
+            # Going around a proxy that somebody set would be wrong, so this fails instead.
+            raise ConnectionFailed(f"the proxy set for it is of a kind that is not supported ({unusable})")
+        return proxied
+
+
+class UploadStream(httpx.AsyncByteStream):
+    """The body of a request, once; `on_sent` is called when the library has written all of it."""
+
+    def __init__(self, body: bytes, on_sent: Callable[[], None]) -> None:
+        self._body: bytes | None = body
+        self._on_sent = on_sent
+
+    # Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
+    def __aiter__(self) -> "UploadStream":
+        return self
+
+    async def __anext__(self) -> bytes:
+        body, self._body = self._body, None
+        if body is None:
+            self._on_sent()
+            raise StopAsyncIteration
+        return body
+
+
+def create_client() -> httpx.AsyncClient:
+    """One pool for everything. Slow the first time (certificates): call it in a thread."""
+    for name in _NOISY_LOGGERS:
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            # They log heads of answers when everything is logged, and a server may put a key that it was sent in there.
+            logger.setLevel(logging.INFO)
+    return httpx.AsyncClient(transport=RoutingTransport(), follow_redirects=False, trust_env=False)
+
+
+def _keep_alive_options() -> list[tuple[int, int, int]]:
+    """Probes on silent connections, so that no address translator forgets a model that thinks for minutes.
+
+    Idle 60 s, interval 60 s, 5 probes, where the platform lets one say so.
+    """
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPALIVE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5)):
+        number = getattr(socket, name, None)
+        if isinstance(number, int):
+            options.append((socket.IPPROTO_TCP, number, value))
+    return options

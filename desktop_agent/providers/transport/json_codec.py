@@ -1,0 +1,163 @@
+"""Read and write JSON as servers really send it, and repair text that could not be encoded.
+
+Half of a surrogate pair may arrive alone (cut deltas, broken escapes); it is repaired before it leaves the adapters.
+"""
+
+import json
+import math
+import re
+from typing import Any, TypeGuard
+
+import orjson
+
+MAX_DEPTH = 100
+"""Levels of nesting that are taken in. Every reader and writer down to the disk can carry twice as many."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a parsed value is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a parsed value is a JSON array."""
+    return isinstance(value, list)
+
+
+def object_in(data: Any, name: str) -> dict[str, Any]:
+    """The object under this name, or an empty one."""
+    value = data.get(name) if is_object(data) else None
+    return value if is_object(value) else {}
+
+
+def array_in(data: Any, name: str) -> list[Any]:
+    """The array under this name, or an empty one."""
+    value = data.get(name) if is_object(data) else None
+    return value if is_array(value) else []
+
+
+def objects_in(data: Any, name: str) -> list[dict[str, Any]]:
+    """The objects in the array under this name."""
+    return [entry for entry in array_in(data, name) if is_object(entry)]
+
+
+def loads(data: bytes) -> Any:
+    """Parse one document. Raises ValueError.
+
+    Falls back to a lenient reader for bad UTF-8, raw control characters in strings, lone surrogates and NaN (which
+    becomes null). Strings of that reader may hold lone surrogates: see `mended`.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return loads_lenient(data.decode("utf-8", "replace"))
+
+
+def loads_lenient(text: str) -> Any:
+    """The forgiving reader alone: exact integers of any size up to Python's own limit. Raises ValueError."""
+    try:
+        return json.loads(text, strict=False, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def loads_object(text: str) -> dict[str, Any] | None:
+    """The arguments of a call: a JSON object, or None. NaN and infinities are not JSON; integers stay exact.
+
+    What is nested deeper than DEEPEST is none either.
+    """
+    try:
+        value = json.loads(text, strict=False, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    return repair_json(value) if is_object(value) and not _is_too_deep(value) else None
+
+
+def is_strict_json(text: str) -> bool:
+    """Whether every reader can read it: no raw control characters, no lone surrogates, no trailing text."""
+    try:
+        orjson.loads(text)
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def dumps(value: Any) -> bytes:
+    """Compact JSON in UTF-8. What JSON cannot carry is mended: lone surrogates, NaN, integers beyond 64 bits stay."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        clean = repair_json(value)
+        return json.dumps(clean, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def repair_text(text: str) -> str:
+    """The same text with pairs joined and lone surrogates replaced by U+FFFD. Cheap when there are none."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def repair_json(value: Any, levels: int = MAX_DEPTH) -> Any:
+    """The same for every string inside; NaN, infinities and what is nested too deep become null."""
+    if isinstance(value, str):
+        return repair_text(value)
+    if is_object(value):
+        return (
+            None if not levels else {repair_text(key): repair_json(member, levels - 1) for key, member in value.items()}
+        )
+    if is_array(value):
+        return None if not levels else [repair_json(entry, levels - 1) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+class SurrogateJoiner:
+    """Joins the halves of a pair that came in neighbouring pieces; a half that stays alone becomes U+FFFD."""
+
+    __slots__ = ("_half",)
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a leading half is held."""
+        return bool(self._half)
+
+    def feed(self, piece: str) -> str:
+        """The piece as it may be shown now; a leading half at its end waits for the next piece."""
+        if not self._half and (piece.isascii() or not _SURROGATE.search(piece)):
+            return piece
+        piece = self._half + piece
+        self._half = ""
+        if "\ud800" <= piece[-1:] <= "\udbff":
+            self._half = piece[-1]
+            piece = piece[:-1]
+        return repair_text(piece)
+
+    def flush(self) -> str:
+        """What still waited."""
+        rest, self._half = repair_text(self._half), ""
+        return rest
+
+
+def _is_too_deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        inner = [member for each in level for member in (each.values() if is_object(each) else each)]
+        level = [each for each in inner if isinstance(each, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
+def _no_constant(_: str) -> None:
+    return None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,3 @@
+"""The confinement of commands and worker processes: bubblewrap, Landlock and seccomp, the policy of one command, and
+what it protects.
+"""

@@ -1,0 +1,292 @@
+"""Choose a sandbox that works on this system, bubblewrap or Landlock or none, and build the command line that starts a
+program in it.
+"""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+from desktop_agent.sandbox.environment import child_command
+from desktop_agent.sandbox.kernel_limits import counts_per_namespace
+from desktop_agent.sandbox.policy import SandboxPolicy, build_policy
+
+PART = "confined"
+_MODULE = "desktop_agent.sandbox.launcher"
+_MACHINES = frozenset({"x86_64", "aarch64"})
+# Of a command that nobody was asked about: bytes of each process and of each file, and threads in all.
+_LIMITS = {"DATA": 2_000_000_000, "FSIZE": 1_000_000_000, "CORE": 0}
+_NAMESPACE_LIMITS = {"NPROC": 1024}
+
+
+def is_landlock_supported() -> bool:
+    """Whether it may work here; only trying tells for sure."""
+    return sys.platform == "linux" and platform.machine() in _MACHINES
+
+
+def namespace_command(argv: Sequence[str], policy: SandboxPolicy, places: Sequence[str]) -> list[str]:
+    """The words that start a program where namespaces hold the files already.
+
+    It may use the sockets of the internet and none of a service, and writes only in the writable folders and these
+    `places`: no read-only mount keeps anybody from writing into a pipe. Where the bounds have a `channel`, a socket
+    that is passed on under that number, over it comes one that listens where the program's proxy is.
+    """
+    listener = {} if policy.channel is None else {"listener": policy.channel}
+    writes = [*map(str, policy.writable[-1:] if policy.is_read_only else policy.writable), *places]
+    limits = {**_LIMITS, **(_NAMESPACE_LIMITS if counts_per_namespace() else {})} if policy.is_read_only else {}
+    spec = {"network": True, "writes": writes, "limits": limits, **listener}
+    return child_command(PART, _MODULE, json.dumps(spec), *argv)
+
+
+def supervised_command(argv: Sequence[str], count_file: Path) -> list[str]:
+    """The words that start a program in no bounds, with a process around it that ends what it leaves running.
+
+    How many these were will be in a file of that name, if any.
+    """
+    return child_command(PART, _MODULE, json.dumps({"count_in": str(count_file)}), *argv)
+
+
+def supervised_command_from_socket(descriptor: int) -> list[str]:
+    """The words that start a program as the last function does, which and how being told over a socket.
+
+    As in `tools.confining.handed_over`; the socket is passed on under that number.
+    """
+    return child_command(PART, _MODULE, json.dumps({"channel": descriptor}))
+
+
+def landlock_command(argv: Sequence[str], policy: SandboxPolicy) -> list[str]:
+    """The words that start a program in the current folder, within the bounds."""
+    spec = {
+        "writable": [str(each) for folder in policy.writable for each in policy.writable_in(folder)],
+        "readable": [str(each) for each in (*policy.readable, *policy.writable)],
+        "hidden": [str(each) for each in policy.hidden],
+        "network": policy.network,
+        # Without a namespace, processes that the person runs otherwise would count too.
+        "limits": _LIMITS if policy.is_read_only else {},
+    }
+    return child_command(PART, _MODULE, json.dumps(spec), *argv)
+
+
+# Not by the person's path, in which a workspace may stand.
+_SEARCH_PATH = "/usr/bin:/bin:/usr/local/bin"
+# Folders of the command's own, in memory.
+_EMPTY_FOLDERS = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - closed, not used
+# What root may write in /proc though it is of the whole machine.
+_KERNEL_FILES = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
+
+
+def find_bubblewrap() -> str | None:
+    """Where it is."""
+    return shutil.which("bwrap", path=_SEARCH_PATH)
+
+
+def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: SandboxPolicy) -> list[str]:
+    """The words that start a program in `folder`, within the bounds."""
+    options = ["--die-with-parent", "--unshare-all", "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"]
+    if os.geteuid() == 0:
+        for name in _KERNEL_FILES:
+            options += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
+    for place in _EMPTY_FOLDERS:
+        options += ["--tmpfs", place]
+    for link in policy.links:
+        options += ["--symlink", str(link.readlink()), str(link)]
+    copies = dict(policy.copies)
+    places = {*policy.readable, *policy.hidden, *policy.writable, *copies}
+    for place in sorted(places, key=lambda each: len(each.parts)):
+        if place in policy.writable:
+            options += _writable_mounts(policy, place)
+        elif place in policy.hidden:
+            options += _hidden_mount(place)
+        else:
+            options += ["--ro-bind", str(copies.get(place, place)), str(place)]
+    options += ["--dir", str(Path.home())] if Path.home().is_dir() else []
+    # The root is in memory, and what was made in it on the way to these places.
+    options += ["--remount-ro", "/"]
+    # A namespace keeps no socket away that has a path. Of the internet it has its own 127.0.0.1, which nobody else
+    # reaches, and there the proxy to the hosts that are granted.
+    # A rule for a folder is one for the workspace in it.
+    held = policy.writable[0].parents if policy.is_read_only else ()
+    own = (each for each in ("/dev", "/proc", *_EMPTY_FOLDERS) if Path(each) not in held)
+    started = namespace_command(argv, policy, tuple(own))
+    return [program, *options, "--chdir", str(folder), "--", *started]
+
+
+def _writable_mounts(policy: SandboxPolicy, writable: Path) -> list[str]:
+    # Where nothing in it may be written it is seen all the same: it may lie where all else is closed.
+    inside = policy.writable_in(writable)
+    if inside == (writable,):
+        return ["--bind", str(writable), str(writable), *_protected_mounts(policy, writable)]
+    options = ["--ro-bind", str(writable), str(writable)]
+    for each in inside:
+        options += ["--bind-try", str(each), str(each), *_protected_mounts(policy, each)]
+    return options
+
+
+def _protected_mounts(policy: SandboxPolicy, writable: Path) -> list[str]:
+    """A place of its own among the mounts cannot be renamed, nor be replaced by something else (rename(2), EBUSY)."""
+    options: list[str] = []
+    for each in policy.pinned:
+        options += ["--bind", str(each), str(each)] if writable in each.parents else []
+    for each in policy.read_only:
+        if writable not in (each, *each.parents):
+            continue
+        there = ["--ro-bind", str(each), str(each)]
+        options += there if each.exists() else ["--tmpfs", str(each), "--remount-ro", str(each)]
+    return options
+
+
+def _hidden_mount(place: Path) -> list[str]:
+    return ["--tmpfs", str(place)] if place.is_dir() else ["--ro-bind", "/dev/null", str(place)]
+
+
+# How long the one try may take, in seconds.
+_TRIAL_SECONDS = 20.0
+_WRITES = "It can write only in the workspace and in a temporary folder of its own."
+_READS = (
+    "It can read those, the system, and your development tools with their caches and settings, but no other file of "
+    "yours."
+)
+_READS_HOME = (
+    "The workspace has your home folder in it: it can read all of that, except the usual places of keys, passwords, "
+    "mail and browsers."
+)
+_OFFLINE = "It has no network."
+_ONLINE = "It can reach only {hosts}."
+_ONLINE_ANYWHERE = (
+    "It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it "
+    "names."
+)
+_LANDLOCK_NOTE = (
+    "It can still change the permissions and dates of your other files, and what git and other programs run by "
+    "themselves, without confinement, in the workspace; you are told if it did."
+)
+_BUBBLEWRAP_NOTE = (
+    "It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by "
+    "themselves there, but for the files that it names and those that git checks out."
+)
+_UNCONFINED = "Not confined: it can read, change and send whatever you can."
+_ROOT = (
+    "Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that "
+    "commands are confined."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """One way to keep a command in its bounds, by its name; without one nothing does. `note` is what to know besides.
+
+    `holds`: everything that the title claims is held. Not for root: the bounds are set, and root has ways around them.
+    `command` makes the words that start a program in a folder, within bounds. `ends_descendants`: what the program
+    leaves
+    running ends with it, and nobody learns how much it was. `extra_processes` are its own, around the program; one that
+    `stays` is the outermost, adopts who lost its parent, and ends when all of them have. `has_own_network`: it is
+    alone in a network, so that a proxy holds it to the hosts that are granted.
+    """
+
+    name: str
+    command: Callable[[Sequence[str], Path, SandboxPolicy], list[str]]
+    note: str = ""
+    is_enforced: bool = False
+    ends_descendants: bool = False
+    extra_processes: int = 0
+    is_supervised: bool = False
+    has_own_network: bool = False
+
+    def title(self, hosts: Sequence[str], *, around_home: bool = False) -> str:
+        """What the person is told before a command runs that names these hosts.
+
+        `around_home`: their home folder is in the workspace.
+        """
+        online = _ONLINE.format(hosts=", ".join(hosts)) if self.has_own_network else _ONLINE_ANYWHERE
+        if not self.name:
+            return " ".join(filter(None, (_UNCONFINED, online if hosts else "", self.note)))
+        if not self.is_enforced:
+            return _ROOT
+        said = (_WRITES, _READS_HOME if around_home else _READS, online if hosts else _OFFLINE, self.note)
+        return " ".join((f"Confined by {self.name}.", *said)).strip()
+
+
+def bubblewrap_sandbox(program: str) -> Sandbox:
+    """Namespaces: what is closed is not there."""
+    command = partial(bubblewrap_command, program)
+    # One watches from outside, one is the first process inside.
+    holds = _is_ordinary_user()
+    return Sandbox(
+        "bubblewrap", command, _BUBBLEWRAP_NOTE, holds, ends_descendants=True, extra_processes=2, has_own_network=True
+    )
+
+
+def landlock_sandbox() -> Sandbox:
+    """Rules of the kernel: what is closed is there and cannot be opened."""
+    # Landlock has no rule for chmod(2) and the like (Documentation/userspace-api/landlock.rst, "Current limitations").
+    # One stays around the program, and ends what that leaves running.
+    holds = _is_ordinary_user()
+    return Sandbox(
+        "Landlock", _landlock_argv, _LANDLOCK_NOTE, holds, ends_descendants=True, extra_processes=1, is_supervised=True
+    )
+
+
+def _is_ordinary_user() -> bool:
+    """Whether this is not root, whom namespaces and rules leave ways around them."""
+    return sys.platform != "win32" and os.geteuid() != 0
+
+
+def _landlock_argv(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
+    return landlock_command(argv, policy)
+
+
+def no_sandbox(why: str) -> Sandbox:
+    """Nothing keeps it. `why` is a sentence for the person, with a remedy if there is one."""
+    if sys.platform != "linux":
+        return Sandbox("", lambda argv, _folder, _bounds: list(argv), why)
+    return Sandbox("", _supervised_argv, why, extra_processes=1, is_supervised=True)
+
+
+def _supervised_argv(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
+    return supervised_command(argv, left_running_file(policy))
+
+
+def left_running_file(policy: SandboxPolicy) -> Path:
+    """The file in which stands how many processes a command without bounds had left running."""
+    return policy.writable[-1] / ".left-running"
+
+
+@lru_cache(maxsize=1)
+def available_sandbox() -> Sandbox:
+    """What works here, tried once for real. Starts programs and waits for them: call it in a thread."""
+    if sys.platform != "linux":
+        return no_sandbox("This system offers nothing to confine it with.")
+    program = find_bubblewrap()
+    candidates = [
+        *([bubblewrap_sandbox(program)] if program else []),
+        *([landlock_sandbox()] if is_landlock_supported() else []),
+    ]
+    for sandbox in candidates:
+        if is_working(sandbox):
+            return sandbox
+    if program:
+        return no_sandbox("This system does not let bubblewrap work, and has no Landlock of version 4 or later.")
+    return no_sandbox("Install bubblewrap to confine commands.")
+
+
+def is_working(sandbox: Sandbox) -> bool:
+    """Whether a program that does nothing comes to its end in there, and one that writes outside fails."""
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-") as name, tempfile.TemporaryDirectory() as outside:
+        inside = Path(name).resolve()
+        policy = build_policy(inside, inside, (), network=False)
+        line = '! ( : >"$1/out" ) 2>/dev/null && : >in'
+        argv = sandbox.command(("/bin/sh", "-c", line, "sh", outside), inside, policy)
+        try:
+            ended = subprocess.run(  # noqa: S603 - words of our own
+                argv, cwd=name, env={"PATH": "/usr/bin:/bin"}, capture_output=True, timeout=_TRIAL_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return ended.returncode == 0 and (inside / "in").exists() and not (Path(outside) / "out").exists()

@@ -1,0 +1,286 @@
+"""What a child process is given: its command line, its environment, and cleaned copies of the person's settings."""
+
+import json
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, time
+from pathlib import Path
+from typing import Any, cast
+
+from desktop_agent.sandbox.git_config import expand_home, is_too_long, read_entries, read_text
+
+CHILD = "--child"
+_ROOT = Path(__file__).parents[2]
+_START_CODE = "import sys; sys.path.append({root!r}); from {module} import main; sys.exit(main())"
+
+
+def child_command(part: str, module: str, *words: str) -> list[str]:
+    """The words that start a part. A frozen program is its own interpreter and knows the part by name."""
+    if getattr(sys, "frozen", False):
+        return [sys.executable, CHILD, part, *words]
+    code = _START_CODE.format(root=str(_ROOT), module=module)
+    return [sys.executable, "-I", "-B", "-X", "utf8", "-c", code, CHILD, part, *words]
+
+
+def minimal_environment() -> dict[str, str]:
+    """Nothing of the person's but what the system needs to start a program."""
+    return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
+
+
+def program_paths() -> tuple[Path, ...]:
+    """What a part is read from: the interpreter, its folders, and the program's."""
+    # Around a frozen program lies whatever the person keeps there.
+    program = Path(sys.executable) if getattr(sys, "frozen", False) else Path(sys.executable).parent
+    places = (program, Path(sys.prefix), Path(sys.base_prefix), _ROOT / "desktop_agent")
+    return tuple(dict.fromkeys(places))
+
+
+def original_environment() -> dict[str, str]:
+    """The environment that this program was started with, for programs of the system.
+
+    A frozen program has the loader find its own libraries first, which others must not load. What LD_LIBRARY_PATH was
+    before that stands in LD_LIBRARY_PATH_ORIG (PyInstaller manual, "LD_LIBRARY_PATH / LIBPATH considerations").
+    """
+    if not getattr(sys, "frozen", False):
+        return dict(os.environ)
+    theirs = {name: value for name, value in os.environ.items() if not name.startswith(("LD_LIBRARY_PATH", "_PYI"))}
+    before = os.environ.get("LD_LIBRARY_PATH_ORIG")
+    return theirs if before is None else {**theirs, "LD_LIBRARY_PATH": before}
+
+
+_PASSED_VARIABLES = """
+    PATH HOME USER LOGNAME LANG LANGUAGE TZ JAVA_HOME GOPATH GOROOT CARGO_HOME RUSTUP_HOME VIRTUAL_ENV
+    CONDA_PREFIX NVM_DIR PYENV_ROOT RBENV_ROOT SDKMAN_DIR ANDROID_HOME DOTNET_ROOT CC CXX PKG_CONFIG_PATH
+    XDG_CONFIG_HOME XDG_DATA_DIRS SSL_CERT_FILE SSL_CERT_DIR
+"""
+_PROXY_VARIABLES = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY all_proxy ALL_PROXY"
+_LOCALE = re.compile(r"LC_[A-Z]+")
+# What of a cache is only read is read where the person has it. Programs that can do without writing there.
+_READ_CACHES = {
+    "PRE_COMMIT_HOME": "pre-commit",
+    "PLAYWRIGHT_BROWSERS_PATH": "ms-playwright",
+    "PUPPETEER_CACHE_DIR": "puppeteer",
+    "HF_HOME": "huggingface",
+}
+# Where there is none, asking again and again takes minutes.
+_WITHOUT_NETWORK = {
+    "PIP_RETRIES": "0",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "UV_HTTP_RETRIES": "0",
+    "npm_config_fetch_retries": "0",
+    "npm_config_update_notifier": "false",
+    "YARN_HTTP_RETRY": "0",
+    "CARGO_NET_RETRY": "0",
+    "BUNDLE_RETRY": "0",
+}
+PROXY_PORT = 3128
+"""Where a command that is alone in its network has its proxy, on 127.0.0.1."""
+_OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
+# Nobody is there to answer, to turn pages, or to see colours.
+_FIXED_VARIABLES = {
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    # A folder of ordinary files can look like a repository, with settings that start programs (git-config(1)).
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "NO_COLOR": "1",
+}
+
+
+def command_environment(
+    own: Mapping[str, str], temporary: Path, *, network: bool, is_read_only: bool = False
+) -> dict[str, str]:
+    """The variables of a command, out of this program's `own`; it puts temporary files and caches in `temporary`.
+
+    Where it `is_read_only`, also the caches that programs keep in the workspace otherwise.
+    """
+    passed = {
+        name: value for name, value in own.items() if name in _PASSED_VARIABLES.split() or _LOCALE.fullmatch(name)
+    }
+    if network:
+        # An address with a name and a password in it is a secret.
+        passed |= {name: value for name, value in own.items() if name in _PROXY_VARIABLES.split() and "@" not in value}
+    else:
+        passed |= _WITHOUT_NETWORK
+    passed.setdefault("PATH", os.defpath)
+    found = passed | _FIXED_VARIABLES | _shared_caches(own) | _temporary_folders(temporary)
+    return found | _read_only_caches(temporary) if is_read_only else found
+
+
+def proxy_environment(hosts: Collection[str]) -> dict[str, str]:
+    """The variables by which programs find the proxy to these hosts; its own servers a command reaches without."""
+    proxy, direct = f"http://127.0.0.1:{PROXY_PORT}", ",".join(each for each in _OWN_HOSTS if each not in hosts)
+    names = {name: direct if "no" in name.lower() else proxy for name in _PROXY_VARIABLES.split()}
+    # From version 22.21 on Node.js goes by the others if this is set.
+    return {**names, "NODE_USE_ENV_PROXY": "1"}
+
+
+def _temporary_folders(temporary: Path) -> dict[str, str]:
+    caches = temporary / "cache"
+    return {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(caches), "npm_config_cache": str(caches / "npm")}
+
+
+def _read_only_caches(temporary: Path) -> dict[str, str]:
+    caches = temporary / "cache"
+    return {
+        "RUFF_CACHE_DIR": str(caches / "ruff"),
+        "MYPY_CACHE_DIR": str(caches / "mypy"),
+        "GIT_OPTIONAL_LOCKS": "0",
+        # `python -c` imports no module of the workspace, whatever its name.
+        "PYTHONSAFEPATH": "1",
+    }
+
+
+def _shared_caches(own: Mapping[str, str]) -> dict[str, str]:
+    home = own.get("XDG_CACHE_HOME") or (f"{own['HOME']}/.cache" if own.get("HOME") else "")
+    found = {name: Path(home, folder) for name, folder in _READ_CACHES.items() if home}
+    return {name: str(place) for name, place in found.items() if place.is_dir()}
+
+
+# Files that git takes from each other; it itself follows ten, one in the other.
+_MAX_FILES = 100
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
+# What may be a token, in an address.
+_TOKEN = re.compile(r"(?<![A-Za-z\d])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{16,}")
+# What was a setting once, or may be a token; a line drawn with dashes is none.
+_SECRET_IN_COMMENT = re.compile(r"#[^\n]*(?:[=:]|\w[\w-]{14,}\w)")
+_RELATIVE = re.compile(r"^(gitdir(?:/i)?:)\./")
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedSettings:
+    """What is handed over of a file, and whether the file itself could be, as nothing else is in it."""
+
+    text: str
+    is_whole: bool
+
+
+class AllowedKeys:
+    """Keys of texts, numbers and lists of them, one a word; `*` is any one part. Of a table in a list: its keys too."""
+
+    def __init__(self, keys: str) -> None:
+        self._patterns = [tuple(key.split(".")) for key in keys.split()]
+
+    def allows(self, key: Key, value: object) -> bool:
+        """Whether this is handed over."""
+        return not any(map(_may_hold_secret, (*key, str(value)))) and any(
+            len(pattern) == len(key) and all(part in ("*", own) for part, own in zip(pattern, key, strict=True))
+            for pattern in self._patterns
+        )
+
+
+def _may_hold_secret(value: str) -> bool:
+    """Whether there is an address with a name, a query, or what looks like a token."""
+    # `git@` is no secret. A password may have anything in it, also a slash.
+    address = value.replace("://git@", "://").partition("://")[2]
+    return bool("?" in address or "@" in address or _TOKEN.search(address))
+
+
+def clean_settings(file: Path, form: str, listed: AllowedKeys) -> CleanedSettings | None:
+    """Clean what a file says. None where it cannot be read."""
+    text = read_text(file)
+    if is_too_long(file):
+        return None
+    if form == "lines":
+        kept = [
+            line for line in text.splitlines() if "=" in line and listed.allows((line.partition("=")[0].strip(),), line)
+        ]
+        return CleanedSettings("".join(f"{line}\n" for line in kept), kept == text.splitlines())
+    try:
+        said = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+    part: dict[str, Any] = _allowed_part(said, listed, ()) or {}
+    is_whole = part == said and not _SECRET_IN_COMMENT.search(text)
+    return CleanedSettings("".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
+
+
+def _allowed_part(value: Any, listed: AllowedKeys, key: Key) -> Any:
+    """What is handed over of a value; None where that is nothing."""
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        parts = {name: _allowed_part(below, listed, (*key, name)) for name, below in table.items()}
+        return {name: part for name, part in parts.items() if part is not None} or None
+    if isinstance(value, list):
+        if _may_hold_secret(str(cast("list[Any]", value))):
+            # All of it: what is left of a table or of words that belong together could be an error.
+            return None
+        each = [_allowed_part(below, listed, key) for below in cast("list[Any]", value)]
+        value = [part for part in each if part is not None]
+        if value:
+            return value
+    return value if listed.allows(key, value) else None
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return "{" + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in table.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, cast("list[Any]", value))) + "]"
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float):
+        return repr(value)
+    # TOML wants this one escaped, JSON does not.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+class GitSettingsCopies:
+    """Copies of git's settings, each with copies of what it includes.
+
+    `real_of` leads to the file itself, or to none where it must not be read.
+    """
+
+    def __init__(self, folder: Path, listed: AllowedKeys, real_of: Callable[[Path], Path | None]) -> None:
+        self._folder, self._listed, self._real_of = folder, listed, real_of
+        self._copies = dict[Path, Path]()
+
+    def copy(self, files: Sequence[Path]) -> Path:
+        """One copy of several files, later ones counting more."""
+        place = self._folder / "gitconfig"
+        place.write_text("".join(f"[include]\n\tpath = {_quoted(str(each))}\n" for each in self._of_each(files)))
+        return place
+
+    def _of_each(self, files: Sequence[Path]) -> Iterator[Path]:
+        return (copy for file in files if (copy := self._copy_of(file)) is not None)
+
+    def _copy_of(self, file: Path) -> Path | None:
+        real = self._real_of(file)
+        if real is not None and real not in self._copies and len(self._copies) < _MAX_FILES:
+            # Known before it is made: it may include itself.
+            self._copies[real] = self._folder / f"gitconfig-{len(self._copies)}"
+            self._copies[real].write_text("".join(self._kept(file, real)), errors="surrogateescape")
+        return None if real is None else self._copies.get(real)
+
+    def _kept(self, file: Path, real: Path) -> Iterator[str]:
+        for section, below, name, value in read_entries(real):
+            if name == "path" and section in ("include", "includeif"):
+                copy = (
+                    self._copy_of(file.parent / expand_home(value)) if value and not _may_hold_secret(below) else None
+                )
+                if copy is not None:
+                    condition = _RELATIVE.sub(lambda start: f"{start[1]}{real.parent}/", below)
+                    yield f"{_section_header(section, condition)}\tpath = {_quoted(str(copy))}\n"
+            elif self._listed.allows((section, *([below] if below else []), name), value):
+                yield _section_header(section, below) + (
+                    f"\t{name}\n" if value is None else f"\t{name} = {_quoted(value)}\n"
+                )
+
+
+def _section_header(section: str, below: str) -> str:
+    return f"[{section} {_quoted(below)}]\n" if below else f"[{section}]\n"
+
+
+def _quoted(value: str) -> str:
+    return f'"{value.translate(_ESCAPES)}"'

@@ -1,0 +1,269 @@
+"""What the kernel holds a process to: Landlock rules, seccomp filters (kernel_limits.toml) and resource limits
+(setrlimit(2)).
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import platform
+import re
+import struct
+import sys
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+
+def limit_process(*, for_good: bool, **most: int) -> None:
+    """Limit each of `most`, named as in `resource` without RLIMIT_, where the system knows limits.
+
+    `for_good`: the process cannot raise them again. Who uses up the time of the processor is then ended without a word.
+    """
+    try:
+        import resource
+    except ImportError:
+        return
+    for name, value in most.items():
+        limit: int = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(limit)[1]
+        own = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (own, own if for_good else hard))
+
+
+def counts_per_namespace() -> bool:
+    """Whether NPROC counts the processes of a user namespace alone, as since Linux 5.14, or all that a user runs."""
+    found = re.match(r"(\d+)\.(\d+)", platform.release())
+    return found is not None and tuple(map(int, found.groups())) >= (5, 14)
+
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
+TRUNCATE, IOCTL = 1 << 14, 1 << 15
+_CREATE, _ADD, _RESTRICT = 444, 445, 446
+_VERSION_FLAG = 1
+_PATH_BENEATH = 1
+_NO_NEW_PRIVILEGES = 38
+# Rights to files that each version came to know, as how many bits there are.
+_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
+_TCP = 0b11
+_ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
+
+
+class _Beneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+def no_new_privileges(libc: ctypes.CDLL) -> None:
+    """What the kernel wants of a process before it closes itself in. Raises OSError."""
+    check_syscall(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+
+
+def landlock_version(libc: ctypes.CDLL) -> int:
+    """Which Landlock this kernel has. Raises OSError where it has none."""
+    return check_syscall(libc.syscall(_CREATE, None, 0, _VERSION_FLAG))
+
+
+def all_rights(version: int) -> int:
+    """Every right to files that a version knows."""
+    return (1 << max(bits for since, bits in _RIGHTS.items() if since <= version)) - 1
+
+
+class LandlockRules:
+    """Nothing of files, TCP, signals and sockets without a path, as far as the version knows them, but what is allowed.
+
+    Each method raises OSError.
+    """
+
+    def __init__(self, libc: ctypes.CDLL, version: int, *, network: bool) -> None:
+        scoped = _ABSTRACT_SOCKETS_AND_SIGNALS if version >= 6 else 0
+        ruleset = _Ruleset(all_rights(version), 0 if network or version < 4 else _TCP, scoped)
+        # Older kernels refuse fields that they do not know.
+        size = 24 if version >= 6 else 16 if version >= 4 else 8
+        self._libc = libc
+        self._rules = check_syscall(libc.syscall(_CREATE, ctypes.byref(ruleset), size, 0))
+
+    def allow(self, place: int, allowed: int) -> None:
+        """Rights to what an open file is, and to all that is in it."""
+        beneath = _Beneath(allowed, place)
+        check_syscall(self._libc.syscall(_ADD, self._rules, _PATH_BENEATH, ctypes.byref(beneath), 0))
+
+    def enforce(self) -> None:
+        """From now on, this process and all that come of it."""
+        check_syscall(self._libc.syscall(_RESTRICT, self._rules, 0))
+        os.close(self._rules)
+
+
+def check_syscall(answer: int) -> int:
+    """What the kernel answered. Raises OSError for a refusal."""
+    if answer < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return answer
+
+
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000
+"""What may come of a call; the number of the error is added to a refusal."""
+
+X32 = 0x40000000
+"""Numbers of the x32 way into an x86-64 kernel begin here."""
+
+LOAD, EQUAL, AT_LEAST, RETURN, KEEP_BITS = 0x20, 0x15, 0x35, 0x06, 0x54
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""As audit.h names them. A number means another call on each."""
+
+_SET_SECCOMP, _FILTER = 22, 2
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
+
+
+def install_filter(libc: ctypes.CDLL, steps: list[bytes]) -> None:
+    """For this process and all that come of it, for good. Raises OSError."""
+    kept = ctypes.create_string_buffer(b"".join(steps))
+    program = _Program(len(steps), ctypes.addressof(kept))
+    check_syscall(libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program)))
+
+
+def instruction(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+    """One instruction; `then` and `otherwise` are how many to leap over."""
+    return struct.pack("HBBI", code, then, otherwise, value)
+
+
+_MACHINES = ("x86_64", "aarch64")
+_SOCKET, _PAIR = (41, 198), (53, 199)
+_CLONE, _UNSHARE, _IOCTL = (56, 220), (272, 97), (16, 29)
+_PRLIMIT, _SET_PRIORITY, _SET_IO_PRIORITY = (302, 261), (141, 140), (251, 30)
+_INET, _INET6, _NETLINK = 2, 10, 16
+_STREAM, _SEQUENCE = 1, 5
+# Above are SOCK_NONBLOCK and SOCK_CLOEXEC.
+_TYPE_BITS = 0xF
+# CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET.
+_NAMESPACES = 0x7E020000
+# TIOCSTI types into a terminal, TIOCLINUX pastes there (ioctl_tty(2)).
+_TERMINAL_INPUT = (0x5412, 0x541C)
+# PRIO_USER and IOPRIO_WHO_USER: all processes of the user.
+_WHOLE_USER, _WHOLE_USER_IO = 2, 3
+
+
+def install_command_filter(libc: ctypes.CDLL, *, internet: bool, in_namespaces: bool) -> None:
+    """For this process and all that come of it, for good. `internet`: its sockets may be made. Raises OSError.
+
+    `in_namespaces`: what other programs share with this one lies in namespaces of its own.
+    """
+    install_filter(libc, command_filter(platform.machine(), internet=internet, in_namespaces=in_namespaces))
+
+
+def command_filter(machine: str, *, internet: bool, in_namespaces: bool) -> list[bytes]:
+    """What the filter asks of each call. Raises OSError for a machine whose calls are not known."""
+    if machine not in _MACHINES:
+        raise OSError(f"no filter is known for {machine}")
+    column, tables = _MACHINES.index(machine), _tables()
+    refused = [tables["refused"], *([] if in_namespaces else [tables["without_namespaces"]])]
+    made = [
+        instruction(LOAD, ARCHITECTURE),
+        instruction(EQUAL, ARCHITECTURES[machine], then=1),
+        instruction(RETURN, REFUSE | errno.EACCES),
+        instruction(LOAD, NUMBER),
+        instruction(AT_LEAST, X32, otherwise=1),
+        instruction(RETURN, REFUSE | errno.ENOSYS),
+    ]
+    for error, calls in (pair for table in refused for pair in table.items()):
+        for numbers in calls.values():
+            if numbers[column] >= 0:
+                made += _when(numbers[column], [instruction(RETURN, REFUSE | getattr(errno, error))])
+    made += _when(_SOCKET[column], _unless_one_of((_INET, _INET6, _NETLINK) if internet else (), FIRST_ARGUMENT))
+    made += _when(_PAIR[column], _unless_one_of((_STREAM, _SEQUENCE), SECOND_ARGUMENT, _TYPE_BITS))
+    for call in (_CLONE, _UNSHARE):
+        made += _when(call[column], [*_unless(0, FIRST_ARGUMENT, _NAMESPACES), instruction(RETURN, ALLOW)])
+    made += _when(_IOCTL[column], [*_if_one_of(_TERMINAL_INPUT, SECOND_ARGUMENT), instruction(RETURN, ALLOW)])
+    if not in_namespaces:
+        made += _when(_PRLIMIT[column], [*_unless(0, FIRST_ARGUMENT), instruction(RETURN, ALLOW)])
+        for call, of_all in ((_SET_PRIORITY, _WHOLE_USER), (_SET_IO_PRIORITY, _WHOLE_USER_IO)):
+            only_own = [
+                *_if_one_of((of_all,), FIRST_ARGUMENT),
+                *_unless(0, SECOND_ARGUMENT),
+                instruction(RETURN, ALLOW),
+            ]
+            made += _when(call[column], only_own)
+    return [*made, instruction(RETURN, ALLOW)]
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def _when(call: int, then: list[bytes]) -> list[bytes]:
+    """Steps for one call, which end in an answer."""
+    return [instruction(EQUAL, call, otherwise=len(then)), *then]
+
+
+def _unless_one_of(values: tuple[int, ...], argument: int, bits: int = 0xFFFFFFFF) -> list[bytes]:
+    """Refused as where a kernel has none of these: programs know what to do then."""
+    asked = [instruction(EQUAL, value, then=len(values) - at) for at, value in enumerate(values)]
+    refused = instruction(RETURN, REFUSE | errno.EAFNOSUPPORT)
+    return [instruction(LOAD, argument), instruction(KEEP_BITS, bits), *asked, refused, instruction(RETURN, ALLOW)]
+
+
+def _unless(value: int, argument: int, bits: int = 0xFFFFFFFF) -> list[bytes]:
+    refused = instruction(RETURN, REFUSE | errno.EPERM)
+    return [instruction(LOAD, argument), instruction(KEEP_BITS, bits), instruction(EQUAL, value, then=1), refused]
+
+
+def _if_one_of(values: tuple[int, ...], argument: int) -> list[bytes]:
+    refused = instruction(RETURN, REFUSE | errno.EPERM)
+    asked = [part for value in values for part in (instruction(EQUAL, value, otherwise=1), refused)]
+    return [instruction(LOAD, argument), *asked]
+
+
+# read write close fstat lseek; mmap mprotect munmap brk mremap madvise; sigaction sigprocmask sigreturn sigaltstack;
+# readv writev; sched_yield futex restart_syscall; gettimeofday clock_gettime; getpid gettid; exit exit_group; getrandom
+_WORKER_CALLS = {
+    "x86_64": (
+        *(0, 1, 3, 5, 8, 9, 10, 11, 12, 25, 28, 13, 14, 15, 131),
+        *(19, 20, 24, 202, 219, 96, 228, 39, 186, 60, 231, 318),
+    ),
+    "aarch64": (
+        *(63, 64, 57, 80, 62, 222, 226, 215, 214, 216, 233, 134, 135, 139, 132),
+        *(65, 66, 124, 98, 128, 169, 113, 172, 178, 93, 94, 278),
+    ),
+}
+
+
+def confine_worker() -> None:
+    """No file, socket, program or other process from now on, where the system can hold to that. Never fails."""
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    # Each stands alone: a container may allow the one and not the other.
+    with contextlib.suppress(OSError):
+        no_new_privileges(libc)
+        LandlockRules(libc, landlock_version(libc), network=False).enforce()
+    with contextlib.suppress(OSError):
+        install_filter(libc, _worker_filter(os.uname().machine))
+
+
+def _worker_filter(machine: str) -> list[bytes]:
+    """What is not named is refused, and with it what later kernels will have. Raises OSError."""
+    # An interpreter of 32 bits runs on such machines too, and all that it calls has other numbers.
+    if machine not in _WORKER_CALLS or sys.maxsize < 2**32:
+        raise OSError(f"no filter is known for {machine}")
+    calls = _WORKER_CALLS[machine]
+    refused = instruction(RETURN, REFUSE | errno.EACCES)
+    return [
+        instruction(LOAD, ARCHITECTURE),
+        instruction(EQUAL, ARCHITECTURES[machine], then=1),
+        refused,
+        instruction(LOAD, NUMBER),
+        *(instruction(EQUAL, call, then=len(calls) - at) for at, call in enumerate(calls)),
+        refused,
+        instruction(RETURN, ALLOW),
+    ]

@@ -1,0 +1,339 @@
+"""The child process that confines itself and then becomes another program, with a supervisor around it.
+
+Landlock (Linux, Documentation/userspace-api/landlock.rst) for files, TCP and signals; a seccomp filter for what
+Landlock knows nothing of. Whatever of it fails, the program is not started. The supervisor is a subreaper (prctl(2),
+PR_SET_CHILD_SUBREAPER): it adopts every process that lost its parent, and ends what the program leaves running.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import socket
+import stat
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from desktop_agent.sandbox.environment import PROXY_PORT, original_environment
+from desktop_agent.sandbox.kernel_limits import (
+    EXECUTE,
+    IOCTL,
+    READ_DIR,
+    READ_FILE,
+    TRUNCATE,
+    WRITE_FILE,
+    LandlockRules,
+    all_rights,
+    check_syscall,
+    install_command_filter,
+    landlock_version,
+    limit_process,
+    no_new_privileges,
+)
+from desktop_agent.sandbox.policy import paths_except
+
+_SET_CHILD_SUBREAPER = 36
+# For those who are asked to end, and for what is born while it is killed, in seconds.
+_GRACE = 1.0
+_KILL_SECONDS = 5.0
+_POLL_SECONDS = 0.005
+
+
+def fork_supervisor(
+    libc: ctypes.CDLL, count_file: str | None = None, release: Callable[[], None] = lambda: None
+) -> None:
+    """Fork: comes back in the child, which goes on. The parent never does. Raises OSError.
+
+    `left_running_file` is a file that will hold how many processes were left running, if any were. The parent calls
+    `on_nested_end`.
+    """
+    check_syscall(libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+    # Who is asked to end asks all: the program ends by itself, or is killed. A function, as a child inherits no such.
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, lambda _number, _frame: None)
+    child = os.fork()
+    if child:
+        release()
+        _exit_like(_wait_for_all(child, count_file))
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, signal.SIG_DFL)
+    # A signal to all of its group is not for the one that waits.
+    os.setpgid(0, 0)
+
+
+def read_left_running(count_file: Path) -> int:
+    """What the process that stayed has written there."""
+    try:
+        return int(count_file.read_bytes()[:20])
+    except (OSError, ValueError):
+        return 0
+
+
+def _wait_for_all(child: int, count_file: str | None) -> int:
+    """How the program ended, when all that came of it has too."""
+    while True:
+        ended, status = os.wait()
+        if ended == child:
+            break
+    # Held back, the end of a child can be waited for, and not only so long.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    if not _has_children():
+        return status
+    left = _signal_descendants(signal.SIGTERM)
+    if left and count_file is not None:
+        _write_count(count_file, left)
+    _until_gone(_GRACE)
+    _until_gone(_KILL_SECONDS, lambda: _signal_descendants(signal.SIGKILL))
+    return status
+
+
+def _until_gone(seconds: float, again: Callable[[], object] = lambda: None) -> None:
+    until = time.monotonic() + seconds
+    while _has_children() and time.monotonic() < until:
+        again()
+        signal.sigtimedwait({signal.SIGCHLD}, _POLL_SECONDS)
+
+
+def _has_children() -> bool:
+    """Whether anybody is left whose parent this is by now; those that have ended are let go."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return True
+    return False
+
+
+def _signal_descendants(what: signal.Signals) -> int:
+    """Of all that came of this process; whose parent ends becomes its child with that. How many there were."""
+    told = _descendants(os.getpid())
+    for each in told:
+        with suppress(OSError):
+            os.kill(each, what)
+    return len(told)
+
+
+def _descendants(of: int) -> list[int]:
+    """By what the system says of each process: its list of children is not in every kernel. Not those that ended."""
+    children: dict[int, list[int]] = {}
+    ended: set[int] = set()
+    for each in Path("/proc").iterdir():
+        if each.name.isdecimal():
+            with suppress(OSError, IndexError):
+                # The name may have spaces and brackets in it.
+                state, parent = (each / "stat").read_bytes().rpartition(b")")[2].split()[:2]
+                children.setdefault(int(parent), []).append(int(each.name))
+                if state == b"Z":
+                    ended.add(int(each.name))
+    found = children.get(of, [])[:]
+    for each in found:
+        # Grows while it is walked: theirs come behind them.
+        found += children.get(each, ())
+    return [each for each in found if each not in ended]
+
+
+def _write_count(place: str, count: int) -> None:
+    """Nowhere else, though somebody put a link there."""
+    with suppress(OSError):
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        os.write(descriptor, str(count).encode())
+        os.close(descriptor)
+
+
+def _exit_like(status: int) -> None:
+    """End as the program did."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(OSError, ValueError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+_CANNOT_RUN = 126
+_PIECE = 65_536
+
+
+def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
+    """Of the socket `descriptor` is the one end: words and environment come from there as JSON, then its end.
+
+    Back goes the number of the error where the program cannot be started, and its end in any case. Raises OSError,
+    ValueError, LookupError, TypeError before anything is started.
+    """
+    channel = socket.socket(fileno=descriptor)
+    # Closed by what is started: whoever waits at the other end sees the end of it.
+    channel.set_inheritable(False)
+    spec = json.loads(_receive_all(channel))
+    argv, environment = [str(each) for each in spec["argv"]], dict[str, str](spec["environment"])
+    fork_supervisor(libc, release=lambda: _release(channel))
+    restore_signals()
+    try:
+        os.execvpe(argv[0], argv, environment)  # noqa: S606 - that is what it is for
+    except (OSError, ValueError) as error:
+        channel.sendall(str(getattr(error, "errno", None) or 0).encode())
+    os._exit(_CANNOT_RUN)
+
+
+def restore_signals() -> None:
+    """Signals that Python ignores are ignored by what it becomes too, which expects to be ended by them."""
+    for each in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(each, signal.SIG_DFL)
+
+
+def _receive_all(channel: socket.socket) -> bytes:
+    received = bytearray()
+    while piece := channel.recv(_PIECE):
+        received += piece
+    return bytes(received)
+
+
+def _release(channel: socket.socket) -> None:
+    """Who waits holds nothing open that is the program's to close."""
+    channel.close()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for each in range(3):
+        os.dup2(nothing, each)
+    os.close(nothing)
+
+
+NOT_CONFINED = 125
+# TCP can be closed since version 4; files can be cut short past the rules before version 3.
+_MIN_LANDLOCK = 4
+# Before, files cannot be moved from one folder to another, whatever is allowed.
+_MIN_LANDLOCK_FOR_MOVES = 2
+
+_READ = EXECUTE | READ_FILE | READ_DIR
+_FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL
+# Numbers of capabilities(7) and prctl(2).
+_READ_BOUNDING, _DROP_BOUNDING, _AMBIENT, _CLEAR_AMBIENT = 23, 24, 47, 4
+_CAPABILITY_VERSION = 0x20080522
+# Not pts: the person's other terminals are in there.
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+
+
+def main() -> int:
+    """The words are bounds as JSON, a program, and its arguments. Comes back only when it was not started.
+
+    Where no namespace ends what the program leaves running, a process stays outside of the bounds to do that. It is all
+    there is around a program without bounds, and then says in the file `left_running_file` how many it ended; and
+    around one that is told over the socket `channel`.
+    """
+    words = sys.argv[3:]
+    try:
+        spec = json.loads(words[0])
+        if "channel" in spec:
+            start_from_socket(ctypes.CDLL(None, use_errno=True), spec["channel"])
+        if "writable" in spec or "count_in" in spec:
+            fork_supervisor(ctypes.CDLL(None, use_errno=True), spec.get("count_in"))
+        if "count_in" not in spec:
+            _confine(spec)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        sys.stderr.write(f"The command could not be confined and was not started ({error}).\n")
+        return NOT_CONFINED
+    restore_signals()
+    if spec.get("limits"):
+        # So that a program says of a file that it gets too large, and does not just end.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        os.execve(words[1], list(words[1:]), original_environment())  # noqa: S606 - that is what it is for
+    except OSError as error:
+        sys.stderr.write(f"“{words[1]}” could not be started: {error.strerror}.\n")
+        return _CANNOT_RUN
+
+
+def _confine(spec: dict[str, Any]) -> None:
+    """Without `writable` namespaces hold the files, and only system calls are closed. Raises OSError, LookupError."""
+    if "listener" in spec:
+        _send_listener(spec["listener"])
+    libc, internet = ctypes.CDLL(None, use_errno=True), bool(spec["network"])
+    no_new_privileges(libc)
+    _drop_capabilities(libc)
+    if "writable" in spec:
+        places = (tuple(map(Path, spec[name])) for name in ("writable", "readable", "hidden"))
+        _restrict_files(libc, *places, network=internet)
+    else:
+        _restrict_writes(libc, spec["writes"])
+    limit_process(for_good=True, **spec["limits"])
+    install_command_filter(libc, internet=internet, in_namespaces="writable" not in spec)
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("process", ctypes.c_int))
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Give up all rights of root for good, also those that a program started later would get. Raises OSError."""
+    check_syscall(libc.prctl(_AMBIENT, _CLEAR_AMBIENT, 0, 0, 0))
+    each = 0
+    # Who may not drop them has none to give, and gets none by a program (no_new_privileges).
+    while libc.prctl(_READ_BOUNDING, each, 0, 0, 0) >= 0:
+        libc.prctl(_DROP_BOUNDING, each, 0, 0, 0)
+        each += 1
+    nothing = (ctypes.c_uint32 * 6)()
+    check_syscall(libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION, 0)), nothing))
+
+
+def _send_listener(channel: int) -> None:
+    """Send a socket over `channel` on which somebody outside answers what connects in here.
+
+    A socket stays in the network in which it was made. The program gets neither of the two.
+    """
+    with socket.socket(fileno=channel) as there, socket.create_server(("127.0.0.1", PROXY_PORT)) as listening:
+        socket.send_fds(there, [b"."], [listening.fileno()])
+
+
+def _restrict_files(
+    libc: ctypes.CDLL,
+    writable: tuple[Path, ...],
+    readable: tuple[Path, ...],
+    hidden: tuple[Path, ...],
+    *,
+    network: bool,
+) -> None:
+    version = landlock_version(libc)
+    if version < _MIN_LANDLOCK:
+        raise OSError(f"Landlock is of version {version}")
+    rules, everything = LandlockRules(libc, version, network=network), all_rights(version)
+    for place in (Path("/proc"), *readable):
+        for path in paths_except(place, tuple(each for each in hidden if place in each.parents)):
+            _allow(rules, path, _READ)
+    for name in _DEVICES:
+        _allow(rules, Path("/dev", name), (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL) & everything)
+    for folder in writable:
+        for path in paths_except(folder, tuple(each for each in hidden if folder in each.parents)):
+            _allow(rules, path, everything)
+    rules.enforce()
+
+
+def _restrict_writes(libc: ctypes.CDLL, writes: list[str]) -> None:
+    """Writing is for these places alone. What is no file or folder can be written though its mount is read-only."""
+    try:
+        version = landlock_version(libc)
+    except OSError:
+        return
+    if version < _MIN_LANDLOCK_FOR_MOVES:
+        return
+    rules = LandlockRules(libc, version, network=True)
+    _allow(rules, Path("/"), _READ)
+    for place in writes:
+        _allow(rules, Path(place), all_rights(version))
+    rules.enforce()
+
+
+def _allow(rules: LandlockRules, path: Path, allowed: int) -> None:
+    """What is gone, or not ours to look at, needs no rule."""
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            allowed &= _FILE_RIGHTS
+        rules.allow(descriptor, allowed)
+    finally:
+        os.close(descriptor)

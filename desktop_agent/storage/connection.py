@@ -1,0 +1,222 @@
+"""Connections to SQLite: how they are set up, what their errors mean, text that UTF-8 cannot carry, verified copies."""
+
+import os
+import sqlite3
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.storage.files import disk_full_error, not_writable_error, sync_folder
+from desktop_agent.types.errors import DatabaseBusy, DatabaseDamaged, LocksRefused, Sentence, StorageFailed
+
+PAGE_SIZE = 4096
+BUSY_MILLISECONDS = 3000
+
+_DAMAGE_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_NOT_WRITABLE_CODES = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
+# What a file system without locks, or without the memory that processes share, answers.
+_NO_LOCK_CODES = {
+    sqlite3.SQLITE_IOERR_LOCK,
+    sqlite3.SQLITE_IOERR_RDLOCK,
+    sqlite3.SQLITE_IOERR_UNLOCK,
+    sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK,
+    sqlite3.SQLITE_IOERR_SHMLOCK,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+    sqlite3.SQLITE_PROTOCOL,
+}
+# SQLite reports a full disk as SQLITE_FULL or, from fsync, the WAL and its index, as one of many I/O errors. Only
+# what fails while reading cannot be for want of room.
+_READ_ERRORS = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
+
+
+class InconsistentData(Exception):
+    """What is stored in one place says otherwise than what is stored in another: one of them is damaged."""
+
+
+INDEX_MISMATCH = "an index does not lead to its row"
+
+
+class DatabaseConnection(sqlite3.Connection):
+    """SQLite's TEXT is UTF-8, which has no lone surrogates: text with them is stored as a BLOB (see `text_of`)."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """As in sqlite3."""
+        try:
+            return super().execute(sql, parameters)
+        except UnicodeEncodeError:
+            return super().execute(sql, _encode_row(parameters))
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        """As in sqlite3; the rows are gone through twice, so not an iterator."""
+        return super().executemany(sql, [_encode_row(row) for row in parameters])
+
+
+def _encode_row(row: Sequence[Any]) -> list[Any]:
+    return [_encode_text(value) if isinstance(value, str) else value for value in row]
+
+
+def _encode_text(text: str) -> str | bytes:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def text_of(value: Any) -> str:
+    """The text of a column, whichever way it was stored."""
+    if isinstance(value, str):
+        return value
+    try:
+        return bytes(value).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:  # carried over from a damaged page
+        return decode_text(bytes(value))
+
+
+def text_or_none(value: Any) -> str | None:
+    """The same for a column that may be NULL."""
+    return None if value is None else text_of(value)
+
+
+def decode_text(raw: bytes) -> str:
+    """Text as SQLite has it, also where a damaged page made it no UTF-8."""
+    return raw.decode("utf-8", "replace")
+
+
+def connect(path: Path) -> DatabaseConnection:
+    """Open the database at `path`, which must exist. Raises sqlite3.Error."""
+    connection = sqlite3.connect(
+        path.absolute().as_uri() + "?mode=rw",
+        timeout=BUSY_MILLISECONDS / 1000,
+        isolation_level=None,
+        factory=DatabaseConnection,
+        uri=True,
+    )
+    try:
+        _configure(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _configure(connection: DatabaseConnection) -> None:
+    connection.text_factory = decode_text
+    for pragma in (
+        f"page_size={PAGE_SIZE}",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        # What was deleted is overwritten: it is gone for good, and a rescue cannot bring it back.
+        "secure_delete=ON",
+        "cell_size_check=ON",
+        "trusted_schema=OFF",
+        "temp_store=MEMORY",
+        "cache_size=-16000",
+    ):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def test_write(connection: sqlite3.Connection) -> None:
+    """Write a page as it is. Raises sqlite3.Error where there is no room, or nothing may be written."""
+    with transaction(connection):
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        connection.execute(f"PRAGMA user_version={version}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    """All of it or nothing; on the disk when it ends."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has rolled back by itself after some errors, a full disk among them.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def result_code(error: sqlite3.Error) -> int:
+    """SQLite's result code without its extension, or SQLITE_ERROR."""
+    extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return extended & 0xFF
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the error says that the file is not what it should be."""
+    return result_code(error) in _DAMAGE_CODES
+
+
+def damaged_error(path: Path, detail: str) -> DatabaseDamaged:
+    """The database at `path` is not what it should be."""
+    return DatabaseDamaged(
+        Sentence("The conversations in “{path}” are damaged.", {"path": str(path)}),
+        "Close the program and start it again: it sets the damaged file aside and carries over what can be read.",
+        detail=detail,
+    )
+
+
+def database_error(error: sqlite3.Error, path: Path) -> StorageFailed:
+    """The typed error for what SQLite said about the database at `path`."""
+    code = result_code(error)
+    extended: int = getattr(error, "sqlite_errorcode", code)
+    name: str = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
+    detail = f"{name}: {error}: {path}"
+    if code in _DAMAGE_CODES:
+        return damaged_error(path, detail)
+    if extended in _NO_LOCK_CODES:
+        return LocksRefused.of(str(path.parent), detail)
+    if code in _BUSY_CODES:
+        return DatabaseBusy("The conversations are in use by another program.", detail=detail)
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and extended not in _READ_ERRORS):
+        return disk_full_error(path, detail)
+    if code in _NOT_WRITABLE_CODES:
+        return not_writable_error(path, detail)
+    return StorageFailed("The conversations could not be read or written.", detail=detail)
+
+
+def write_verified_copy(connection: sqlite3.Connection, target: Path) -> None:
+    """Write a compact copy to `target`, which must not exist, check it, and only then give it its name.
+
+    Raises sqlite3.Error, OSError, StorageFailed if `target` exists, DatabaseDamaged if the copy does not hold.
+    """
+    if target.exists():
+        raise StorageFailed(
+            Sentence("“{path}” exists already.", {"path": str(target)}), "Choose another name for the copy."
+        )
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    try:
+        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        connection.execute("VACUUM INTO ?", (str(unfinished),))
+        _verify_copy(unfinished, target)
+        _sync_file(unfinished)
+        unfinished.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+    sync_folder(target.parent)
+
+
+def _verify_copy(copy: Path, target: Path) -> None:
+    with closing(sqlite3.connect(copy)) as connection:
+        found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+    if found != ["ok"]:
+        raise DatabaseDamaged(
+            Sentence("The copy “{path}” could not be verified and was removed.", {"path": str(target)}),
+            "Try again; if it fails again, the conversations themselves may be damaged.",
+            detail="\n".join(found),
+        )
+
+
+def _sync_file(path: Path) -> None:
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

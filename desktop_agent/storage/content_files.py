@@ -1,0 +1,422 @@
+"""Files named by the SHA-256 of their bytes, pictures and files of checkpoints, and the rows that need them."""
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable, Container
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
+
+from desktop_agent.storage.connection import DatabaseConnection, text_of, transaction
+from desktop_agent.storage.conversation_rows import conversation_number
+from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Block,
+    Image,
+    Json,
+    MediaType,
+    ResultPart,
+    StoredSource,
+    ToolResult,
+    Unknown,
+    decode_base64,
+    read_image_size,
+)
+from desktop_agent.types.checkpoints import Checkpoint
+from desktop_agent.types.engine_events import Envelope, ToolFinished
+from desktop_agent.types.errors import ImageRefused, Sentence, StorageFailed
+from desktop_agent.types.messages import Message
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+# What a process that died left half-written. Younger ones may belong to one that lives.
+_UNFINISHED_SECONDS = 24 * 60 * 60
+
+
+class BlobFiles:
+    """The folder `saved-files` inside the data folder: `saved-files/ab/abcd…`. All methods raise StorageFailed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "saved-files"
+
+    async def put(self, data: bytes) -> str:
+        """Keep bytes; durable when it returns. Twice the same is one file. The digest, in hexadecimal."""
+        return await asyncio.to_thread(self._write_blob, data)
+
+    async def get(self, digest: str) -> bytes:
+        """The bytes, checked against their digest."""
+        return await asyncio.to_thread(self._read, digest)
+
+    def has(self, digest: str) -> bool:
+        """Whether there is such a file; not whether it is whole."""
+        return self._path_of(digest).is_file()
+
+    def remove_all_but(self, needed: Container[str]) -> None:
+        """Delete every other file. One that cannot be deleted now stays until the next time."""
+        with suppress(OSError):
+            for path in list(self._folder.glob("??/*")):
+                if _DIGEST.fullmatch(path.name):
+                    is_rubbish = path.name not in needed
+                else:
+                    is_rubbish = time.time() - path.stat().st_mtime > _UNFINISHED_SECONDS
+                if is_rubbish:
+                    with suppress(OSError):
+                        path.unlink()
+
+    def _path_of(self, digest: str) -> Path:
+        return self._folder / digest[:2] / digest
+
+    def _write_blob(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        path = self._path_of(digest)
+        try:
+            if not _has_digest(path, digest):
+                self._make_folder(path.parent)
+                write_atomically(path, data)
+        except OSError as error:
+            raise file_error(error, path) from error
+        return digest
+
+    def _make_folder(self, folder: Path) -> None:
+        if not folder.is_dir():
+            make_private_folder(folder, self._folder.parent)
+            # A file whose folder does not last does not last either.
+            for above in (self._folder, self._folder.parent):
+                sync_folder(above)
+
+    def _read(self, digest: str) -> bytes:
+        path = self._path_of(digest)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            raise _lost_file_error("A saved file is missing from the data folder.", path) from error
+        except OSError as error:
+            raise file_error(error, path) from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise _lost_file_error("A saved file was changed or damaged on the disk.", path)
+        return data
+
+
+def _has_digest(path: Path, digest: str) -> bool:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == digest
+    except FileNotFoundError:
+        return False
+
+
+def _lost_file_error(what: str, path: Path) -> StorageFailed:
+    return StorageFailed(Sentence(what), "Put the file back by hand from a copy of your own.", detail=str(path))
+
+
+_EXTENSIONS: dict[MediaType, str] = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+}
+# Seconds for which a picture that nothing uses yet is kept after it was put.
+YOUNG_SECONDS = 24 * 60 * 60
+
+
+class PictureFiles:
+    """The folder `pictures` inside the data folder: `pictures/ab/abcd….png`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "pictures"
+
+    async def put(self, data: bytes, media_type: MediaType, width: int, height: int) -> StoredSource:
+        """Keep a picture; twice the same is one file. Raises StorageFailed."""
+        source = StoredSource(
+            digest=hashlib.sha256(data).hexdigest(), media_type=media_type, size=len(data), width=width, height=height
+        )
+        await asyncio.to_thread(self.write, source.digest, media_type, data)
+        return source
+
+    async def get(self, source: StoredSource) -> bytes:
+        """The bytes, checked against their digest.
+
+        Raises ImageRefused when they are missing or damaged, StorageFailed when they cannot be read now.
+        """
+        return await asyncio.to_thread(self._read, source)
+
+    def path_of(self, source: StoredSource) -> Path:
+        """Where the picture lies."""
+        return self.path_for(source.digest, source.media_type)
+
+    def path_for(self, digest: str, media_type: MediaType) -> Path:
+        """Where a picture of this digest and type lies."""
+        return self._folder / digest[:2] / f"{digest}.{_EXTENSIONS[media_type]}"
+
+    def write(self, digest: str, media_type: MediaType, data: bytes) -> None:
+        """Write the file in this thread, unless it is there and whole. It is young then. Raises StorageFailed."""
+        path = self.path_for(digest, media_type)
+        try:
+            with suppress(FileNotFoundError):
+                # First: whoever clears away what nothing uses must not take what is about to be used.
+                os.utime(path)
+                if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
+                    return
+            make_private_folder(path.parent, self._folder.parent)
+            write_atomically(path, data)
+        except OSError as error:
+            raise file_error(error, path) from error
+
+    def remove_old(self, digest: str, media_type: MediaType) -> bool:
+        """Delete the file in this thread, unless it is young: it may be on its way into a message.
+
+        Whether it is gone. Raises OSError.
+        """
+        path = self.path_for(digest, media_type)
+        with suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime < YOUNG_SECONDS:
+                return False
+            path.unlink()
+        return True
+
+    def _read(self, source: StoredSource) -> bytes:
+        path = self.path_of(source)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            raise ImageRefused(
+                "A picture of this conversation is missing from the data folder.",
+                "Attach it again.",
+                detail=f"{error.strerror}: {path}",
+            ) from error
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            sentence = Sentence("A picture of this conversation cannot be read now: {reason}.", {"reason": reason})
+            raise StorageFailed(sentence, "Try again later.", detail=str(path)) from error
+        if hashlib.sha256(data).hexdigest() != source.digest:
+            raise ImageRefused(
+                "A picture of this conversation was changed or damaged on the disk.",
+                "Attach it again.",
+                detail=str(path),
+            )
+        return data
+
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+CHECKPOINTS_TABLE = """
+CREATE TABLE checkpoints (
+    number INTEGER PRIMARY KEY,
+    mark INTEGER NOT NULL DEFAULT 110 CHECK (mark = 110),
+    conversation INTEGER NOT NULL REFERENCES conversations (number) ON DELETE CASCADE,
+    id TEXT NOT NULL,
+    body TEXT NOT NULL,  -- JSON; the bytes of files are in blobs, by their digests
+    UNIQUE (conversation, id)
+);
+"""
+_DIGEST_IN_BODY = re.compile(r"\b[0-9a-f]{64}\b")
+
+
+class RunInDatabase(Protocol):
+    """Runs work in the thread of the database and waits for it."""
+
+    def __call__(self, work: Callable[[DatabaseConnection], T], /) -> Awaitable[T]:
+        """Raises StorageFailed."""
+        ...
+
+
+class CheckpointRows:
+    """The checkpoints of all conversations. Both methods raise StorageFailed."""
+
+    def __init__(self, run: RunInDatabase, blobs: BlobFiles) -> None:
+        self._run = run
+        self._blobs = blobs
+
+    async def save(self, checkpoint: Checkpoint) -> None:
+        """Write it, or write it anew; durable when it returns. What it needs of the blobs must be there.
+
+        Raises WrongUse for a conversation that was not written yet.
+        """
+        await self._run(lambda db: _save_checkpoint(db, self._blobs, checkpoint))
+
+    async def of_conversation(self, conversation_id: str) -> tuple[Checkpoint, ...]:
+        """Those of a conversation, in the order in which they were first written."""
+        return await self._run(lambda db: _list_checkpoints(db, conversation_id))
+
+
+def remove_unused_blobs(connection: sqlite3.Connection, blobs: BlobFiles) -> None:
+    """Delete the saved files that no checkpoint needs any more."""
+    # A transaction, so that no process writes a checkpoint between the look and the deed; see `_save`.
+    with transaction(connection):
+        bodies = connection.execute("SELECT body FROM checkpoints").fetchall()
+        # By pattern and not by parsing: a row that cannot be read any more still keeps its files.
+        needed = {digest for (body,) in bodies for digest in _DIGEST_IN_BODY.findall(text_of(body))}
+        blobs.remove_all_but(needed)
+
+
+def _save_checkpoint(connection: DatabaseConnection, blobs: BlobFiles, checkpoint: Checkpoint) -> None:
+    number = conversation_number(connection, checkpoint.conversation_id)
+    with transaction(connection):
+        sql = "SELECT 1 FROM checkpoints WHERE conversation = ? AND id = ?"
+        is_new = connection.execute(sql, (number, checkpoint.id)).fetchone() is None
+        if is_new:
+            _require_blobs(blobs, checkpoint)
+        connection.execute(
+            "INSERT INTO checkpoints (conversation, id, body) VALUES (?, ?, ?)"
+            " ON CONFLICT (conversation, id) DO UPDATE SET body = excluded.body",
+            (number, checkpoint.id, _checkpoint_json(checkpoint)),
+        )
+
+
+def _require_blobs(blobs: BlobFiles, checkpoint: Checkpoint) -> None:
+    """Nothing names the bytes until this row is written, so the trash may just have been emptied around them."""
+    for file in checkpoint.files:
+        digest = file.before.digest
+        if digest is not None and not blobs.has(digest):
+            raise StorageFailed("A saved file was cleared away before it was needed.", "Try again.")
+
+
+def _list_checkpoints(connection: DatabaseConnection, conversation_id: str) -> tuple[Checkpoint, ...]:
+    rows = connection.execute(
+        "SELECT body FROM checkpoints WHERE conversation = (SELECT number FROM conversations WHERE id = ?)"
+        " ORDER BY number",
+        (conversation_id,),
+    )
+    found = [_read_checkpoint(text_of(body)) for (body,) in rows]
+    return tuple(each for each in found if each is not None)
+
+
+def _checkpoint_json(checkpoint: Checkpoint) -> str:
+    """Plain ASCII: names on disk need not be Unicode, and lone surrogates stand in for what is not.
+
+    What stands at its default is not written: a version that does not know a field yet leaves out the checkpoints that
+    have it.
+    """
+    return json.dumps(checkpoint.model_dump(exclude_defaults=True), separators=(",", ":"), default=to_jsonable_python)
+
+
+def _read_checkpoint(text: str) -> Checkpoint | None:
+    try:
+        return Checkpoint.model_validate(json.loads(text))
+    except (ValidationError, ValueError, RecursionError):
+        _log.warning("a checkpoint cannot be read and is left out")
+        return None
+
+
+_SELECT_UNUSED = "SELECT digest, media_type FROM pictures WHERE digest NOT IN (SELECT digest FROM picture_uses)"
+
+
+class PictureStorer:
+    """Turns pictures held as base64 into files, and notes that a conversation uses them.
+
+    To be used inside a transaction. A picture whose header does not tell its size is kept as a file all the same,
+    but stands in the message as what it is, something this version cannot show: an `Unknown` block, or a `Json` part
+    of a tool's result, with digest, media type, size and name.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, files: PictureFiles, conversation: int) -> None:
+        self._connection = connection
+        self._files = files
+        self._conversation = conversation
+
+    def store_message(self, message: Message) -> Message:
+        """The message as it is to be written. Raises StorageFailed."""
+        blocks = tuple(self._block(block) for block in message.blocks)
+        return message if blocks == message.blocks else message.model_copy(update={"blocks": blocks})
+
+    def store_envelope(self, envelope: Envelope) -> Envelope:
+        """The same for an event. Raises StorageFailed."""
+        if not isinstance(envelope.event, ToolFinished):
+            return envelope
+        return replace(envelope, event=replace(envelope.event, result=self._result(envelope.event.result)))
+
+    def store_image(self, image: Image) -> Image:
+        """The same for a picture of a draft, which has to be there: whoever writes the draft puts it again.
+
+        Raises ImageRefused for one that cannot be read, and StorageFailed. A message is written also where a picture
+        of it is gone: it may be the only copy of the words.
+        """
+        kept = self._stored(image)
+        if not isinstance(kept, Image):
+            raise ImageRefused.unreadable(image.name or "")
+        source = kept.source
+        if isinstance(source, StoredSource) and not self._files.path_of(source).is_file():
+            raise StorageFailed("A picture was cleared away before it was needed.", "Try again.")
+        return kept
+
+    def _block(self, block: Block) -> Block:
+        if isinstance(block, ToolResult):
+            return self._result(block)
+        if not isinstance(block, Image):
+            return block
+        kept = self._stored(block)
+        return kept if isinstance(kept, Image) else Unknown(raw=kept)
+
+    def _result(self, result: ToolResult) -> ToolResult:
+        if not any(isinstance(part, Image) for part in result.content):
+            return result
+        return result.model_copy(update={"content": tuple(self._part(part) for part in result.content)})
+
+    def _part(self, part: ResultPart) -> ResultPart:
+        if not isinstance(part, Image):
+            return part
+        kept = self._stored(part)
+        return kept if isinstance(kept, Image) else Json(value=kept)
+
+    def _stored(self, image: Image) -> Image | dict[str, Any]:
+        source = image.source
+        if isinstance(source, Base64Source):
+            found = self._write_file(source, image.name)
+            if isinstance(found, dict):
+                return found
+            image = image.model_copy(update={"source": found})
+        elif isinstance(source, StoredSource):
+            self._insert_rows(source.digest, source.media_type, source.size, (source.width, source.height))
+        return image
+
+    def _write_file(self, source: Base64Source, name: str | None) -> StoredSource | dict[str, Any]:
+        about = {"type": "image", "media_type": source.media_type, "name": name}
+        try:
+            data = decode_base64(source.data)
+        except ImageRefused:
+            return about
+        digest = hashlib.sha256(data).hexdigest()
+        self._files.write(digest, source.media_type, data)
+        size = read_image_size(data)
+        self._insert_rows(digest, source.media_type, len(data), size)
+        if size is None:
+            return {**about, "digest": digest, "size": len(data)}
+        return StoredSource(digest=digest, media_type=source.media_type, size=len(data), width=size[0], height=size[1])
+
+    def _insert_rows(self, digest: str, media_type: str, size: int, shape: tuple[int, int] | None) -> None:
+        width, height = shape or (None, None)
+        self._connection.execute(
+            "INSERT OR IGNORE INTO pictures (digest, media_type, size, width, height) VALUES (?, ?, ?, ?, ?)",
+            (digest, media_type, size, width, height),
+        )
+        self._connection.execute(
+            "INSERT OR IGNORE INTO picture_uses (conversation, digest) VALUES (?, ?)", (self._conversation, digest)
+        )
+
+
+def delete_picture_uses(connection: sqlite3.Connection, conversation: int) -> None:
+    """The conversation, or the draft that has none, uses no pictures any more."""
+    connection.execute("DELETE FROM picture_uses WHERE conversation = ?", (conversation,))
+
+
+def remove_unused_pictures(connection: sqlite3.Connection, files: PictureFiles) -> None:
+    """Delete the files of pictures that nothing uses, then their rows: a crash between leaves nothing behind.
+
+    In one transaction, so that nobody begins to use one meanwhile; young ones are left for the next time.
+    """
+    with transaction(connection):
+        for digest, media_type in connection.execute(_SELECT_UNUSED).fetchall():
+            with suppress(OSError):  # a file that cannot be deleted now is tried again at the next opening
+                if files.remove_old(text_of(digest), cast("MediaType", media_type)):
+                    connection.execute("DELETE FROM pictures WHERE digest = ?", (digest,))

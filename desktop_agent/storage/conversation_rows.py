@@ -1,0 +1,429 @@
+"""The rows of conversations, drafts, messages and rules.
+
+Messages are a tree, of which a conversation shows the branch that ends in its head.
+"""
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from desktop_agent.storage.connection import (
+    INDEX_MISMATCH,
+    DatabaseConnection,
+    InconsistentData,
+    text_of,
+    text_or_none,
+    transaction,
+)
+from desktop_agent.storage.records import (
+    ConversationChanges,
+    ConversationRecord,
+    Draft,
+    StoredRules,
+    draft_to_json,
+    message_to_json,
+    parameters_to_json,
+    read_draft,
+    read_message,
+    read_parameters,
+    read_reasoning,
+    read_rule,
+    read_rule_partially,
+    read_state,
+    reasoning_to_json,
+    rule_to_json,
+    state_to_json,
+)
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.messages import Message, new_id, now
+from desktop_agent.types.permissions import Rule, RuleScope
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_SELECT_CONVERSATION = """
+    SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
+        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, parameters, state
+    FROM conversations """
+# The index alone would answer with the id that stands in it: what it leads to is looked at as well.
+_NUMBER_BY_ID = """
+    SELECT number, (SELECT same.id FROM conversations AS same WHERE same.number = conversations.number)
+    FROM conversations WHERE id = ?"""
+_EXISTS_WITHOUT_INDEX = "SELECT 1 FROM conversations NOT INDEXED WHERE id = ?"
+_COUNT_BOTH_WAYS = """
+    SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_by_time WHERE deleted_at IS NULL),
+        (SELECT count(*) FROM conversations NOT INDEXED WHERE deleted_at IS NULL)"""
+_SIMPLE_CHANGES = (
+    "title",
+    "title_is_automatic",
+    "endpoint_id",
+    "model",
+    "workspace",
+    "reasoning",
+    "parameters",
+    "state",
+)
+NO_CONVERSATION_NUMBER = 0
+
+
+def to_microseconds(moment: datetime) -> int:
+    """A moment as the columns hold it."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _from_microseconds(value: int) -> datetime:
+    try:
+        return _EPOCH + timedelta(microseconds=value)
+    except OverflowError:  # carried over from a damaged page
+        return _EPOCH
+
+
+def _now_microseconds() -> int:
+    return to_microseconds(datetime.now(UTC))
+
+
+def _record_from_row(row: tuple[Any, ...]) -> ConversationRecord:
+    return ConversationRecord(
+        text_of(row[0]),
+        text_of(row[1]),
+        _from_microseconds(row[2]),
+        _from_microseconds(row[3]),
+        text_or_none(row[4]),
+        text_or_none(row[5]),
+        text_or_none(row[6]),
+        row[7],
+        bool(row[8]),
+        text_or_none(row[9]),
+        None if row[10] is None else _from_microseconds(row[10]),
+        read_reasoning(text_or_none(row[11])),
+        read_parameters(text_or_none(row[12])),
+        read_state(text_or_none(row[13])),
+    )
+
+
+def list_conversations(
+    connection: sqlite3.Connection, limit: int | None, *, in_trash: bool
+) -> tuple[ConversationRecord, ...]:
+    """The newest first. Raises Contradiction where the index by which they are found lacks one, or has one too many."""
+    if not in_trash and len(set(connection.execute(_COUNT_BOTH_WAYS).fetchone())) > 1:
+        raise InconsistentData(INDEX_MISMATCH)
+    which = "deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"
+    order = "deleted_at" if in_trash else "updated_at"
+    sql = f"{_SELECT_CONVERSATION} WHERE {which} ORDER BY {order} DESC, number DESC LIMIT ?"
+    return tuple(map(_record_from_row, connection.execute(sql, (-1 if limit is None else limit,))))
+
+
+def conversation_number(connection: sqlite3.Connection, id_: str) -> int:
+    """The row number. Raises WrongUse if there is no such conversation, and Contradiction if only its index says so."""
+    row = connection.execute(_NUMBER_BY_ID, (id_,)).fetchone()
+    if row is None or text_or_none(row[1]) != id_:
+        # Unknown ids are rare: then all rows are gone through.
+        if row is not None or connection.execute(_EXISTS_WITHOUT_INDEX, (id_,)).fetchone() is not None:
+            raise InconsistentData(INDEX_MISMATCH)
+        raise WrongUse(Sentence("There is no conversation “{id}”.", {"id": id_}))
+    return int(row[0])
+
+
+def load_record(connection: sqlite3.Connection, id_: str) -> ConversationRecord:
+    """One record, also from the trash. Raises WrongUse."""
+    row = connection.execute(
+        f"{_SELECT_CONVERSATION} WHERE number = ?", (conversation_number(connection, id_),)
+    ).fetchone()
+    return _record_from_row(row)
+
+
+def create_conversation(
+    connection: sqlite3.Connection,
+    values: dict[str, str | bool | None],
+    given_id: str | None = None,
+) -> ConversationRecord:
+    """A new conversation with these columns."""
+    id_, at = given_id or new_id(), _now_microseconds()
+    columns = ("id", "created_at", "updated_at", *values)
+    sql = f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  names come from the store itself
+    with transaction(connection):
+        connection.execute(sql, (id_, at, at, *values.values()))
+    return load_record(connection, id_)
+
+
+def update_conversation(connection: sqlite3.Connection, id_: str, changes: ConversationChanges) -> ConversationRecord:
+    """Change what is given. Raises WrongUse for an unknown conversation, message or property."""
+    values: dict[str, Any] = {**changes}
+    unknown = set(values) - set(_SIMPLE_CHANGES) - {"head_message_id"}
+    if unknown:
+        raise WrongUse(Sentence("A conversation has no “{name}” to change.", {"name": min(unknown)}))
+    if "title" in values:
+        values.setdefault("title_is_automatic", False)
+    if "reasoning" in values:
+        values["reasoning"] = reasoning_to_json(values["reasoning"])
+    if "parameters" in values:
+        values["parameters"] = parameters_to_json(values["parameters"])
+    if "state" in values:
+        values["state"] = state_to_json(values["state"])
+    number = conversation_number(connection, id_)
+    with transaction(connection):
+        if "head_message_id" in values:
+            _move_head(connection, number, values.pop("head_message_id"))
+        for name, value in values.items():
+            connection.execute(f"UPDATE conversations SET {name} = ? WHERE number = ?", (value, number))  # noqa: S608  checked above
+    return load_record(connection, id_)
+
+
+def _move_head(connection: sqlite3.Connection, number: int, message_id: str | None) -> None:
+    head, position = None, 0
+    if message_id is not None:
+        sql = "SELECT number, position FROM messages WHERE conversation = ? AND id = ?"
+        row = connection.execute(sql, (number, message_id)).fetchone()
+        if row is None:
+            raise WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
+        head, position = row
+    connection.execute(
+        "UPDATE conversations SET head = ?, message_count = ? WHERE number = ?", (head, position, number)
+    )
+
+
+def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> None:
+    """Into the trash, or out of it. One that is in the trash already keeps its date. Raises WrongUse."""
+    number = conversation_number(connection, id_)
+    new = "coalesce(deleted_at, ?)" if deleted else "nullif(?, ?)"
+    at = _now_microseconds()
+    with transaction(connection):
+        connection.execute(
+            f"UPDATE conversations SET deleted_at = {new} WHERE number = ?",  # noqa: S608  one of two constants
+            (at, number) if deleted else (at, at, number),
+        )
+
+
+def purge_trash(connection: sqlite3.Connection, older_than: timedelta) -> int:
+    """Remove for good what has been in the trash for so long; returns how many conversations."""
+    before = _now_microseconds() - older_than // _MICROSECOND
+    sql = "SELECT number FROM conversations WHERE deleted_at IS NOT NULL AND deleted_at <= ?"
+    numbers = [int(row[0]) for row in connection.execute(sql, (before,))]
+    if not numbers:
+        return 0
+    with transaction(connection):
+        for number in numbers:
+            _delete_rows(connection, number)
+    return len(numbers)
+
+
+def purge_conversation(connection: sqlite3.Connection, id_: str) -> None:
+    """Remove this one for good. Raises WrongUse for one that is unknown or not in the trash."""
+    number = conversation_number(connection, id_)
+    sql = "SELECT 1 FROM conversations WHERE number = ? AND deleted_at IS NOT NULL"
+    if connection.execute(sql, (number,)).fetchone() is None:
+        raise WrongUse("This conversation is not in the trash.", "Delete it first.")
+    with transaction(connection):
+        _delete_rows(connection, number)
+
+
+def _delete_rows(connection: sqlite3.Connection, number: int) -> None:
+    for (run,) in connection.execute("SELECT number FROM runs WHERE conversation = ?", (number,)).fetchall():
+        connection.execute("DELETE FROM journal WHERE number >= ? AND number < ?", (run << 32, (run + 1) << 32))
+    connection.execute("DELETE FROM drafts WHERE number = ?", (number,))
+    connection.execute("DELETE FROM picture_uses WHERE conversation = ?", (number,))
+    connection.execute(
+        "DELETE FROM rules WHERE conversation = (SELECT id FROM conversations WHERE number = ?)", (number,)
+    )
+    connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
+
+
+def save_draft(connection: sqlite3.Connection, number: int, draft: Draft) -> None:
+    """Keep a draft, inside the caller's transaction; an empty one is removed."""
+    if draft.text or draft.images or draft.resources or draft.pasted:
+        connection.execute("INSERT OR REPLACE INTO drafts (number, body) VALUES (?, ?)", (number, draft_to_json(draft)))
+    else:
+        connection.execute("DELETE FROM drafts WHERE number = ?", (number,))
+
+
+def load_draft(connection: sqlite3.Connection, number: int) -> Draft:
+    """The draft, or an empty one."""
+    row = connection.execute("SELECT body FROM drafts WHERE number = ?", (number,)).fetchone()
+    return read_draft(text_of(row[0])) if row else Draft()
+
+
+# Looking up by row number and sorting by it is what keeps a branch quick. A parent's number is smaller than its child's
+# (schema); it is asked for all the same, so that the walk ends also where a number is damaged.
+_SELECT_BRANCH = """
+    WITH RECURSIVE branch (number, parent) AS (
+        SELECT m.number, m.parent FROM conversations c JOIN messages m ON m.number = c.head WHERE c.number = ?
+        UNION ALL
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
+    )
+    SELECT m.id, m.role, m.state, m.body, m.conversation, m.position
+    FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
+
+# A message that does not follow the one that it names, or a head that is not the end that was counted: a changed byte
+# in a number is nothing that SQLite itself could see.
+_SELECT_MISPLACED = """
+    SELECT 1 FROM messages m LEFT JOIN messages p ON p.number = m.parent AND p.number < m.number
+    WHERE CASE WHEN m.parent IS NULL THEN m.position <> 1
+        ELSE p.number IS NULL OR p.conversation <> m.conversation OR p.position <> m.position - 1 END
+    UNION ALL
+    SELECT 1 FROM conversations c LEFT JOIN messages h ON h.number = c.head
+    WHERE CASE WHEN c.head IS NULL THEN c.message_count <> 0
+        ELSE h.number IS NULL OR h.conversation <> c.number OR h.position <> c.message_count END
+    LIMIT 1"""
+NOT_A_BRANCH = "a message does not follow the one before it"
+
+_SELECT_AFTER = """
+    WITH RECURSIVE branch (number, parent) AS (
+        SELECT number, parent FROM messages WHERE number = :head AND number > :before
+        UNION ALL
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
+        WHERE m.number > :before
+    )
+    SELECT m.id, m.role, m.state, m.body, b.parent
+    FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
+
+
+def load_branch(connection: sqlite3.Connection, conversation: int) -> tuple[Message, ...]:
+    """The branch in view, oldest first. Raises Contradiction where a part of it cannot be reached."""
+    rows = connection.execute(_SELECT_BRANCH, (conversation,)).fetchall()
+    (count,) = connection.execute(
+        "SELECT message_count FROM conversations WHERE number = ?", (conversation,)
+    ).fetchone()
+    if [row[-2:] for row in rows] != [(conversation, position) for position in range(1, count + 1)]:
+        raise InconsistentData(NOT_A_BRANCH)
+    return tuple(
+        read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
+        for id_, role, state, body, *_ in rows
+    )
+
+
+def has_misplaced_messages(connection: sqlite3.Connection) -> bool:
+    """Whether any conversation has a message that is not where its branch has it."""
+    return connection.execute(_SELECT_MISPLACED).fetchone() is not None
+
+
+def messages_after(
+    connection: sqlite3.Connection, head: int | None, before: int | None
+) -> tuple[tuple[Message, ...], bool]:
+    """The messages of the branch that ends in `head` behind the one that was its head `before`, oldest first.
+
+    And whether that one is still in the branch.
+    """
+    if head == before:
+        return (), True
+    rows = connection.execute(_SELECT_AFTER, {"head": head, "before": before or 0}).fetchall()
+    found = tuple(
+        read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
+        for id_, role, state, body, _ in rows
+    )
+    return found, bool(rows) and rows[0][-1] == before
+
+
+def commit_messages(connection: sqlite3.Connection, conversation: int, messages: tuple[Message, ...]) -> None:
+    """Append after the head, or replace what has the same id, inside the caller's transaction."""
+    head, position = connection.execute(
+        "SELECT head, message_count FROM conversations WHERE number = ?", (conversation,)
+    ).fetchone()
+    for message in messages:
+        if not _replace_message(connection, conversation, message):
+            position += 1
+            head = _insert_message(connection, conversation, message, head, position)
+    connection.execute(
+        "UPDATE conversations SET head = ?, message_count = ?, updated_at = ? WHERE number = ?",
+        (head, position, to_microseconds(now()), conversation),
+    )
+
+
+def _replace_message(connection: sqlite3.Connection, conversation: int, message: Message) -> bool:
+    changed = connection.execute(
+        "UPDATE messages SET role = ?, state = ?, created_at = ?, body = ? WHERE conversation = ? AND id = ?",
+        (*_message_columns(message), conversation, message.id),
+    )
+    return changed.rowcount > 0
+
+
+def _insert_message(
+    connection: sqlite3.Connection, conversation: int, message: Message, parent: int | None, position: int
+) -> int | None:
+    added = connection.execute(
+        "INSERT INTO messages (role, state, created_at, body, conversation, id, parent, position)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*_message_columns(message), conversation, message.id, parent, position),
+    )
+    return added.lastrowid
+
+
+def _message_columns(message: Message) -> tuple[str, str, str, str]:
+    return message.role.value, message.state.value, message.created_at.isoformat(), message_to_json(message)
+
+
+T = TypeVar("T")
+
+# The conversation is named by its id: a rule may be made before the conversation is written.
+RULES_TABLE = """
+CREATE TABLE rules (
+    number INTEGER PRIMARY KEY,
+    mark INTEGER NOT NULL DEFAULT 108 CHECK (mark = 108),
+    id TEXT NOT NULL UNIQUE,
+    conversation TEXT,
+    body TEXT NOT NULL,
+    last_used_at TEXT
+);
+CREATE INDEX rules_by_conversation ON rules (conversation);
+"""
+_SELECT_RULES = "SELECT id, body, last_used_at FROM rules"
+_SAVE_RULE = """
+    INSERT INTO rules (id, conversation, body, last_used_at) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
+    SET conversation = excluded.conversation, body = excluded.body, last_used_at = excluded.last_used_at"""
+
+
+class RunInDatabase(Protocol):
+    """Runs work in the thread of the database and waits for it."""
+
+    def __call__(self, work: Callable[[DatabaseConnection], T], /) -> Awaitable[T]:
+        """Raises StorageFailed."""
+        ...
+
+
+class RuleRows:
+    """The rules of every scope. All methods raise StorageFailed."""
+
+    def __init__(self, run: RunInDatabase) -> None:
+        self._run = run
+
+    async def all(self) -> tuple[Rule, ...]:
+        """Every rule that holds, oldest first; see StoredRules."""
+        return (await self.load()).rules
+
+    async def load(self) -> StoredRules:
+        """Every rule, and how many of them this version understands in part or not at all."""
+        return await self._run(lambda db: _read_rules(db.execute(f"{_SELECT_RULES} ORDER BY number")))
+
+    async def save(self, rule: Rule) -> None:
+        """Keep one; one of the same id is replaced."""
+        conversation = rule.conversation_id if rule.scope is RuleScope.CONVERSATION else None
+        used = None if rule.last_used_at is None else rule.last_used_at.isoformat()
+        await self._run(lambda db: db.execute(_SAVE_RULE, (rule.id, conversation, rule_to_json(rule), used)))
+
+    async def delete(self, rule_id: str) -> None:
+        """Forget one. Harmless where there is none."""
+        await self._run(lambda db: db.execute("DELETE FROM rules WHERE id = ?", (rule_id,)))
+
+    async def used(self, rule_id: str, at: datetime) -> None:
+        """Note when it last decided about a call."""
+        row = (at.isoformat(), rule_id)
+        await self._run(lambda db: db.execute("UPDATE rules SET last_used_at = ? WHERE id = ?", row))
+
+
+def _read_rules(rows: sqlite3.Cursor) -> StoredRules:
+    whole: list[Rule] = []
+    stricter = lost = 0
+    for id_, body, last_used_at in rows:
+        rule = read_rule(text_of(body))
+        if rule is None:
+            rule = read_rule_partially(text_of(body), text_of(id_))
+            stricter, lost = stricter + (rule is not None), lost + (rule is None)
+        if rule is not None:
+            whole.append(_with_last_use(rule, text_or_none(last_used_at)))
+    return StoredRules(tuple(whole), stricter, lost)
+
+
+def _with_last_use(rule: Rule, at: str | None) -> Rule:
+    try:
+        return rule if at is None else rule.model_copy(update={"last_used_at": datetime.fromisoformat(at)})
+    except ValueError:  # carried over from a damaged page
+        return rule

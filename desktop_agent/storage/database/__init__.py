@@ -1,1 +1,0 @@
-"""The SQLite database: one thread, one connection, and what to do when the file is damaged."""

@@ -1,0 +1,381 @@
+"""The open database, whose files are checked before each use; and the integrity check, with repair of its indexes."""
+
+import asyncio
+import logging
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from desktop_agent.processes.worker_threads import WorkerThread
+from desktop_agent.storage.connection import (
+    DatabaseConnection,
+    InconsistentData,
+    connect,
+    damaged_error,
+    database_error,
+    is_damage,
+    result_code,
+    test_write,
+)
+from desktop_agent.storage.conversation_locks import Program
+from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, has_misplaced_messages
+from desktop_agent.storage.files import file_error as file_failure_of
+from desktop_agent.storage.files import missing_error
+from desktop_agent.storage.open_files import OpenFiles, find_other_processes
+from desktop_agent.storage.opening import (
+    DATABASE_NAME,
+    OpenedDatabase,
+    as_read_only,
+    mark_damaged,
+    open_for_writing,
+    opening_lock,
+)
+from desktop_agent.types.errors import DatabaseReplaced, Sentence, StorageFailed
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+_RESTART_REMEDY = "Close the program and start it again. Nothing is saved until then."
+
+
+@dataclass
+class FilePin:
+    """Binds its user to one file: the one that is open when it is first used."""
+
+    replacements: int | None = None
+
+
+class GuardedDatabase:
+    """All methods belong to the thread that opened the database."""
+
+    def __init__(self, folder: Path, opened: OpenedDatabase) -> None:
+        self._folder = folder
+        self._path = folder / DATABASE_NAME
+        self._connection = opened.connection
+        self._files = opened.files
+        self._program: Program = opened.program
+        self._presence = opened.presence
+        self._stop_error: DatabaseReplaced | None = None
+        self._copy_notice: Sentence | None = None
+        self._notices: tuple[Sentence, ...] = ()
+        self.replacements: list[DatabaseReplaced] = []
+        """Of each file that was replaced while it was open. Only ever longer."""
+        self.read_only = opened.read_only
+        """Why nothing can be written; None where things can."""
+
+    def run(self, work: Callable[[DatabaseConnection], T], pin: FilePin | None = None) -> T:
+        """Do the work. Raises StorageFailed and what is below it; DatabaseDamaged also for what contradicts itself.
+
+        Where the file was replaced it is done on the new one; what is pinned to the old one raises DatabaseReplaced.
+        """
+        try:
+            self._check_files()
+        except OSError as error:
+            raise file_failure_of(error, self._path) from error
+        if pin is not None:
+            if pin.replacements is None:
+                pin.replacements = len(self.replacements)
+            elif pin.replacements != len(self.replacements):
+                raise self.replacements[pin.replacements]
+        try:
+            return work(self._connection)
+        except InconsistentData as error:
+            raise damaged_error(self._path, str(error)) from error
+        except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+            raise  # our own mistakes, not the disk's
+        except sqlite3.DatabaseError as error:
+            if self.read_only is not None and result_code(error) == sqlite3.SQLITE_READONLY:
+                raise self.read_only from error
+            raise database_error(error, self._path) from error
+
+    def try_writing(self) -> tuple[Sentence, ...]:
+        """Write something, into a database that is opened anew where it could only be read.
+
+        Returns what to tell about that opening. Raises StorageFailed and what is below it where it cannot be done.
+        """
+        if self.read_only is None:
+            self.run(test_write)
+            return ()
+        try:
+            opened = open_for_writing(self._folder, program=self._program)
+        except StorageFailed as error:
+            raise as_read_only(error) from error
+        self._connection.close()
+        self._connection, self._files, self.read_only = opened.connection, opened.files, None
+        self._presence = opened.presence
+        return opened.notices
+
+    def reindex(self) -> None:
+        """Make all indexes anew from their tables. Raises StorageFailed."""
+        self.run(lambda db: db.execute("REINDEX"))
+
+    def mark_damaged(self) -> None:
+        """The next opening rescues."""
+        with suppress(OSError):
+            mark_damaged(self._folder)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._connection.close()
+        if self._presence is None:
+            return
+        with suppress(sqlite3.Error, StorageFailed), opening_lock(self._folder):
+            self._presence.end()
+            find_other_processes(self._folder).forget_killed()
+        self._presence.end()
+
+    def _check_files(self) -> None:
+        if self._stop_error is not None:
+            raise self._stop_error
+        if not self._path.exists():
+            # SQLite would go on writing into a file that has no name any more, and nobody would find it again.
+            raise missing_error(self._path)
+        if self.read_only is not None:
+            return  # nothing can come to harm
+        if self._files.is_replaced:
+            self._open_new_file()
+        elif self._files.has_lost_log:
+            self._restart_log()
+
+    def _open_new_file(self) -> None:
+        """Keep what is ours as a copy, and go on with the file that has the name now. Raises StorageFailed.
+
+        The new one is opened before the old one is closed, which SQLite allows as they are two files; nothing is
+        written to the old one any more.
+        """
+        _log.warning("another file has the name of the database; it is opened")
+        if self._copy_notice is None:
+            self._copy_notice = self._files.keep_copy(self._connection)
+        if self._presence is not None:
+            # Our own would keep us from upgrading the new file.
+            self._presence.end()
+        opened = open_for_writing(self._folder, program=self._program, is_live=True)
+        self._connection.close()
+        self._connection, self._files, self._presence = opened.connection, opened.files, opened.presence
+        self.replacements.append(DatabaseReplaced(self._copy_notice))
+        self._notices += opened.notices
+        self._copy_notice = None
+
+    def take_notices(self) -> tuple[Sentence, ...]:
+        """What there is to tell about new files that were opened."""
+        notices, self._notices = self._notices, ()
+        return notices
+
+    def _restart_log(self) -> None:
+        """What was committed stands in a log that has no name any more: it goes into the database first.
+
+        One process alone may do that. Another one finds a log that is not its own then, in which the first writes: it
+        leaves all as it is, keeps what it has as a copy, and writes nothing more. It cannot open the same file anew:
+        SQLite shares the index of the log within a process, and closing the database may delete the log by its name.
+        """
+        try:
+            with opening_lock(self._folder):
+                if self._files.has_foreign_log:
+                    self._stop_error = DatabaseReplaced(self._files.keep_copy(self._connection), _RESTART_REMEDY)
+                    raise self._stop_error
+                self._restart_log_exclusively()
+        except sqlite3.Error as error:
+            raise database_error(error, self._path) from error
+        except OSError as error:
+            raise file_failure_of(error, self._path) from error
+
+    def _restart_log_exclusively(self) -> None:
+        _log.warning("the log of the conversations was removed; a new one is begun")
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._files.set_foreign_log_aside()
+        self._connection.close()
+        self._connection = connect(self._path)
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("COMMIT")
+        self._files = OpenFiles(self._path)
+
+
+_MAX_FINDINGS = 100
+# What `integrity_check` says of an index that disagrees with its table. The table is right then: an index is made from
+# it. Everything else is left to a rescue: REINDEX frees pages, which a damaged file may still need.
+_INDEX_FINDING = re.compile(
+    r"row \d+ missing from index .*|wrong # of entries in index .*|non-unique entry in index .*"
+    r"|row \d+ values differ from index .*"
+)
+
+
+class IntegrityCheck:
+    """One look at the whole database. `run` belongs to a thread; `cancel` may be called from any."""
+
+    def __init__(self, path: Path, *, full: bool) -> None:
+        self._path = path
+        self._pragma = "integrity_check" if full else "quick_check"
+        self._mutex = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self.is_cancelled = False
+
+    def run(self) -> list[str] | None:
+        """What is wrong; empty where all is well, None when it was cancelled. Raises sqlite3.Error.
+
+        The full check compares every index with its table, which takes several times as long.
+        """
+        uri = self._path.absolute().as_uri() + "?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
+            with self._mutex:
+                if self.is_cancelled:
+                    return None
+                self._connection = connection
+            try:
+                found = [str(row[0]) for row in connection.execute(f"PRAGMA {self._pragma}({_MAX_FINDINGS})")]
+                if found == ["ok"]:
+                    found = [NOT_A_BRANCH] if has_misplaced_messages(connection) else []
+            except sqlite3.Error as error:
+                if self.is_cancelled:
+                    return None
+                if is_damage(error):
+                    return [str(error)]
+                raise
+            finally:
+                with self._mutex:
+                    self._connection = None
+        return found
+
+    def cancel(self) -> None:
+        """End it early."""
+        with self._mutex:
+            self.is_cancelled = True
+            if self._connection is not None:
+                self._connection.interrupt()
+
+
+def is_only_indexes(found: Sequence[str]) -> bool:
+    """Whether only indexes are wrong, so that REINDEX repairs all of it and loses nothing."""
+    lines = [line for each in found for line in each.splitlines() if line and not line.startswith("*** in database")]
+    # As many as were asked for may be followed by others.
+    return 0 < len(lines) < _MAX_FINDINGS and all(_INDEX_FINDING.fullmatch(line) for line in lines)
+
+
+INDEX_REPAIRED = Sentence(
+    "An index of the saved conversations was damaged, so that some could not be found. It was made anew from the "
+    "conversations themselves; nothing is lost."
+)
+NO_DAMAGE = Sentence("The saved conversations were checked; nothing is wrong with them.")
+# A quick check takes about 2 ms a megabyte: what is large is read less often.
+_LARGE_BYTES = 100 * 1024 * 1024
+_CHECK_INTERVAL, _CHECK_INTERVAL_LARGE = timedelta(days=1), timedelta(days=7)
+
+
+class IntegrityChecker:
+    """Checks run in a thread and on a connection of their own: the journal does not wait for them.
+
+    `worker` is the thread of the `database`, in which it is repaired; `notify` is told of repairs.
+    """
+
+    def __init__(
+        self, path: Path, worker: WorkerThread, database: GuardedDatabase, notify: Callable[[Sentence], None]
+    ) -> None:
+        self._path = path
+        self._last_check_file = path.with_name(f"{path.name}.last-check")
+        self._worker = worker
+        self._database = database
+        self._notify = notify
+        self._turn = asyncio.Lock()
+        self._check: IntegrityCheck | None = None
+        self._is_beyond_repair = False
+        self._is_closed = False
+
+    def last(self) -> datetime | None:
+        """When it was found whole last; None where it never was. Reads the disk."""
+        try:
+            return datetime.fromtimestamp(self._last_check_file.stat().st_mtime, UTC)
+        except OSError:
+            return None
+
+    def is_due(self) -> bool:
+        """Whether the last one is a day ago, or a week where the database is large. Reads the disk."""
+        last = self.last()
+        try:
+            is_large = self._path.stat().st_size > _LARGE_BYTES
+        except OSError:
+            return False
+        return last is None or datetime.now(UTC) - last > (_CHECK_INTERVAL_LARGE if is_large else _CHECK_INTERVAL)
+
+    async def run(self, *, full: bool) -> Sentence | None:
+        """Check, and repair what can be repaired in place; returns how it went, None when it was cancelled.
+
+        The full check compares the indexes too. Raises DatabaseDamaged when it is not whole, and StorageFailed when it
+        cannot be looked at.
+        """
+        if self._database.read_only is not None:
+            raise self._database.read_only
+        async with self._turn:
+            found = await self._find_damage(full=full)
+            if found is None:
+                return None
+            if not found:
+                await asyncio.to_thread(self._set_mark)
+                return NO_DAMAGE
+            if await self._repair(found if full else None):
+                return INDEX_REPAIRED
+        raise damaged_error(self._path, "\n".join(found))
+
+    async def try_repair(self) -> bool:
+        """Something misled: look at all of it, and repair what can be; the next opening rescues the rest."""
+        async with self._turn:
+            try:
+                return not self._is_beyond_repair and await self._repair(None)
+            except StorageFailed:
+                return False
+
+    def cancel(self) -> None:
+        """End the check that is under way, if there is one."""
+        if self._check is not None:
+            self._check.cancel()
+
+    async def close(self) -> None:
+        """Cancel, and return when nothing is looked at any more."""
+        self._is_closed = True
+        self.cancel()
+        async with self._turn:
+            return
+
+    async def _repair(self, found: list[str] | None) -> bool:
+        found = found or await self._find_damage(full=True)
+        if found is None:
+            return False
+        if is_only_indexes(found):
+            with suppress(StorageFailed):
+                await self._worker.run(self._database.reindex)
+                found = await self._find_damage(full=True)
+            if found is None:
+                return False
+            if not found:
+                self._notify(INDEX_REPAIRED)
+        self._is_beyond_repair = bool(found)
+        if found:
+            await self._worker.run(self._database.mark_damaged)
+        return not found
+
+    async def _find_damage(self, *, full: bool) -> list[str] | None:
+        """What is wrong; None when it was cancelled. Raises StorageFailed."""
+        if self._is_closed:
+            return None
+        worker = WorkerThread("check")
+        check = self._check = IntegrityCheck(self._path, full=full)
+        try:
+            found = await worker.run(check.run)
+        except sqlite3.Error as error:
+            # It could not be looked at, which says nothing about it.
+            raise database_error(error, self._path) from error
+        finally:
+            # Also where nobody waits for it any more.
+            check.cancel()
+            self._check = None
+            worker.stop()
+        return found
+
+    def _set_mark(self) -> None:
+        with suppress(OSError):
+            self._last_check_file.touch(mode=0o600)

@@ -1,0 +1,321 @@
+"""The journal queue: the writes of one conversation, in order, again after a failure, never twice."""
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypedDict, Unpack, cast
+
+from desktop_agent.storage.conversation_locks import ConversationLock
+from desktop_agent.storage.file_lock import RetakeResult
+from desktop_agent.storage.journal_rows import written_elsewhere_error
+from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
+from desktop_agent.storage.store import Store
+from desktop_agent.storage.write_behind import WriteBehind
+from desktop_agent.types.engine_events import Envelope, Event, RunFinished, ToolProgress
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.permissions import Rule
+from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
+from desktop_agent.types.providers import ConversationParameters, Reasoning
+
+
+class _PendingRows:
+    """Rows to be written. Neighbouring pieces of the same text are one row: they are joined once, at the end."""
+
+    def __init__(self) -> None:
+        self._rows: list[Envelope] = []
+        self._pieces: list[str] = []
+
+    def add(self, envelope: Envelope) -> None:
+        last = self._rows[-1] if self._rows else None
+        piece = _continuation_of(last, envelope) if last is not None else None
+        if last is None or piece is None:
+            self._join()
+            self._rows.append(envelope)
+            return
+        self._pieces.append(piece)
+        # Of thinking the earlier moment counts: its time is measured from its first piece. The name of a call may come
+        # late.
+        event, at = last.event, last.at if isinstance(last.event, ThinkingDelta) else envelope.at
+        if isinstance(event, ToolArgsDelta) and isinstance(envelope.event, ToolArgsDelta) and not event.name:
+            event = ToolArgsDelta(event.id, envelope.event.name, event.fragment)
+        self._rows[-1] = Envelope(envelope.seq, last.run_id, last.parent_run_id, last.turn_id, at, event)
+
+    def rows(self) -> list[Envelope]:
+        self._join()
+        return self._rows
+
+    def _join(self) -> None:
+        if self._pieces:
+            last = self._rows[-1]
+            self._rows[-1] = dataclasses.replace(last, event=_append_text(last.event, "".join(self._pieces)))
+            self._pieces.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _CommitMessages:
+    """Messages, and the rows that were to be written just before them."""
+
+    messages: tuple[Message, ...]
+    journal: _PendingRows | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _FinishRun:
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _ChangeRecord:
+    changes: ConversationChanges
+
+
+@dataclass(frozen=True, slots=True)
+class _SaveRule:
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class _DeleteRule:
+    rule_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkRuleUsed:
+    rule_id: str
+    at: datetime
+
+
+_Write = _PendingRows | _CommitMessages | _FinishRun | _ChangeRecord | _SaveRule | _DeleteRule | _MarkRuleUsed
+_RULE_WRITES = (_SaveRule, _DeleteRule, _MarkRuleUsed)
+
+
+class JournalQueue(WriteBehind[_Write]):
+    """The writes of one conversation. `lock` is held from its first write to its last; None where nobody else is."""
+
+    def __init__(
+        self, store: Store, record: ConversationRecord, *, is_new: bool, lock: ConversationLock | None = None
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._owner_lock = lock
+        self.record = record
+        self._is_new = is_new
+        self._has_lost_an_answer = False
+        self._own_heads = {record.head_message_id}
+        self._is_lock_in_doubt = False
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the conversation was never written yet."""
+        return self._is_new
+
+    @property
+    def unwritten(self) -> tuple[tuple[Envelope, ...], StorageFailed] | None:
+        """The rows of the journal that the disk refused, and its last word; None where it refused nothing."""
+        reason = self.lost_write_error or (self.trouble if self._pending else None)
+        if reason is None:
+            return None
+        journals = [write.journal if isinstance(write, _CommitMessages) else write for write in self._pending]
+        rows = [row for journal in journals if isinstance(journal, _PendingRows) for row in journal.rows()]
+        return tuple(rows), reason
+
+    def add_event(self, envelope: Envelope) -> None:
+        """Journal this soon. Neighbouring pieces of text are joined."""
+        last = self._pending[-1] if self._pending else None
+        if not isinstance(last, _PendingRows):
+            last = _PendingRows()
+            self._append(last)
+        last.add(envelope)
+        self._schedule_write()
+
+    async def commit(self, *messages: Message) -> None:
+        """Write finished messages; a refusal of the disk is told to who listens for trouble, not raised."""
+        self._append(self._commit_with_rows(messages))
+        await self.write_all()
+
+    async def finish_run(self, run_id: str) -> None:
+        """The run is over: its pieces of text are no longer needed."""
+        self._append(_FinishRun(run_id))
+        await self.write_all()
+
+    def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
+        """Change what is listed; written with whatever comes next, or right away when the conversation exists.
+
+        A message that waits is written right away in any case: it may be the only copy.
+        """
+        self.record = dataclasses.replace(self.record, **changes)
+        has_begun = not self._is_new or any(not isinstance(write, _RULE_WRITES) for write in self._pending)
+        if has_begun or self.record.state.queue:
+            self._write_soon(_ChangeRecord(changes))
+
+    def add_messages(self, *messages: Message) -> None:
+        """Write finished messages soon."""
+        self._write_soon(self._commit_with_rows(messages))
+
+    def _commit_with_rows(self, messages: tuple[Message, ...]) -> _CommitMessages:
+        """What waits in the journal goes in the same transaction: for each one the disk is waited for."""
+        last = self._pending[-1] if self._pending else None
+        if not isinstance(last, _PendingRows):
+            return _CommitMessages(messages)
+        self._pending.pop()
+        return _CommitMessages(messages, last)
+
+    def finish_run_soon(self, run_id: str) -> None:
+        """The same as `finish_run`, soon."""
+        self._write_soon(_FinishRun(run_id))
+
+    def save_rule(self, rule: Rule) -> None:
+        """Keep a rule soon."""
+        self._write_soon(_SaveRule(rule))
+
+    def delete_rule(self, rule_id: str) -> None:
+        """Forget a rule soon."""
+        self._write_soon(_DeleteRule(rule_id))
+
+    def mark_rule_used(self, rule_id: str, at: datetime) -> None:
+        """Note soon when a rule last decided."""
+        self._write_soon(_MarkRuleUsed(rule_id, at))
+
+    async def flush(self) -> None:
+        """As in WriteBehind. Closed, it lets go of the lock when all is written."""
+        await super().flush()
+        if self._is_closed:
+            await self._release()
+
+    async def close(self) -> None:
+        """As in WriteBehind. While something is left that cannot be written, the lock is held."""
+        await super().close()
+        if self.is_flushed:
+            await self._release()
+
+    async def _release(self) -> None:
+        if self._owner_lock is not None:
+            await self._owner_lock.release()
+
+    async def _prepare(self, write: _Write) -> None:
+        if not self._is_new:
+            await self._retake_lock()
+            return
+        # A rule needs no conversation on the disk, and an empty one would be listed.
+        if isinstance(write, _RULE_WRITES):
+            return
+        record = self.record
+        if self._owner_lock is not None:
+            # Before anybody can find it in the list.
+            await self._owner_lock.acquire()
+        await self._store.create_conversation(id_=record.id, **_listed_fields(record))
+        self._is_new = False
+        if self.record != record or self.record.state != ConversationState():
+            self._pending.append(_ChangeRecord({**_listed_fields(self.record), "state": self.record.state}))
+
+    async def _retake_lock(self) -> None:
+        """Where the lock was removed, another process may have written: then this one has no place any more."""
+        if self._owner_lock is None:
+            return
+        retaken = await self._owner_lock.retake()
+        if retaken is RetakeResult.REFUSED:
+            raise written_elsewhere_error("its lock was removed and is held by another process")
+        self._is_lock_in_doubt = self._is_lock_in_doubt or retaken is RetakeResult.DONE
+        if self._is_lock_in_doubt:
+            if (await self._store.record(self.record.id)).head_message_id not in self._own_heads:
+                raise written_elsewhere_error("its lock was removed and it has another newest message")
+            self._is_lock_in_doubt = False
+
+    async def _write(self, write: _Write) -> None:
+        match write:
+            case _PendingRows():
+                await self._store.append_journal(self.record.id, self._rows_of(write))
+            case _CommitMessages():
+                # Before: what is tried again may have reached the disk.
+                self._own_heads.update(message.id for message in write.messages)
+                await self._commit(write)
+            case _ChangeRecord():
+                if "head_message_id" in write.changes:
+                    self._own_heads.add(write.changes["head_message_id"])
+                await self._store.update_conversation(self.record.id, **write.changes)
+            case _FinishRun() if self._has_lost_an_answer:
+                return
+            case _FinishRun():
+                await self._store.finish_run(self.record.id, write.run_id)
+            case _SaveRule():
+                await self._store.rules.save(write.rule)
+            case _DeleteRule():
+                await self._store.rules.delete(write.rule_id)
+            case _MarkRuleUsed():
+                await self._store.rules.used(write.rule_id, write.at)
+        # The loop that was creating the conversation may have stopped before it noted that: it is there by now.
+        self._is_new = self._is_new and isinstance(write, _RULE_WRITES)
+
+    async def _commit(self, write: _CommitMessages) -> None:
+        if write.journal is None:
+            await self._store.commit(self.record.id, *write.messages)
+            return
+        try:
+            await self._store.commit(self.record.id, *write.messages, envelopes=self._rows_of(write.journal))
+        except StorageFailed:
+            raise
+        except Exception:  # noqa: BLE001 - which of the two can never be written shows when each is tried alone
+            self._pending.appendleft(_CommitMessages(write.messages))
+            self._pending.appendleft(write.journal)
+
+    def _on_write_lost(self, write: _Write) -> None:
+        messages = write.messages if isinstance(write, _CommitMessages) else ()
+        self._has_lost_an_answer = self._has_lost_an_answer or any(each.role is Role.ASSISTANT for each in messages)
+
+    def _rows_of(self, journal: _PendingRows) -> list[Envelope]:
+        """Of an answer that was lost the streamed pieces are the only copy: they are read at the next opening, which
+        reads no run that is called finished."""
+        rows = journal.rows()
+        return [row for row in rows if not isinstance(row.event, RunFinished)] if self._has_lost_an_answer else rows
+
+
+class _ListedFields(TypedDict):
+    title: str
+    title_is_automatic: bool
+    endpoint_id: str | None
+    model: str | None
+    workspace: str | None
+    reasoning: Reasoning | None
+    parameters: ConversationParameters
+
+
+def _listed_fields(record: ConversationRecord) -> _ListedFields:
+    return _ListedFields(
+        title=record.title,
+        title_is_automatic=record.title_is_automatic,
+        endpoint_id=record.endpoint_id,
+        model=record.model,
+        workspace=record.workspace,
+        reasoning=record.reasoning,
+        parameters=record.parameters,
+    )
+
+
+def _continuation_of(before: Envelope, after: Envelope) -> str | None:
+    """The text that `after` adds to the row of `before`, or None where it is a row of its own."""
+    a, b = before.event, after.event
+    if type(a) is not type(b) or before.turn_id != after.turn_id or before.run_id != after.run_id:
+        return None
+    match b:
+        case ContentDelta():
+            last = cast("ContentDelta", a)
+            return b.text if (last.phase, last.part) == (b.phase, b.part) else None
+        case ThinkingDelta():
+            return b.text if cast("ThinkingDelta", a).part == b.part else None
+        case ToolProgress():
+            return b.text if cast("ToolProgress", a).id == b.id else None
+        case ToolArgsDelta():
+            return b.fragment if cast("ToolArgsDelta", a).id == b.id else None
+        case _:
+            return None
+
+
+def _append_text(event: Event, more: str) -> Event:
+    match event:
+        case ToolArgsDelta():
+            return dataclasses.replace(event, fragment=event.fragment + more)
+        case ContentDelta() | ThinkingDelta() | ToolProgress():
+            return dataclasses.replace(event, text=event.text + more)
+        case _:
+            return event

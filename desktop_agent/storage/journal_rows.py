@@ -1,0 +1,409 @@
+"""The rows of the journal, run by run, and reading along while another process writes them."""
+
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import merge
+
+from desktop_agent.storage import conversation_rows
+from desktop_agent.storage.connection import text_of, text_or_none
+from desktop_agent.storage.content_files import RunInDatabase
+from desktop_agent.storage.records import (
+    ConversationRecord,
+    InterruptedRuns,
+    JournalEntry,
+    LoadedConversation,
+    event_to_json,
+    read_event,
+)
+from desktop_agent.types.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Envelope,
+    RunFinished,
+    ToolFinished,
+)
+from desktop_agent.types.errors import Sentence, WrittenElsewhere, WrongUse
+from desktop_agent.types.messages import Message
+
+_SEQ_BITS = 32
+_DELTAS = "('content_delta', 'thinking_delta', 'tool_args_delta')"
+_JOURNAL_COLUMNS = "number, parent_run_id, turn_id, at, type, event"
+_SELECT_ROWS = "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
+# Results may be large, and of those only how they ended is wanted.
+_EVENT_WITHOUT_CONTENT = """CASE WHEN type = 'tool_finished' AND json_valid(event)
+        THEN json_set(event, '$.result.content', json('[]')) ELSE event END"""
+_CALL_TYPES = "('tool_call_pending', 'approval_requested', 'approval_resolved', 'tool_started', 'tool_finished')"
+_SELECT_CALL_ENTRIES = f"""
+SELECT journal.number, conversations.id, conversations.title, runs.id, parent_run_id, turn_id, at,
+    {_EVENT_WITHOUT_CONTENT}
+FROM journal
+JOIN runs ON runs.number = journal.number >> 32
+JOIN conversations ON conversations.number = runs.conversation
+WHERE journal.number < ? AND deleted_at IS NULL
+    AND type IN {_CALL_TYPES}
+ORDER BY journal.number DESC LIMIT ?
+"""  # noqa: S608  constants
+_SELECT_CALLS_OF_RUN = f"""
+SELECT number, parent_run_id, turn_id, at, {_EVENT_WITHOUT_CONTENT} FROM journal
+WHERE number > ? AND number < ? AND at >= ? AND type IN {_CALL_TYPES}
+ORDER BY number LIMIT ?
+"""  # noqa: S608  constants
+_SELECT_APPROVALS = f"""
+SELECT {_EVENT_WITHOUT_CONTENT} FROM journal
+WHERE number >= ? AND number < ? AND type IN ('approval_requested', 'approval_resolved', 'tool_finished')
+    AND parent_run_id IS NULL
+ORDER BY number
+"""  # noqa: S608  constants
+_SECONDS_LENGTH = len("2000-01-01T00:00:00")
+_MAX_ROW = (1 << 63) - 1
+_USAGE_TYPES = "('usage', 'approval_requested', 'approval_resolved')"
+
+
+class CallRows:
+    """What was decided about calls, of one conversation."""
+
+    def __init__(self, run: RunInDatabase) -> None:
+        self._run = run
+
+    async def since(
+        self, conversation_id: str, moment: datetime, after: int = -1, limit: int = 500
+    ) -> tuple[tuple[Envelope, ...], int | None]:
+        """Since a moment, in UTC, to the second, run by run: `limit` rows after a place. Results of calls are left out.
+
+        And the place to go on from, None at the end. Raises StorageFailed.
+        """
+        return await self._run(lambda db: _calls_since(db, conversation_id, moment, after, limit))
+
+
+def append_rows(connection: sqlite3.Connection, conversation: int, envelopes: Sequence[Envelope]) -> None:
+    """Add rows inside the caller's transaction. To append the very same row again is harmless.
+
+    Raises WrittenElsewhere where another one has its place: then a second process writes this run.
+    """
+    runs: dict[str, int] = {}
+    for envelope in envelopes:
+        if envelope.run_id not in runs:
+            runs[envelope.run_id] = _run_number(connection, conversation, envelope.run_id)
+        run = runs[envelope.run_id]
+        row = (
+            _row_number(run, envelope.seq),
+            envelope.parent_run_id,
+            envelope.turn_id,
+            envelope.at.isoformat(),
+            envelope.event.type,
+            event_to_json(envelope.event),
+        )
+        try:
+            connection.execute(f"INSERT INTO journal ({_JOURNAL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608  a constant
+        except sqlite3.IntegrityError as error:
+            if not _is_same_row(connection, row):
+                detail = f"{envelope.event.type} at {envelope.run_id}/{envelope.seq}"
+                raise written_elsewhere_error(detail) from error
+        if isinstance(envelope.event, RunFinished):
+            connection.execute("UPDATE runs SET finished = 1 WHERE number = ?", (run,))
+
+
+def written_elsewhere_error(detail: str) -> WrittenElsewhere:
+    """Another process has written where this one was about to. `detail`: how that was seen."""
+    words = "Another process has written in this conversation, so nothing more is written here."
+    return WrittenElsewhere(words, detail=detail)
+
+
+def delete_deltas(connection: sqlite3.Connection, conversation: int, run_id: str) -> None:
+    """Delete the streamed pieces of a run, inside the caller's transaction: its messages hold them whole."""
+    row = connection.execute(
+        "SELECT number FROM runs WHERE conversation = ? AND id = ?", (conversation, run_id)
+    ).fetchone()
+    if row:
+        connection.execute(
+            f"DELETE FROM journal WHERE number >= ? AND number < ? AND type IN {_DELTAS}",  # noqa: S608  a constant
+            (row[0] << _SEQ_BITS, (row[0] + 1) << _SEQ_BITS),
+        )
+
+
+def load_unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple[Envelope, ...], int]:
+    """The rows of runs that never said RunFinished, in order, and how many could not be read."""
+    runs = connection.execute(
+        "SELECT number, id FROM runs WHERE conversation = ? AND finished = 0 ORDER BY number", (conversation,)
+    ).fetchall()
+    envelopes: list[Envelope] = []
+    skipped = 0
+    for number, run_id in runs:
+        span = (number << _SEQ_BITS, (number + 1) << _SEQ_BITS)
+        for row in connection.execute(f"{_SELECT_ROWS} ORDER BY number", span):
+            envelope = _envelope(text_of(run_id), *row)
+            if envelope:
+                envelopes.append(envelope)
+            else:
+                skipped += 1
+    return tuple(envelopes), skipped
+
+
+def find_interrupted(connection: sqlite3.Connection) -> tuple[InterruptedRuns, ...]:
+    """Conversations that are not in the trash with runs that never said RunFinished."""
+    rows = connection.execute(
+        "SELECT conversations.id, runs.number FROM runs JOIN conversations ON conversations.number = conversation"
+        " WHERE finished = 0 AND deleted_at IS NULL ORDER BY runs.number"
+    ).fetchall()
+    found: dict[str, bool] = {}
+    for conversation, run in rows:
+        id_ = text_of(conversation)
+        found[id_] = found.get(id_, False) or _waits_for_approval(connection, run)
+    return tuple(InterruptedRuns(id_, waits) for id_, waits in found.items())
+
+
+def _waits_for_approval(connection: sqlite3.Connection, run: int) -> bool:
+    span = (run << _SEQ_BITS, (run + 1) << _SEQ_BITS)
+    waiting: set[str] = set()
+    for (text,) in connection.execute(_SELECT_APPROVALS, span):
+        match read_event(text):
+            case ApprovalRequested(tool_use_id=id_):
+                waiting.add(id_)
+            case ApprovalResolved(tool_use_id=id_) | ToolFinished(id=id_):
+                waiting.discard(id_)
+            case _:
+                pass
+    return bool(waiting)
+
+
+def last_rows_of_open_runs(connection: sqlite3.Connection, conversation: int) -> list[tuple[int, int]]:
+    """The runs that never said RunFinished, and the last row of each."""
+    runs = connection.execute(
+        "SELECT number FROM runs WHERE conversation = ? AND finished = 0", (conversation,)
+    ).fetchall()
+    return [(run, _last_row(connection, run)) for (run,) in runs]
+
+
+def last_run_number(connection: sqlite3.Connection, conversation: int) -> int:
+    """The number of the newest run, or 0."""
+    row = connection.execute("SELECT max(number) FROM runs WHERE conversation = ?", (conversation,)).fetchone()
+    return row[0] or 0
+
+
+def runs_after(
+    connection: sqlite3.Connection, conversation: int, last: int, others: Collection[int]
+) -> list[tuple[int, str]]:
+    """Runs newer than `last`, and these others; number and id."""
+    marks = ", ".join(map(str, others)) or "0"
+    sql = f"SELECT number, id FROM runs WHERE conversation = ? AND (number > ? OR number IN ({marks})) ORDER BY number"  # noqa: S608  numbers
+    return [(number, text_of(id_)) for number, id_ in connection.execute(sql, (conversation, last))]
+
+
+def rows_after(
+    connection: sqlite3.Connection, run: int, run_id: str, last: int | None
+) -> tuple[tuple[Envelope, ...], int]:
+    """The rows of a run behind `last`, in order, and the number of the last one that there is."""
+    begin = (run << _SEQ_BITS) if last is None else last + 1
+    rows = connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, (run + 1) << _SEQ_BITS)).fetchall()
+    found = tuple(known for row in rows if (known := _envelope(run_id, *row)) is not None)
+    return found, rows[-1][0] if rows else begin - 1
+
+
+def seq_of(row: int) -> int:
+    """Which row of its run a row is."""
+    return row & ((1 << _SEQ_BITS) - 1)
+
+
+def _last_row(connection: sqlite3.Connection, run: int) -> int:
+    span = (run << _SEQ_BITS, (run + 1) << _SEQ_BITS)
+    row = connection.execute("SELECT max(number) FROM journal WHERE number >= ? AND number < ?", span).fetchone()
+    return row[0] if row[0] is not None else span[0]
+
+
+def load_sub_run_rows(
+    connection: sqlite3.Connection, conversation: int, run_ids: Collection[str]
+) -> tuple[Envelope, ...]:
+    """What runs that are over, and that these or runs below these started, used and were asked; in order."""
+    above = set(run_ids)
+    envelopes: list[Envelope] = []
+    # A run is numbered behind the one that started it.
+    runs = connection.execute(
+        "SELECT number, id FROM runs WHERE conversation = ? AND finished = 1 AND number >"
+        " (SELECT min(number) FROM runs WHERE conversation = ? AND finished = 0) ORDER BY number",
+        (conversation, conversation),
+    ).fetchall()
+    for number, run_id in runs:
+        span = (number << _SEQ_BITS, (number + 1) << _SEQ_BITS)
+        sql = "SELECT parent_run_id FROM journal WHERE number >= ? AND number < ? ORDER BY number LIMIT 1"
+        first = connection.execute(sql, span).fetchone()
+        if first is None or text_or_none(first[0]) not in above:
+            continue
+        above.add(text_of(run_id))
+        rows = connection.execute(f"{_SELECT_ROWS} AND type IN {_USAGE_TYPES} ORDER BY number", span)
+        envelopes += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
+    return tuple(envelopes)
+
+
+def load_call_entries(
+    connection: sqlite3.Connection, before: int | None, limit: int
+) -> tuple[tuple[JournalEntry, ...], int | None]:
+    """What was decided about calls, in all conversations that are not in the trash: the newest `limit` rows.
+
+    They come oldest first. `before` is where the last reading stopped, and so is the number that is answered; None at
+    the end.
+    """
+    rows = connection.execute(_SELECT_CALL_ENTRIES, (before if before is not None else _MAX_ROW, limit)).fetchall()
+    found = [
+        JournalEntry(text_of(conversation), text_of(title), known)
+        for number, conversation, title, run, *rest in reversed(rows)
+        if (known := _envelope(text_of(run), number, *rest)) is not None
+    ]
+    return tuple(found), int(rows[-1][0]) if len(rows) == limit else None
+
+
+def _calls_since(
+    connection: sqlite3.Connection, conversation_id: str, since: datetime, after: int, limit: int
+) -> tuple[tuple[Envelope, ...], int | None]:
+    runs = connection.execute(
+        "SELECT runs.number, runs.id FROM runs JOIN conversations ON conversations.number = conversation"
+        " WHERE conversations.id = ? AND runs.number >= ? ORDER BY runs.number",
+        (conversation_id, after >> _SEQ_BITS),
+    ).fetchall()
+    moment = since.isoformat()[:_SECONDS_LENGTH]
+    found: list[Envelope] = []
+    left = limit
+    for number, run_id in runs:
+        span = (max((number << _SEQ_BITS) - 1, after), (number + 1) << _SEQ_BITS)
+        rows = connection.execute(_SELECT_CALLS_OF_RUN, (*span, moment, left)).fetchall()
+        found += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
+        left -= len(rows)
+        if left == 0:
+            return tuple(found), int(rows[-1][0])
+    return tuple(found), None
+
+
+def _envelope(
+    run_id: str, number: int, parent: str | bytes | None, turn: str | bytes | None, at: str, event: str
+) -> Envelope | None:
+    known = read_event(event)
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        return None
+    if known is None:
+        return None
+    return Envelope(seq_of(number), run_id, text_or_none(parent), text_or_none(turn), moment, known)
+
+
+def _is_same_row(connection: sqlite3.Connection, row: tuple[int, str | None, str | None, str, str, str]) -> bool:
+    """Whether this very row was written before. Text that is no UTF-8 is stored as bytes."""
+    sql = f"SELECT {_JOURNAL_COLUMNS} FROM journal WHERE number = ?"  # noqa: S608  a constant
+    there = connection.execute(sql, row[:1]).fetchone()
+    return (
+        there is not None and tuple(value if isinstance(value, int) else text_or_none(value) for value in there) == row
+    )
+
+
+def _row_number(run: int, seq: int) -> int:
+    if not 0 <= seq < 1 << _SEQ_BITS:
+        raise WrongUse(Sentence("“{seq}” is no place in a run.", {"seq": str(seq)}))
+    return run << _SEQ_BITS | seq
+
+
+def _run_number(connection: sqlite3.Connection, conversation: int, run_id: str) -> int:
+    connection.execute("INSERT OR IGNORE INTO runs (conversation, id) VALUES (?, ?)", (conversation, run_id))
+    row = connection.execute(
+        "SELECT number FROM runs WHERE conversation = ? AND id = ?", (conversation, run_id)
+    ).fetchone()
+    return int(row[0])
+
+
+# Neighbouring pieces of these are one row, which has the number of the last; of the first three, all are deleted when
+# their run is over.
+_DELTA_EVENTS = {"content_delta", "thinking_delta", "tool_args_delta", "tool_progress"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPosition:
+    """How far a conversation was read. `version` changes with every commit of another connection.
+
+    `rows` has the last row of each run that is not over, by the number of the run; runs behind `run` are new.
+    """
+
+    version: int
+    head: int | None
+    run: int
+    rows: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """What came since a position. `is_continued` False: it does not go on from there, so it must be loaded anew."""
+
+    position: ReadPosition
+    record: ConversationRecord
+    messages: tuple[Message, ...] = ()
+    envelopes: tuple[Envelope, ...] = ()
+    is_continued: bool = True
+
+
+def load_conversation(connection: sqlite3.Connection, id_: str) -> LoadedConversation:
+    """The conversation with the branch in view and the journal of what never ended. Raises WrongUse."""
+    number = conversation_rows.conversation_number(connection, id_)
+    envelopes, skipped = load_unfinished(connection, number)
+    below = load_sub_run_rows(connection, number, {envelope.run_id for envelope in envelopes})
+    record = conversation_rows.load_record(connection, id_)
+    return LoadedConversation(record, conversation_rows.load_branch(connection, number), envelopes, skipped, below)
+
+
+def begin_following(connection: sqlite3.Connection, id_: str) -> tuple[LoadedConversation, ReadPosition]:
+    """The same while somebody may write, all of one moment, and where that is."""
+    version = _data_version(connection)
+    connection.execute("BEGIN")
+    try:
+        number = conversation_rows.conversation_number(connection, id_)
+        rows = dict(last_rows_of_open_runs(connection, number))
+        found = ReadPosition(version, _head(connection, number), last_run_number(connection, number), rows)
+        return load_conversation(connection, id_), found
+    finally:
+        connection.execute("COMMIT")
+
+
+def load_news_since(connection: sqlite3.Connection, id_: str, position: ReadPosition) -> NewRows | None:
+    """What came since then; None when nothing was written at all. Raises WrongUse when the conversation is gone."""
+    version = _data_version(connection)
+    if version == position.version:
+        return None
+    connection.execute("BEGIN")
+    try:
+        return _load_news(connection, id_, position, version)
+    finally:
+        connection.execute("COMMIT")
+
+
+def _load_news(connection: sqlite3.Connection, id_: str, position: ReadPosition, version: int) -> NewRows:
+    number = conversation_rows.conversation_number(connection, id_)
+    record = conversation_rows.load_record(connection, id_)
+    head = _head(connection, number)
+    new, is_behind = conversation_rows.messages_after(connection, head, position.head)
+    rows = dict(position.rows)
+    read: list[tuple[Envelope, ...]] = []
+    is_whole = True
+    for run, run_id in runs_after(connection, number, position.run, rows):
+        found, last = rows_after(connection, run, run_id, rows.get(run))
+        is_whole = is_whole and _is_gapless(found, seq_of(rows[run]) if run in rows else None)
+        rows[run] = last
+        read.append(found)
+    now = ReadPosition(version, head, max((position.run, *rows)), rows)
+    envelopes = tuple(merge(*read, key=lambda envelope: envelope.at))
+    return NewRows(now, record, new, envelopes, is_behind and is_whole)
+
+
+def _is_gapless(envelopes: tuple[Envelope, ...], last: int | None) -> bool:
+    """Whether nothing is missing between these: pieces of a run that was over before it was read are deleted."""
+    for envelope in envelopes:
+        is_next = last is None or envelope.seq == last + 1
+        if not is_next and envelope.event.type not in _DELTA_EVENTS:
+            return False
+        last = envelope.seq
+    return True
+
+
+def _data_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+def _head(connection: sqlite3.Connection, conversation: int) -> int | None:
+    return connection.execute("SELECT head FROM conversations WHERE number = ?", (conversation,)).fetchone()[0]

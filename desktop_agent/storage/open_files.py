@@ -1,0 +1,204 @@
+"""Whether the open files of the database are still those that have their names, and which processes have them open.
+
+A sync client or a restored backup puts another file in the place of the database while it is open. What is written
+then goes into a file without a name, and the log beside the new database is that of the old one: whoever opens both
+together plays the one into the other. SQLite looks at this itself only when it closes ("How To Corrupt An SQLite
+Database File", section 1.4 and 2.4).
+
+Each process holds the lock of a file of its own in `locks/open`, which is taken and looked at only under the lock of
+opening. Such a file that nobody holds is of a process that was killed: a log that is missing beside it was removed, for
+only closing the database takes the log away ("Write-Ahead Logging", section 4).
+"""
+
+import sqlite3
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from desktop_agent.storage.connection import write_verified_copy
+from desktop_agent.storage.conversation_locks import Program, holder_text
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
+from desktop_agent.types.errors import DatabaseBusy, DatabaseReplaced, Sentence, StorageFailed
+from desktop_agent.types.messages import new_id
+
+_LOG_SUFFIXES = ("-wal", "-shm")
+_NOT_COPIED = (
+    "Nothing is saved until what was in it can be kept as a copy. Check the disk and its free space; it is tried again "
+    "by itself."
+)
+FileIdentity = tuple[int, int] | None
+
+
+def file_identity(path: Path) -> FileIdentity:
+    """Device and inode; None where there is nothing. Raises OSError where that cannot be known."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+class OpenFiles:
+    """The database, its log and the log's index, as they were when they were opened."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._database = file_identity(path)
+        self._copy_path: Path | None = None
+        self._logs = {suffix: file_identity(self._log(suffix)) for suffix in _LOG_SUFFIXES}
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another file has the name of the database."""
+        return file_identity(self._path) not in {self._database, None}
+
+    @property
+    def has_lost_log(self) -> bool:
+        """Whether the log is gone, or another file has its name."""
+        return any(
+            file_identity(self._log(suffix)) != known for suffix, known in self._logs.items() if known is not None
+        )
+
+    @property
+    def has_foreign_log(self) -> bool:
+        """Whether another log has the name of ours, in which another process may be writing."""
+        is_another = [file_identity(self._log(suffix)) not in {known, None} for suffix, known in self._logs.items()]
+        return any(is_another) and _is_write_ahead_log(self._log("-wal"))
+
+    def keep_copy(self, connection: sqlite3.Connection) -> Sentence:
+        """Take what is ours away from the new database, and keep all of it as a copy under a name of its own.
+
+        Returns what to tell. Raises DatabaseReplaced where it cannot be copied. Nothing is written to what has our name
+        now.
+        """
+        if self._copy_path is None:
+            self._copy_path = _free_name(self._path, "replaced")
+        aside = self._copy_path
+        for suffix, known in self._logs.items():
+            if known is not None and file_identity(self._log(suffix)) == known:
+                with suppress(OSError):
+                    self._log(suffix).replace(aside.with_name(aside.name + suffix))
+        values = {"path": str(self._path), "copy": aside.name}
+        try:
+            write_verified_copy(connection, aside)
+        except (sqlite3.Error, OSError, StorageFailed) as error:
+            what = Sentence("“{path}” was replaced by another file while it was open.", values)
+            raise DatabaseReplaced(what, _NOT_COPIED, detail=str(error)) from error
+        for suffix in _LOG_SUFFIXES:
+            with suppress(OSError):
+                aside.with_name(aside.name + suffix).unlink()
+        return Sentence(
+            "“{path}” was replaced by another file while it was open. What was in it is kept as “{copy}”.", values
+        )
+
+    def set_foreign_log_aside(self) -> None:
+        """Away with what has the name of the log and is none. Raises OSError."""
+        log = self._log("-wal")
+        if file_identity(log) not in {self._logs["-wal"], None} and not _is_write_ahead_log(log):
+            log.replace(_free_name(log, "foreign"))
+
+    def _log(self, suffix: str) -> Path:
+        return self._path.with_name(self._path.name + suffix)
+
+
+def set_orphan_log_aside(path: Path) -> str | None:
+    """Keep the log of a database that is gone under a name of its own; return that. None where there is none.
+
+    SQLite would play it into whatever database is made in that place next. Raises OSError.
+    """
+    log, index = (path.with_name(path.name + suffix) for suffix in _LOG_SUFFIXES)
+    kept = None
+    if file_identity(log) is not None and log.stat().st_size:
+        copy = _free_name(log, "kept")
+        log.replace(copy)
+        kept = copy.name
+    for each in (log, index):
+        each.unlink(missing_ok=True)
+    return kept
+
+
+def _is_write_ahead_log(path: Path) -> bool:
+    """Whether it begins as a log does; an empty one is a log too ("Database File Format", section 4.1)."""
+    with path.open("rb") as file:
+        return file.read(4) in {b"", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"}
+
+
+def _free_name(path: Path, word: str) -> Path:
+    name = f"{path.name}.{word}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    free, number = path.with_name(name), 2
+    while free.exists():
+        free, number = path.with_name(f"{name}-{number}"), number + 1
+    return free
+
+
+_PRESENCE_FOLDER = "open"
+
+
+class Presence:
+    """This process has the database open, until `end` or until it dies."""
+
+    def __init__(self, folder: Path, program: Program) -> None:
+        """Take the lock. Raises StorageFailed."""
+        path = lock_path(folder, f"{_PRESENCE_FOLDER}/{new_id()}")
+        lock = FileLock(path, folder)
+        lock.acquire(Holder.this_process(program))
+        self._end = weakref.finalize(self, _release_presence, lock, path)
+        # A process that was forked must not end its parent's.
+        self._end.atexit = False
+
+    def end(self) -> None:
+        """The database is closed: its log is in it then, or with others that have it open. Harmless when repeated."""
+        self._end()
+
+
+def _release_presence(lock: FileLock, path: Path) -> None:
+    if not lock.is_held:
+        return
+    with suppress(OSError):
+        path.unlink()
+    lock.release()
+    with suppress(OSError):
+        # On Windows an open file cannot be deleted.
+        path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherProcesses:
+    """`present` has the processes that have the database open; None for one whose name is not known."""
+
+    present: tuple[Holder | None, ...]
+    killed: tuple[Path, ...]
+
+    def refuse(self) -> None:
+        """Raise DatabaseBusy where somebody is present: a file must not be replaced or upgraded under them."""
+        if not self.present:
+            return
+        holder = self.present[0]
+        words = Sentence("another program") if holder is None else holder_text(holder)
+        raise DatabaseBusy(
+            Sentence("The saved conversations must be repaired or upgraded, but {who} has them open.", {"who": words}),
+            "Close it, then start again.",
+        )
+
+    def forget_killed(self) -> None:
+        """What a process that was killed left has been seen to."""
+        for path in self.killed:
+            with suppress(OSError):
+                path.unlink()
+
+
+def find_other_processes(folder: Path) -> OtherProcesses:
+    """All that are registered, present or killed. Raises StorageFailed."""
+    present: list[Holder | None] = []
+    killed: list[Path] = []
+    for path in sorted(lock_path(folder, _PRESENCE_FOLDER).with_suffix("").glob("*.lock")):
+        lock = FileLock(path, folder)
+        holder = lock.holder()
+        if lock.acquire():
+            killed.append(path)
+            lock.release()
+        else:
+            present.append(holder)
+    return OtherProcesses(tuple(present), tuple(killed))

@@ -1,0 +1,349 @@
+"""From a folder to a database that can be used: created, migrated, rescued, tidied, or opened for reading only.
+
+SQLite reads a database in write-ahead mode only where it can make or find the log's index ("Write-Ahead Logging",
+section 5, "Read-Only Databases"). Without one it is told that nobody changes the file, which makes it ignore a log that
+is there: where one holds something, log and file are put together in memory, and so is a database that is damaged or of
+an older version, which is repaired or migrated there alone. Nothing is written to the folder.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from desktop_agent.storage import content_files, conversation_rows
+from desktop_agent.storage.connection import (
+    BUSY_MILLISECONDS,
+    PAGE_SIZE,
+    DatabaseConnection,
+    connect,
+    database_error,
+    decode_text,
+    is_damage,
+    test_write,
+)
+from desktop_agent.storage.content_files import BlobFiles, PictureFiles
+from desktop_agent.storage.conversation_locks import Program
+from desktop_agent.storage.conversation_rows import has_misplaced_messages
+from desktop_agent.storage.files import file_error as file_failure_of
+from desktop_agent.storage.files import make_private_folder, missing_error
+from desktop_agent.storage.open_files import (
+    OpenFiles,
+    OtherProcesses,
+    Presence,
+    find_other_processes,
+    set_orphan_log_aside,
+)
+from desktop_agent.storage.records import TRASH_RETENTION
+from desktop_agent.storage.rescue import PageReader, copy_rows, create_database, read_rows, rebuild_database
+from desktop_agent.storage.schema import MIGRATIONS, apply_migrations, migrate, refuse_newer, schema_version
+from desktop_agent.types.errors import (
+    DatabaseBusy,
+    DatabaseReplaced,
+    DatabaseTooNew,
+    LocksRefused,
+    Sentence,
+    StorageFailed,
+)
+
+_HEADER_FORMAT = slice(18, 20)
+"""Where the header says that the file is in write-ahead mode, which a database in memory cannot be."""
+_HEADER_PAGE_COUNT = slice(28, 32)
+"""Where it says how many pages there are ("Database File Format", section 1.3.7)."""
+
+
+def open_read_only(
+    path: Path, *, check: bool, steps: Sequence[str] = MIGRATIONS
+) -> tuple[DatabaseConnection, tuple[Sentence, ...]]:
+    """Open what is there, and return what to tell about it. `check` all of it for damage.
+
+    Raises sqlite3.Error, OSError, and DatabaseTooNew.
+    """
+    try:
+        connection = _open_current(path, steps)
+    except sqlite3.Error as error:
+        if not is_damage(error):
+            raise
+        connection = None
+    if connection is not None:
+        # A message out of its place is looked for now: found while reading, it could not be put right any more.
+        is_damaged = is_truncated(path) or (check and (has_damage(connection) or has_misplaced_messages(connection)))
+        if not is_damaged:
+            return connection, ()
+        connection.close()
+    return _open_rescued(path, steps)
+
+
+def is_truncated(path: Path) -> bool:
+    """Whether the file is shorter than its header says. SQLite reads zeros for the rest of a page that is cut off.
+
+    Not asked where pages wait in the log: the last one may still have to be copied from there. Raises OSError.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        header = file.read(_HEADER_PAGE_COUNT.stop)
+    return path.stat().st_size < int.from_bytes(header[_HEADER_PAGE_COUNT], "big") * PAGE_SIZE
+
+
+def has_damage(connection: sqlite3.Connection) -> bool:
+    """Whether the quick check finds anything, or cannot be made."""
+    try:
+        return [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")] != ["ok"]
+    except sqlite3.Error as error:
+        if is_damage(error):
+            return True
+        raise
+
+
+def _open_current(path: Path, steps: Sequence[str]) -> DatabaseConnection | None:
+    """As it is; one of an older version as a copy in memory that is brought up to date. None without any tables."""
+    connection = _open_in_place(path) or _open_in_memory(path)
+    try:
+        refuse_newer(connection, path, steps)
+        version = schema_version(connection)
+        if 0 < version < len(steps):
+            connection.close()
+            connection = _open_in_memory(path)
+            apply_migrations(connection, steps)
+        connection.execute("PRAGMA query_only=ON")
+    except BaseException:
+        connection.close()
+        raise
+    if version == 0:
+        connection.close()
+        return None
+    return connection
+
+
+def _open_in_place(path: Path) -> DatabaseConnection | None:
+    """The file as it lies there; None where that would leave out what stands in its log."""
+    with suppress(sqlite3.OperationalError):
+        return _connect_read_only(path.absolute().as_uri() + "?mode=ro")
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        return None
+    return _connect_read_only(path.absolute().as_uri() + "?immutable=1")
+
+
+def _open_in_memory(path: Path) -> DatabaseConnection:
+    """All that was committed, file and log together."""
+    with PageReader(path) as pages:
+        data = bytearray().join(pages.page(number).ljust(PAGE_SIZE, b"\0") for number in range(1, pages.count + 1))
+    data[_HEADER_FORMAT] = b"\x01\x01"
+    connection = _connect_read_only(":memory:")
+    connection.deserialize(bytes(data))
+    return connection
+
+
+def _open_rescued(path: Path, steps: Sequence[str]) -> tuple[DatabaseConnection, tuple[Sentence, ...]]:
+    connection = _connect_read_only(":memory:")
+    apply_migrations(connection, steps)
+    counts = copy_rows(read_rows(path), connection)
+    connection.execute("PRAGMA query_only=ON")
+    told = Sentence(
+        "The saved conversations are damaged. {conversations} conversations with {messages} messages can be read.",
+        {"conversations": str(counts["conversations"]), "messages": str(counts["messages"])},
+    )
+    return connection, (told,)
+
+
+def _connect_read_only(database: str) -> DatabaseConnection:
+    """Raises sqlite3.Error, also where it can be opened but not read."""
+    connection = sqlite3.connect(database, isolation_level=None, factory=DatabaseConnection, uri=True)
+    connection.text_factory = decode_text
+    try:
+        for pragma in ("cell_size_check=ON", "trusted_schema=OFF", "temp_store=MEMORY", "schema_version"):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+DATABASE_NAME = "conversations.sqlite3"
+_LOCK_NAME = "opening.lock"
+# Checking every page takes about 2 ms a megabyte. Damage in a larger file shows when it is read; it is then noted
+# in a file beside the database, and the next opening rescues.
+MAX_CHECKED_AT_OPENING = 16 * 1024 * 1024
+
+
+# Where less is free, something is written at the opening: SQLite opens a database for which there is no room at all.
+_MIN_FREE_BYTES = 4 * 1024 * 1024
+_LOG_MISSING = (
+    "The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages "
+    "stood. Some may be missing."
+)
+_DATABASE_MISSING = (
+    "“{database}” is gone, while its log was still there. The log is kept as “{copy}”, and an empty database is begun. "
+    "If you have the file, close the program, put it back, name the log “{log}” again, and start the program."
+)
+_NOT_READABLE = "“{path}” was replaced by another file while it was open, and that one cannot be read."
+_RETRY_REMEDY = (
+    "It is tried again by itself, in case the file is still being written. If it stays so, close the program and start "
+    "it again: it carries over what can be read."
+)
+_STILL_READABLE = "What was saved can be read all the same. It goes on by itself once that has changed."
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedDatabase:
+    """The open database and what there is to tell about it.
+
+    `read_only` says why nothing can be written; None where all is well.
+    """
+
+    connection: DatabaseConnection
+    notices: tuple[Sentence, ...]
+    files: OpenFiles
+    program: Program
+    presence: Presence | None
+    read_only: StorageFailed | None = None
+
+
+def open_database(folder: Path, steps: Sequence[str] = MIGRATIONS, program: Program = "library") -> OpenedDatabase:
+    """Open, create, upgrade or rescue the database in `folder`, in the thread that will use it.
+
+    One that cannot be written to is opened for reading. Raises StorageFailed and what is below it.
+    """
+    try:
+        return open_for_writing(folder, steps, program)
+    except (DatabaseTooNew, DatabaseBusy, LocksRefused):
+        raise
+    except StorageFailed as error:
+        path = folder / DATABASE_NAME
+        try:
+            check = path.stat().st_size <= MAX_CHECKED_AT_OPENING or _damage_mark(path).exists()
+            connection, notices = open_read_only(path, check=check, steps=steps)
+        except (sqlite3.Error, OSError):
+            raise error from None
+        return OpenedDatabase(connection, notices, OpenFiles(path), program, None, as_read_only(error))
+
+
+def as_read_only(reason: StorageFailed) -> StorageFailed:
+    """The same reason, for whoever can read all the same."""
+    remedy = Sentence("{remedy} {readable}", {"remedy": reason.remedy, "readable": Sentence(_STILL_READABLE)})
+    return type(reason)(reason.sentence, remedy, detail=reason.detail)
+
+
+def open_for_writing(
+    folder: Path, steps: Sequence[str] = MIGRATIONS, program: Program = "library", *, is_live: bool = False
+) -> OpenedDatabase:
+    """The same, or not at all. Raises DatabaseBusy where others are present and the database must be replaced.
+
+    `is_live`: the program works already, and another file has appeared. Nothing is created, rescued or tidied then: it
+    may still be on its way, and what the old one used may be wanted again. Raises DatabaseReplaced where it cannot be
+    read.
+    """
+    make_private_folder(folder, within=folder if is_live else None)
+    path = folder / DATABASE_NAME
+    try:
+        with opening_lock(folder):
+            others = find_other_processes(folder)
+            # Before anything is opened, which makes a new log.
+            lonely = None if is_live or path.exists() else set_orphan_log_aside(path)
+            is_log_lost = bool(others.killed) and not others.present and _has_lost_log(path)
+            connection, notices = _open_connection(path, steps, others, is_live=is_live)
+            try:
+                presence = Presence(folder, program)
+            except BaseException:
+                connection.close()
+                raise
+            others.forget_killed()
+    except sqlite3.Error as error:
+        raise database_error(error, path) from error
+    except OSError as error:
+        raise file_failure_of(error, path) from error
+    if lonely is not None:
+        notices = (
+            *notices,
+            Sentence(_DATABASE_MISSING, {"database": path.name, "log": f"{path.name}-wal", "copy": lonely}),
+        )
+    if is_log_lost:
+        notices = (*notices, Sentence(_LOG_MISSING, {"log": f"{path.name}-wal"}))
+    return OpenedDatabase(connection, notices, OpenFiles(path), program, presence)
+
+
+@contextmanager
+def opening_lock(folder: Path) -> Generator[None]:
+    """One opening at a time, in all processes: two must not create, upgrade or rescue the same file.
+
+    An exclusive transaction on an empty database is a lock on every platform, and ends with its process.
+    """
+    with closing(sqlite3.connect(folder / _LOCK_NAME, timeout=BUSY_MILLISECONDS / 1000, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+def mark_damaged(folder: Path) -> None:
+    """Remember that reading found damage, so that the next opening rescues. Raises OSError."""
+    _damage_mark(folder / DATABASE_NAME).touch(mode=0o600)
+
+
+def _open_connection(
+    path: Path, steps: Sequence[str], others: OtherProcesses, *, is_live: bool
+) -> tuple[DatabaseConnection, tuple[Sentence, ...]]:
+    notices: tuple[Sentence, ...] = ()
+    if not path.exists():
+        if is_live:
+            raise missing_error(path)
+        create_database(path)
+    elif _is_damaged(path, steps):
+        if is_live:
+            raise DatabaseReplaced(Sentence(_NOT_READABLE, {"path": str(path)}), _RETRY_REMEDY)
+        others.refuse()
+        notices = (rebuild_database(path),)
+        _damage_mark(path).unlink(missing_ok=True)
+    connection = connect(path)
+    try:
+        # Also the question whether we may write at all.
+        if shutil.disk_usage(path.parent).free < _MIN_FREE_BYTES:
+            test_write(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("COMMIT")
+        if schema_version(connection) != len(steps):
+            others.refuse()
+        migrate(connection, path, steps)
+        # What nothing uses may be on its way into a message of somebody else.
+        if not others.present and not is_live:
+            if conversation_rows.purge_trash(connection, TRASH_RETENTION):
+                content_files.remove_unused_blobs(connection, BlobFiles(path.parent))
+            content_files.remove_unused_pictures(connection, PictureFiles(path.parent))
+    except BaseException:
+        connection.close()
+        raise
+    return connection, notices
+
+
+def _has_lost_log(path: Path) -> bool:
+    return path.exists() and not path.with_name(f"{path.name}-wal").exists()
+
+
+def _damage_mark(path: Path) -> Path:
+    return path.with_name(f"{path.name}.is-damaged")
+
+
+def _is_damaged(path: Path, steps: Sequence[str]) -> bool:
+    # An empty file is no database of ours: ours gets its name when its tables are there.
+    if path.stat().st_size == 0:
+        return True
+    try:
+        connection = connect(path)
+    except sqlite3.Error as error:
+        if is_damage(error):
+            return True
+        raise
+    try:
+        refuse_newer(connection, path, steps)
+        if schema_version(connection) == 0 or _damage_mark(path).exists() or is_truncated(path):
+            return True
+        return path.stat().st_size <= MAX_CHECKED_AT_OPENING and has_damage(connection)
+    except sqlite3.Error as error:
+        if is_damage(error):
+            return True
+        raise
+    finally:
+        connection.close()

@@ -1,0 +1,378 @@
+"""The rescue of a damaged database: set aside under another name, its readable rows copied into a new one.
+
+Rows are read straight from the pages, without SQLite and without trusting anything around them. A damaged header, a
+broken page or a missing end stop SQLite altogether; the pages of rows that are whole can still be read one by one.
+Committed pages of the write-ahead log replace those of the file. Layout: SQLite's "Database File Format", sections
+1.5 (pages), 1.6 (overflow), 2.1 (records), 4.1 and 4.2 (write-ahead log).
+"""
+
+import os
+import shutil
+import sqlite3
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Self
+
+from desktop_agent.storage.connection import PAGE_SIZE, connect, transaction
+from desktop_agent.storage.files import damaged_copy_path, sync_folder
+from desktop_agent.storage.schema import TABLES_BY_MARK, migrate
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import new_id
+
+_LEAF_PAGE = 0x0D
+_FILE_HEADER = 100
+_PAGE_HEADER = 8
+_LOG_HEADER = 32
+_FRAME_HEADER = 24
+_LOG_MAGIC = {0x377F0682: "<", 0x377F0683: ">"}
+_INTEGER_SIZES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+_UNREADABLE = (struct.error, IndexError, ValueError, OverflowError)
+
+
+class SalvagedRow(NamedTuple):
+    """A row as it lies on the page; the column that is the row number itself is None in `values`."""
+
+    number: int
+    values: list[Any]
+
+
+def read_rows(path: Path) -> Iterator[SalvagedRow]:
+    """Every row on every readable page of the database at `path`, in the order of pages. Raises OSError."""
+    with PageReader(path) as pages:
+        for number in range(1, pages.count + 1):
+            page = pages.page(number)
+            start = _FILE_HEADER if number == 1 else 0
+            # The last one may be cut off: what lies before the cut is whole.
+            if len(page) >= start + _PAGE_HEADER and page[start] == _LEAF_PAGE:
+                yield from _rows_on_page(pages, page, start)
+
+
+def _rows_on_page(pages: "PageReader", page: bytes, start: int) -> Iterator[SalvagedRow]:
+    (cells,) = struct.unpack_from(">H", page, start + 3)
+    for index in range(min(cells, PAGE_SIZE // 4)):
+        try:
+            (at,) = struct.unpack_from(">H", page, start + _PAGE_HEADER + 2 * index)
+            yield _read_row(pages, page, at)
+        except _UNREADABLE:
+            continue
+
+
+def _read_row(pages: "PageReader", page: bytes, at: int) -> SalvagedRow:
+    size, at = _read_varint(page, at)
+    number, at = _read_varint(page, at)
+    number = number - (1 << 64) if number >> 63 else number
+    return SalvagedRow(number, _read_values(_read_payload(pages, page, at, size)))
+
+
+def _read_payload(pages: "PageReader", page: bytes, at: int, size: int) -> bytes:
+    most = PAGE_SIZE - 35
+    if size <= most:
+        return _require_size(page[at : at + size], size)
+    least = (PAGE_SIZE - 12) * 32 // 255 - 23
+    local = least + (size - least) % (PAGE_SIZE - 4)
+    local = local if local <= most else least
+    if size > pages.count * PAGE_SIZE:
+        raise ValueError
+    pieces = [page[at : at + local]]
+    missing = size - local
+    (following,) = struct.unpack_from(">I", page, at + local)
+    while missing > 0:
+        overflow = pages.page(following)
+        (following,) = struct.unpack_from(">I", overflow, 0)
+        pieces.append(overflow[4 : 4 + missing])
+        missing -= len(pieces[-1])
+    return _require_size(b"".join(pieces), size)
+
+
+def _require_size(data: bytes, size: int) -> bytes:
+    if len(data) != size:
+        raise ValueError
+    return data
+
+
+def _read_values(payload: bytes) -> list[Any]:
+    end, at = _read_varint(payload, 0)
+    kinds: list[int] = []
+    while at < end:
+        kind, at = _read_varint(payload, at)
+        kinds.append(kind)
+    values: list[Any] = []
+    at = end
+    for kind in kinds:
+        value, at = _read_value(payload, at, kind)
+        values.append(value)
+    return values
+
+
+def _read_value(payload: bytes, at: int, kind: int) -> tuple[Any, int]:
+    if kind == 0:
+        return None, at
+    if kind in _INTEGER_SIZES:
+        end = at + _INTEGER_SIZES[kind]
+        return int.from_bytes(_require_size(payload[at:end], end - at), "big", signed=True), end
+    if kind == 7:
+        return struct.unpack_from(">d", payload, at)[0], at + 8
+    if kind in {8, 9}:
+        return kind - 8, at
+    if kind < 12:
+        raise ValueError
+    end = at + (kind - 12) // 2
+    data = _require_size(payload[at:end], end - at)
+    return (data.decode("utf-8", "replace") if kind % 2 else data), end
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for index in range(8):
+        byte = data[at + index]
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, at + index + 1
+    return value << 8 | data[at + 8], at + 9
+
+
+class PageReader:
+    """Pages by number, as the last committed transaction left them."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._log: BinaryIO | None = None
+        self._in_log: dict[int, int] = {}
+        self.count = -(-path.stat().st_size // PAGE_SIZE)
+        log = path.with_name(path.name + "-wal")
+        if log.exists():
+            self._log = log.open("rb")
+            self._in_log = _committed_pages(self._log)
+            self.count = max(self.count, *self._in_log, 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        if self._log:
+            self._log.close()
+
+    def page(self, number: int) -> bytes:
+        """One page; shorter than a page, or empty, where the file ends."""
+        if number < 1:
+            raise ValueError
+        if self._log and number in self._in_log:
+            self._log.seek(self._in_log[number])
+            return self._log.read(PAGE_SIZE)
+        self._file.seek((number - 1) * PAGE_SIZE)
+        return self._file.read(PAGE_SIZE)
+
+
+def _committed_pages(log: BinaryIO) -> dict[int, int]:
+    """Where the log holds the newest committed copy of each page."""
+    header = log.read(_LOG_HEADER)
+    order = _LOG_MAGIC.get(int.from_bytes(header[:4], "big"))
+    if order is None or len(header) < _LOG_HEADER:
+        return {}
+    sums = _checksums(header[:24], order, (0, 0))
+    if sums != struct.unpack_from(">II", header, 24):
+        return {}
+    committed: dict[int, int] = {}
+    pending: dict[int, int] = {}
+    while len(frame := log.read(_FRAME_HEADER + PAGE_SIZE)) == _FRAME_HEADER + PAGE_SIZE:
+        sums = _checksums(frame[:8] + frame[_FRAME_HEADER:], order, sums)
+        if frame[8:16] != header[16:24] or sums != struct.unpack_from(">II", frame, 16):
+            break
+        number, size_after = struct.unpack_from(">II", frame, 0)
+        pending[number] = log.tell() - PAGE_SIZE
+        if size_after:
+            committed.update(pending)
+            pending.clear()
+    return committed
+
+
+def _checksums(data: bytes, order: str, start: tuple[int, int]) -> tuple[int, int]:
+    first, second = start
+    words = struct.unpack(f"{order}{len(data) // 4}I", data)
+    for index in range(0, len(words), 2):
+        first = (first + words[index] + second) & 0xFFFFFFFF
+        second = (second + words[index + 1] + first) & 0xFFFFFFFF
+    return first, second
+
+
+_BATCH_ROWS = 5000
+_COLUMN_TYPES: dict[str, type | tuple[type, ...]] = {"INTEGER": int, "TEXT": (str, bytes)}
+
+# What points at a row that is lost, or in a circle, is mended so that every message can still be reached.
+_REPAIRS = (
+    "DELETE FROM runs WHERE conversation NOT IN (SELECT number FROM conversations)",
+    "DELETE FROM journal WHERE number >> 32 NOT IN (SELECT number FROM runs)",
+    "DELETE FROM checkpoints WHERE conversation NOT IN (SELECT number FROM conversations)",
+    "DELETE FROM drafts WHERE number <> 0 AND number NOT IN (SELECT number FROM conversations)",
+    # A position alone is wrong where its neighbours on both sides agree: the parent, and a child or the head's count.
+    """UPDATE messages SET position = 1 + coalesce(
+           (SELECT g.position FROM messages g WHERE g.number = messages.parent), 0)
+       WHERE number IN (
+           SELECT m.number FROM messages m LEFT JOIN messages g
+               ON g.number = m.parent AND g.number < m.number AND g.conversation = m.conversation
+           WHERE (m.parent IS NULL OR g.number IS NOT NULL) AND m.position <> 1 + coalesce(g.position, 0) AND (
+               EXISTS (SELECT 1 FROM messages c WHERE c.parent = m.number AND c.conversation = m.conversation
+                   AND c.position = 2 + coalesce(g.position, 0))
+               OR EXISTS (SELECT 1 FROM conversations k WHERE k.number = m.conversation AND k.head = m.number
+                   AND k.message_count = 1 + coalesce(g.position, 0))))""",
+    # A parent by the position; where that leads nowhere it was wrong itself, or the one before is lost.
+    """UPDATE messages SET parent = coalesce(
+           (SELECT max(b.number) FROM messages b WHERE b.conversation = messages.conversation
+               AND b.number < messages.number AND b.position = messages.position - 1),
+           (SELECT b.number FROM messages b WHERE b.conversation = messages.conversation
+               AND b.number < messages.number AND b.number = messages.parent),
+           (SELECT max(b.number) FROM messages b WHERE b.conversation = messages.conversation
+               AND b.number < messages.number AND messages.parent IS NOT NULL))
+       WHERE (parent IS NOT NULL OR position > 1) AND NOT EXISTS (SELECT 1 FROM messages b
+           WHERE b.number = messages.parent AND b.number < messages.number
+               AND b.conversation = messages.conversation AND b.position = messages.position - 1)""",
+    # A head is believed unless fewer messages led to it than were counted.
+    """UPDATE conversations SET head = coalesce(
+           (SELECT max(b.number) FROM messages b
+               WHERE b.conversation = conversations.number AND b.position = message_count),
+           (SELECT b.number FROM messages b WHERE b.conversation = conversations.number AND b.number = head),
+           (SELECT max(b.number) FROM messages b WHERE b.conversation = conversations.number))
+       WHERE (head IS NOT NULL OR message_count > 0) AND NOT EXISTS (SELECT 1 FROM messages b
+           WHERE b.number = head AND b.conversation = conversations.number AND b.position >= message_count)""",
+)
+_LOST_CONVERSATIONS = """
+    SELECT conversation, min(created_at), max(number) FROM messages
+    WHERE conversation NOT IN (SELECT number FROM conversations) GROUP BY conversation"""
+
+
+def create_database(path: Path) -> None:
+    """Make a new, empty database; the name appears only when it is complete. Raises sqlite3.Error and OSError."""
+    unfinished = _create_unfinished(path)
+    unfinished.replace(path)
+    sync_folder(path.parent)
+
+
+def rebuild_database(path: Path) -> Sentence:
+    """Put a new database with all readable rows in place of the damaged one; says what was done.
+
+    The damaged file is kept beside it as `TOOL_NAME.damaged-YYYYMMDD-HHMMSS`, its log and log index likewise.
+    Raises sqlite3.Error and OSError; the damaged file is then where it was.
+    """
+    unfinished = _create_unfinished(path)
+    with closing(connect(unfinished)) as connection:
+        counts = copy_rows(read_rows(path), connection)
+    aside = _set_damaged_aside(path)
+    unfinished.replace(path)
+    sync_folder(path.parent)
+    return Sentence(
+        "The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations "
+        "with {messages} messages could be read and were carried over.",
+        {
+            "name": aside.name,
+            "conversations": str(counts["conversations"]),
+            "messages": str(counts["messages"]),
+        },
+    )
+
+
+def _create_unfinished(path: Path) -> Path:
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    for suffix in ("", "-wal", "-shm"):
+        unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
+    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with closing(connect(unfinished)) as connection:
+        migrate(connection, unfinished)
+    return unfinished
+
+
+def copy_rows(rows: Iterator[SalvagedRow], connection: sqlite3.Connection) -> Counter[str]:
+    """Insert these rows into empty tables, and repair what points at lost ones; returns how many each table has."""
+    connection.execute("PRAGMA foreign_keys=OFF")
+    writers = {mark: _RowWriter(connection, table) for mark, table in TABLES_BY_MARK.items()}
+    with transaction(connection):
+        for row in rows:
+            # Column 0 is the row number, column 1 the mark.
+            mark = row.values[1] if len(row.values) > 1 else None
+            if isinstance(mark, int) and mark in writers:
+                writers[mark].add(row)
+        for writer in writers.values():
+            writer.flush()
+        _repair_links(connection)
+    counts: Counter[str] = Counter()
+    for table in TABLES_BY_MARK.values():
+        counts[table] = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608  our own names
+    return counts
+
+
+class _RowWriter:
+    """Inserts rows of one table, many at a time; a row that does not fit the table is left out."""
+
+    def __init__(self, connection: sqlite3.Connection, table: str) -> None:
+        self._connection = connection
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        self._kinds = [_COLUMN_TYPES[column[2]] for column in columns]
+        self._defaults = [_default_value(column[4]) for column in columns]
+        places = ", ".join("?" * len(columns))
+        self._insert = f"INSERT OR IGNORE INTO {table} VALUES ({places})"  # noqa: S608  our own names
+        self._rows: list[list[Any]] = []
+
+    def add(self, row: SalvagedRow) -> None:
+        """Queue one row; columns that a later version added are filled with their defaults."""
+        values = [row.number, *row.values[1:]][: len(self._defaults)]
+        if not all(value is None or isinstance(value, kind) for value, kind in zip(values, self._kinds, strict=False)):
+            return
+        self._rows.append(values + self._defaults[len(values) :])
+        if len(self._rows) >= _BATCH_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is queued."""
+        self._connection.executemany(self._insert, self._rows)
+        self._rows.clear()
+
+
+def _default_value(default: str | None) -> int | str | None:
+    if default is None or default == "NULL":
+        return None
+    return int(default) if default.lstrip("-").isdigit() else default.strip("'")
+
+
+def _repair_links(connection: sqlite3.Connection) -> None:
+    for number, created_at, head in connection.execute(_LOST_CONVERSATIONS).fetchall():
+        connection.execute(
+            "INSERT INTO conversations (number, id, title, title_is_automatic, created_at, updated_at, head)"
+            " SELECT ?, ?, 'Recovered conversation', 0, t, t, ? FROM"
+            " (SELECT coalesce(strftime('%s', ?), strftime('%s')) * 1000000 AS t)",
+            (number, new_id(), head, created_at),
+        )
+    for statement in _REPAIRS:
+        connection.execute(statement)
+    _recount_positions(connection)
+
+
+def _recount_positions(connection: sqlite3.Connection) -> None:
+    """A position is the parent's and one; a parent's number is smaller, so one pass in order is enough."""
+    depths: dict[int, int] = {}
+    wrong: list[tuple[int, int]] = []
+    for number, parent, position in connection.execute("SELECT number, parent, position FROM messages ORDER BY number"):
+        depth = depths[number] = depths.get(parent, 0) + 1
+        if depth != position:
+            wrong.append((depth, number))
+    connection.executemany("UPDATE messages SET position = ? WHERE number = ?", wrong)
+    connection.execute(
+        "UPDATE conversations SET message_count ="
+        " coalesce((SELECT position FROM messages WHERE messages.number = conversations.head), 0)"
+    )
+
+
+def _set_damaged_aside(path: Path) -> Path:
+    """A second name for the damaged file, so that at no moment there is none of the usual name."""
+    aside = damaged_copy_path(path)
+    try:
+        os.link(path, aside)
+    except OSError:  # a file system without hard links
+        shutil.copy2(path, aside)
+    for suffix in ("-wal", "-shm"):
+        # Moved away before the new file takes the name: a log found beside it would be played into it.
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).replace(aside.with_name(aside.name + suffix))
+    return aside

@@ -1,0 +1,387 @@
+"""Choose the built-in tools of a conversation; among them the calculator and the to-do list."""
+
+import ast
+import math
+import operator
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import simpleeval  # pyright: ignore[reportMissingTypeStubs]  # ships without types
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
+from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.files.change_tools import delete_file, edit_file, move_file, write_file
+from desktop_agent.tools.files.read_tools import list_files, read_file, view_image
+from desktop_agent.tools.files.search_tools import find_files, search_files
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
+from desktop_agent.tools.web.fetch_page import fetch_page
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.tool_calls import ToolClass
+
+MAX_EXPRESSION_LENGTH = 1000
+# Deep enough for a sum of 200 terms, and a third of Python's own limit.
+MAX_DEPTH = 200
+# Python itself writes at most 4,300 digits; 13,000 bits are 3,914.
+MAX_BITS = 13_000
+MAX_FACTORIAL = 1000
+MAX_CHOICES = 5000
+MAX_PLACES = 300
+
+Number = int | float
+# What stands behind an operator or a name: any arity, numbers in and a number out.
+Operation = Callable[..., Any]
+
+
+def evaluate(expression: str) -> str:
+    """The value of an expression in words or digits. Raises ToolFailed with a sentence."""
+    tree = _parse_expression(expression)
+    evaluator: Any = simpleeval.SimpleEval(operators=_OPERATORS, functions=FUNCTIONS, names=_CONSTANTS)
+    try:
+        return _format_number(evaluator.eval(expression, tree))
+    except simpleeval.NameNotDefined as error:
+        _fail(f"There is no value named “{error.name}” here.")
+    except simpleeval.FunctionNotDefined as error:
+        _fail(f"There is no function named “{error.func_name}” here.")
+    except simpleeval.InvalidExpression:
+        _fail("The expression uses something that this calculator does not know.")
+    except ZeroDivisionError:
+        _fail("The expression divides by zero.")
+    except RecursionError:
+        _fail("The expression is nested too deep.")
+    except OverflowError:
+        _fail("A number in the expression becomes too large.")
+    except TypeError:
+        _fail("A function got the wrong number or kind of arguments.")
+    except ValueError:
+        _fail("A function got an argument for which it has no value.")
+
+
+def _fail(sentence: str) -> NoReturn:
+    raise ToolFailed(sentence)
+
+
+# Only what arithmetic needs: no attributes, subscripts, strings, lists, keywords, comprehensions or lambdas.
+_ALLOWED = (
+    *(ast.Expr, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Name, ast.Constant, ast.Load),
+    *(ast.operator, ast.unaryop, ast.cmpop),
+)
+
+
+def _parse_expression(expression: str) -> ast.Expr:
+    if len(expression) > MAX_EXPRESSION_LENGTH:
+        _fail(f"The expression is longer than {MAX_EXPRESSION_LENGTH:,} characters.")
+    try:
+        body = ast.parse(expression.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        _fail("The expression is not written in a way that can be computed.")
+    if len(body) != 1 or not isinstance(body[0], ast.Expr):
+        _fail("Write one expression, without assignments.")
+    for node, depth in _walk_nodes(body[0]):
+        if depth > MAX_DEPTH:
+            _fail(f"The expression is nested more than {MAX_DEPTH} deep.")
+        _check_node(node)
+    return body[0]
+
+
+def _walk_nodes(root: ast.AST) -> Iterator[tuple[ast.AST, int]]:
+    """All nodes with their depth, without recursion."""
+    waiting = [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        yield node, depth
+        waiting.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+
+
+def _check_node(node: ast.AST) -> None:
+    if isinstance(node, ast.BitXor):
+        _fail("Write ** for powers; ^ means something else.")
+    if isinstance(node, ast.Constant) and type(node.value) not in {int, float}:
+        _fail("Only numbers can be computed.")
+    if not isinstance(node, _ALLOWED):
+        _fail("The expression uses something that this calculator does not know.")
+    if isinstance(node, ast.Call) and (node.keywords or not isinstance(node.func, ast.Name)):
+        _fail("Functions are called by name, with values only.")
+
+
+def _with_checked_result(function: Operation) -> Operation:
+    """The same, with its result refused when it grows beyond bounds or is no real number."""
+
+    def checked(*values: Number) -> Number:
+        result = function(*values)
+        if isinstance(result, complex):
+            _fail("The result is not a real number.")
+        _check_size(result)
+        return result
+
+    return checked
+
+
+def _check_size(value: object) -> None:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise OverflowError
+
+
+def _power(base: Number, exponent: Number) -> Any:
+    """Looks at the size before computing: 9**9**9 would need 370 million digits."""
+    if isinstance(base, int) and isinstance(exponent, int):
+        large = abs(base) > 1 and abs(exponent) * base.bit_length() > 2 * MAX_BITS
+        if large:
+            raise OverflowError
+    return base**exponent
+
+
+def _factorial(value: Number) -> int:
+    whole = _as_integer(value)
+    if whole > MAX_FACTORIAL:
+        _fail(f"Factorials are computed up to {MAX_FACTORIAL:,}.")
+    return math.factorial(whole)
+
+
+def _bounded_choice(function: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
+    def limited(total: Number, chosen: Number) -> int:
+        if abs(total) > MAX_CHOICES or abs(chosen) > MAX_CHOICES:
+            _fail(f"Choices are counted up to {MAX_CHOICES:,}.")
+        return function(_as_integer(total), _as_integer(chosen))
+
+    return limited
+
+
+def _round(value: Number, places: Number = 0) -> Number:
+    if abs(places) > MAX_PLACES:
+        _fail(f"Numbers are rounded to at most {MAX_PLACES} places.")
+    return round(value, _as_integer(places)) if places else round(value)
+
+
+def _as_integer(value: Number) -> int:
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError
+    return int(value)
+
+
+def _format_number(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            _fail("The result is not a finite number.")
+        # 15 digits are what a double holds for certain; the 17 that repr may write show 0.1 + 0.2 with its dirt.
+        return format(value, ".15g")
+    return str(value)
+
+
+def _sum(*values: Number) -> Number:
+    return sum(values)
+
+
+def _mean(*values: Number) -> Number:
+    return sum(values) / len(values)
+
+
+def _divide(value: Number, by: Number) -> Number:
+    return value / by
+
+
+def _floor_divide(value: Number, by: Number) -> Number:
+    return value // by
+
+
+_BINARY_OPERATORS: dict[type[ast.AST], Operation] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: _divide,
+    ast.FloorDiv: _floor_divide,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}
+
+_OPERATORS: dict[type[ast.AST], Operation] = {
+    **{kind: _with_checked_result(step) for kind, step in _BINARY_OPERATORS.items()},
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+_CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau}
+
+_PLAIN_FUNCTIONS: dict[str, Operation] = {
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "sum": _sum,
+    "mean": _mean,
+    "round": _round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "sqrt": math.sqrt,
+    "cbrt": math.cbrt,
+    "exp": math.exp,
+    "log": math.log,
+    "log2": math.log2,
+    "log10": math.log10,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "atan2": math.atan2,
+    "hypot": math.hypot,
+    "degrees": math.degrees,
+    "radians": math.radians,
+    "factorial": _factorial,
+    "gcd": math.gcd,
+    "lcm": math.lcm,
+    "comb": _bounded_choice(math.comb),
+    "perm": _bounded_choice(math.perm),
+    "pow": _power,
+}
+
+FUNCTIONS: dict[str, Operation] = {name: _with_checked_result(step) for name, step in _PLAIN_FUNCTIONS.items()}
+
+
+class CalculateInput(BaseModel):
+    """What to compute."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    expression: str = Field(
+        min_length=1,
+        max_length=MAX_EXPRESSION_LENGTH,
+        description="An expression such as (3 + 4) * sqrt(2) or 2**10. Angles are in radians.",
+    )
+
+
+def calculate() -> Tool[CalculateInput]:
+    """Make the tool."""
+
+    def work(params: CalculateInput, token: CancelToken) -> tuple[Text, ...]:
+        token.raise_if_cancelled()
+        return (Text(text=f"{params.expression.strip()} = {evaluate(params.expression)}"),)
+
+    async def run(params: CalculateInput, _call: RunningCall) -> tuple[Text, ...]:
+        return await run_in_thread(lambda token: work(params, token))
+
+    functions = ", ".join(sorted(FUNCTIONS))
+    return Tool(
+        name="calculate",
+        description=(
+            "Compute an arithmetic expression: + - * / // % ** and parentheses, comparisons, "
+            f"the constants pi, e and tau, and the functions {functions}."
+        ),
+        schema=ModelSchema(CalculateInput),
+        run=run,
+        tool_class=ToolClass.READ_ONLY,
+        timeout=10.0,
+    )
+
+
+MAX_ITEMS = 50
+_CHECKBOXES = {"open": "[ ]", "started": "[~]", "done": "[x]"}
+
+
+class TodoItem(BaseModel):
+    """One thing to do."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(min_length=1, max_length=300, description="What is to be done, in a few words.")
+    state: Literal["open", "started", "done"] = "open"
+
+
+class UpdateTodosInput(BaseModel):
+    """The whole list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    items: list[TodoItem] = Field(max_length=MAX_ITEMS, description="All of the list, in order; it replaces the old.")
+
+
+def update_todos() -> Tool[UpdateTodosInput]:
+    """Make the tool. It keeps nothing: the list is in the conversation."""
+
+    async def run(params: UpdateTodosInput, _call: RunningCall) -> tuple[Text, ...]:
+        return (Text(text=format_checklist(params.items)),)
+
+    return Tool(
+        name="update_todos",
+        description=(
+            "Keep a list of what is to be done in longer work. Each call gives the whole list anew; the person sees it."
+        ),
+        schema=ModelSchema(UpdateTodosInput),
+        run=run,
+        tool_class=ToolClass.READ_ONLY,
+    )
+
+
+def format_checklist(items: list[TodoItem]) -> str:
+    """The list as a list in Markdown, and how far it is."""
+    if not items:
+        return "The list is empty."
+    states = Counter(item.state for item in items)
+    # A line end would begin another item.
+    lines = [f"- {_CHECKBOXES[item.state]} {' '.join(item.text.split())}" for item in items]
+    return "\n".join([f"{states['done']} of {len(items)} done.", "", *lines])
+
+
+ToolSelection = Literal["none", "read", "all"]
+
+
+def _no_hosts() -> frozenset[str]:
+    return frozenset()
+
+
+def builtin_tools(
+    workspace: Workspace | None,
+    which: ToolSelection,
+    own_folders: tuple[Path, ...] = (),
+    private_hosts: Callable[[], frozenset[str]] = _no_hosts,
+    is_checkout: Callable[[str, str], bool] = lambda _line, _workspace: False,
+) -> tuple[AnyTool, ...]:
+    """`none`: no tool. `read`: those that only read, with a workspace also its files. `all`: those that change too.
+
+    `own_folders`: where this program keeps its data, which no command may read. `private_hosts` are those on this
+    machine and in private networks that pages and commands may come to. `is_checkout` is as in `run_command`.
+    """
+    if which == "none":
+        return ()
+    anywhere = (calculate(), update_todos(), fetch_page(private_hosts))
+    if workspace is None:
+        return anywhere
+    reading = (*anywhere, *_read_tools(workspace))
+    return (*reading, *_change_tools(workspace, own_folders, private_hosts, is_checkout)) if which == "all" else reading
+
+
+def _read_tools(workspace: Workspace) -> tuple[AnyTool, ...]:
+    return (
+        read_file(workspace),
+        list_files(workspace),
+        find_files(workspace),
+        search_files(workspace),
+        view_image(workspace),
+    )
+
+
+def _change_tools(
+    workspace: Workspace,
+    own_folders: tuple[Path, ...],
+    private_hosts: Callable[[], frozenset[str]],
+    is_checkout: Callable[[str, str], bool],
+) -> tuple[AnyTool, ...]:
+    files = (write_file(workspace), edit_file(workspace), move_file(workspace), delete_file(workspace))
+    # Windows has no shell that the program can read the lines of.
+    if os.name == "nt":
+        return files
+    return (*files, run_command(workspace, own_folders, private_hosts, is_checkout=is_checkout))

@@ -1,0 +1,461 @@
+"""Save files before a call changes them, and restore a checkpoint; a restore saves first, so that it can be redone."""
+
+import asyncio
+import stat
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
+from desktop_agent.tools.checkpoints.snapshots import (
+    ChangedSinceSnapshot,
+    FileSnapshot,
+    ReplaceConsent,
+    RestoreStep,
+    SkippedFile,
+    clear_path,
+    is_replacing_allowed,
+    is_same_state,
+    parse_saved_path,
+    plan_step,
+    remove_leftovers,
+    restore_path,
+    saved_file,
+    saved_path,
+    skipped_because,
+    take_snapshot,
+    temporary_prefix,
+)
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.checkpoints import Checkpoint, SavedFile
+from desktop_agent.types.errors import StorageFailed, ToolFailed, WrongUse
+from desktop_agent.types.messages import new_id, now
+
+
+@dataclass(frozen=True, slots=True)
+class RedoSaver:
+    """`put` keeps bytes and `keep` writes a checkpoint, both durably. `note_id` as in Checkpoint."""
+
+    workspace: Workspace
+    put: Callable[[bytes], Awaitable[str]]
+    save_checkpoint: Callable[[Checkpoint], Awaitable[None]]
+    note_id: str = ""
+
+    async def save(
+        self, checkpoint: Checkpoint, steps: Sequence[RestoreStep]
+    ) -> tuple[Checkpoint | None, list[RestoreStep], list[tuple[RestoreStep, ToolFailed]]]:
+        """Save what these steps would change: the new checkpoint, the steps that may be taken, and why others may not.
+
+        What was let be replaced although it cannot be saved is in no checkpoint.
+        Raises StorageFailed: then no step may be taken.
+        """
+        files: list[SavedFile] = []
+        taken: list[RestoreStep] = []
+        left: list[tuple[RestoreStep, ToolFailed]] = []
+        for step in steps:
+            try:
+                found = await run_in_thread(partial(self._look, step))
+            except ToolFailed as error:
+                left.append((step, error))
+                continue
+            if found.data is not None:
+                await self.put(found.data)
+            taken.append(step)
+            if found.state.unread in {None, "folder"}:
+                # How it is expected to be found: so it is told from what anybody makes of it after a crash, too.
+                files.append(saved_file(step.file.path, found, step.file.before))
+        if not files:
+            return None, taken, left
+        saved = Checkpoint(
+            id=new_id(),
+            conversation_id=checkpoint.conversation_id,
+            tool_use_id=checkpoint.tool_use_id,
+            message_id=checkpoint.message_id,
+            workspace=checkpoint.workspace,
+            created_at=checkpoint.created_at,
+            files=tuple(files),
+            new_folders=await run_in_thread(
+                lambda _token: missing_folders(self.workspace, [step.place for step in taken])
+            ),
+            undoes=checkpoint.id,
+            is_redo=not checkpoint.is_redo,
+            note_id=self.note_id,
+        )
+        await self.save_checkpoint(saved)
+        return saved, taken, left
+
+    async def finish(
+        self, saved: Checkpoint, done: Collection[str], untouched: Collection[str], folders: tuple[str, ...]
+    ) -> Checkpoint:
+        """Leave in it the files that the restoring changed: `done` certainly were, `untouched` were not.
+
+        `folders` are those that it made. Raises StorageFailed.
+        """
+        doubtful = [file for file in saved.files if file.path not in untouched]
+        files = await run_in_thread(
+            lambda token: tuple(file for file in doubtful if self._is_changed(file, done, token))
+        )
+        noted = saved.model_copy(update={"files": files, "new_folders": folders})
+        if noted != saved:
+            await self.save_checkpoint(noted)
+        return noted
+
+    def _look(self, step: RestoreStep, token: CancelToken) -> FileSnapshot:
+        found = take_snapshot(self.workspace, step.place, token, with_data=True)
+        if (found.stamp, found.state) != (step.now.stamp, step.now.state):
+            raise ChangedSinceSnapshot(step.place)
+        return found
+
+    def _is_changed(self, file: SavedFile, done: Collection[str], token: CancelToken) -> bool:
+        if file.path in done:
+            return True
+        with suppress(ToolFailed):
+            # What failed may have taken effect all the same.
+            return take_snapshot(self.workspace, parse_saved_path(file.path), token).state == file.after
+        return True
+
+
+def missing_folders(workspace: Workspace, places: Iterable[WorkspacePath]) -> tuple[str, ...]:
+    """The folders on the way to these places that are not there yet."""
+    folders = dict.fromkeys(
+        WorkspacePath(place.parts[:count]) for place in places for count in range(1, len(place.parts))
+    )
+    return tuple(saved_path(each) for each in folders if workspace.stat(each) is None)
+
+
+class CheckpointRestore:
+    """`put_back` and `left_alone` say what became of the files that were not as before the call.
+
+    `saved` is the checkpoint of what it changed, None where that is nothing.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        checkpoint: Checkpoint,
+        read: Callable[[str], Awaitable[bytes]],
+        consent: ReplaceConsent,
+        saving: RedoSaver,
+    ) -> None:
+        self._workspace = workspace
+        self._checkpoint = checkpoint
+        self._read = read
+        self._consent = consent
+        self._saving = saving
+        self.saved: Checkpoint | None = None
+        self.restored_steps: list[RestoreStep] = []
+        self.left_alone: list[SkippedFile] = []
+        # Paths of what was as before the call without this restoring: somebody else put it back, or an earlier one did.
+        self._as_before: set[str] = set()
+
+    async def run(self) -> Checkpoint:
+        """Do it; the checkpoint as it is to be noted. Raises StorageFailed when nothing was done, or what is `saved`
+        could not be noted."""
+        await run_in_thread(lambda _token: remove_leftovers(self._workspace, self._checkpoint))
+        self.saved, steps, refused = await self._saving.save(self._checkpoint, await self._plan_steps())
+        for step, error in refused:
+            await self._refused(step, error)
+        blocked = await self._clear(steps)
+        await self._fill([step for step in steps if step not in blocked])
+        if self.saved is not None:
+            folders = self.saved.new_folders
+            there = await run_in_thread(lambda _token: existing_folders(self._workspace, folders))
+            done = [step.file.path for step in self.restored_steps]
+            self.saved = await self._saving.finish(self.saved, done, self._as_before, there)
+        return await run_in_thread(self._updated_checkpoint)
+
+    async def _plan_steps(self) -> list[RestoreStep]:
+        steps: list[RestoreStep] = []
+        for file in self._checkpoint.files:
+            found = await run_in_thread(partial(self._plan_step, file))
+            if isinstance(found, RestoreStep):
+                steps.append(found)
+            elif found is None:
+                self._as_before.add(file.path)
+            else:
+                self.left_alone.append(found)
+        return steps
+
+    def _plan_step(self, file: SavedFile, token: CancelToken) -> RestoreStep | SkippedFile | None:
+        return plan_step(self._workspace, file, token, self._consent)
+
+    async def _clear(self, steps: list[RestoreStep]) -> list[RestoreStep]:
+        """Take away what was not there, the innermost first; those steps that have nothing more to do."""
+        in_the_way = {step.file.path: step for step in steps if not step.wants_file}
+        over: list[RestoreStep] = []
+        for path in sorted({*in_the_way, *self._new_folders()}, key=_depth, reverse=True):
+            step = in_the_way.get(path)
+            if step is None:
+                await run_in_thread(partial(self._remove_new_folder, path))
+            elif not await self._attempt(step, run_in_thread(partial(self._clear_one, step))):
+                over.append(step)
+            elif not step.wants_folder:
+                over.append(step)
+                self.restored_steps.append(step)
+        return over
+
+    def _clear_one(self, step: RestoreStep, _token: CancelToken) -> None:
+        clear_path(self._workspace, step)
+
+    def _new_folders(self) -> tuple[str, ...]:
+        """Those that the call certainly made, or all that were not there before it."""
+        is_known = all(
+            file.after is not None or is_replacing_allowed(self._consent, file.path) for file in self._checkpoint.files
+        )
+        return self._checkpoint.new_folders if is_known or self._consent is True else ()
+
+    def _remove_new_folder(self, path: str, _token: CancelToken) -> None:
+        # What is in it belongs to somebody; then it stays.
+        with suppress(ToolFailed):
+            self._workspace.remove_folder(parse_saved_path(path))
+
+    async def _fill(self, steps: list[RestoreStep]) -> None:
+        for step in sorted(steps, key=lambda step: _depth(step.file.path)):
+            if await self._attempt(step, self._fill_one(step)):
+                self.restored_steps.append(step)
+
+    async def _fill_one(self, step: RestoreStep) -> None:
+        digest = step.file.before.digest
+        data = await self._read(digest) if digest is not None else b""
+        prefix = temporary_prefix(self._checkpoint.id)
+        await run_in_thread(lambda _token: restore_path(self._workspace, step, data, prefix))
+
+    async def _attempt(self, step: RestoreStep, action: Awaitable[None]) -> bool:
+        try:
+            await action
+        except (ToolFailed, StorageFailed) as error:
+            await self._refused(step, error)
+            return False
+        return True
+
+    async def _refused(self, step: RestoreStep, error: ToolFailed | StorageFailed) -> None:
+        # Who changed it meanwhile may have put it back.
+        changed = isinstance(error, ChangedSinceSnapshot) or isinstance(error.__cause__, FileNotFoundError)
+        if changed and await run_in_thread(partial(self._plan_step, step.file)) is None:
+            self._as_before.add(step.file.path)
+        else:
+            self.left_alone.append(skipped_because(step.file.path, error))
+
+    def _updated_checkpoint(self, _token: CancelToken) -> Checkpoint:
+        """From now on the files that are as before the call are expected to be so."""
+        done = {step.file.path for step in self.restored_steps} | self._as_before
+        files = tuple(
+            file.model_copy(update={"after": file.before}) if file.path in done else file
+            for file in self._checkpoint.files
+        )
+        return self._checkpoint.model_copy(
+            update={
+                "files": files,
+                "new_folders": existing_folders(self._workspace, self._checkpoint.new_folders),
+                "restored": not self._checkpoint.needs_undo
+                and all(is_same_state(each.before, each.after) for each in files),
+            }
+        )
+
+
+def _depth(path: str) -> int:
+    return path.count("/")
+
+
+def existing_folders(workspace: Workspace, folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of these places where there is a folder."""
+    found: list[str] = []
+    for path in folders:
+        with suppress(ToolFailed):
+            there = workspace.stat(parse_saved_path(path))
+            if there is not None and stat.S_ISDIR(there.st_mode):
+                found.append(path)
+    return tuple(found)
+
+
+Result = TypeVar("Result")
+
+
+class BlobStore(Protocol):
+    """Bytes kept by their SHA-256. Both methods raise StorageFailed."""
+
+    async def put(self, data: bytes) -> str:
+        """Keep them; durable when it returns. The digest, in hexadecimal."""
+        ...
+
+    async def get(self, digest: str) -> bytes:
+        """The bytes again, checked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """What restoring did. Files that were as before already appear nowhere.
+
+    `saved` is the checkpoint of what was there until then: restoring that takes this back. None where nothing was.
+    `is_new_undo`: what the call did besides was undone just now, and not at an earlier restoring.
+    """
+
+    checkpoint: Checkpoint
+    restored: tuple[str, ...] = ()
+    left_alone: tuple[SkippedFile, ...] = ()
+    is_new_undo: bool = False
+    saved: Checkpoint | None = None
+
+    @property
+    def conflicts(self) -> tuple[str, ...]:
+        """Files that were changed since the call."""
+        return tuple(each.path for each in self.left_alone if each.is_conflict)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Files that could not be put back: never saved, or the disk refused."""
+        return tuple(each.path for each in self.left_alone if not each.is_conflict and not each.is_undo)
+
+    @property
+    def undone(self) -> str:
+        """What the tool said when it undid what the call did besides."""
+        return self.checkpoint.undo_said or ""
+
+    @property
+    def not_undone(self) -> str:
+        """Why it did not."""
+        return next((str(each.why) for each in self.left_alone if each.is_undo), "")
+
+
+class Checkpointer:
+    """Saves files of a workspace before a call changes them, and puts them back. `save_checkpoint` writes a checkpoint
+    durably.
+
+    Without a workspace it saves no files, only what a tool needs to undo a call.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace | None,
+        blobs: BlobStore,
+        save_checkpoint: Callable[[Checkpoint], Awaitable[None]],
+        conversation_id: str,
+    ) -> None:
+        self._workspace = workspace
+        self._blobs = blobs
+        self._keep = save_checkpoint
+        self._conversation_id = conversation_id
+
+    async def save_before(
+        self,
+        tool_use_id: str,
+        message_id: str,
+        paths: tuple[str, ...],
+        *,
+        tool: str = "",
+        arguments: JsonObject | None = None,
+    ) -> Checkpoint | None:
+        """Save these files, durably; None when there is nothing to save.
+
+        `tool` is the identity of the tool, `arguments` what will run where the tool can undo it. Raises
+        OutsideWorkspace, ToolFailed and StorageFailed: the call must not start then.
+        """
+        workspace = self._workspace
+        places = () if workspace is None else await run_in_thread(lambda _token: _locate_all(workspace, paths))
+        if not places and arguments is None:
+            return None
+        checkpoint = Checkpoint(
+            id=new_id(),
+            conversation_id=self._conversation_id,
+            tool_use_id=tool_use_id,
+            message_id=message_id,
+            workspace=self._folder,
+            created_at=now(),
+            files=() if workspace is None else tuple([await self._saved(workspace, place) for place in places]),
+            new_folders=()
+            if workspace is None
+            else await run_in_thread(lambda _token: missing_folders(workspace, places)),
+            tool=tool,
+            input=arguments,
+        )
+        await self._keep(checkpoint)
+        return checkpoint
+
+    async def record_after(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
+        """Note how the call left the files, whatever became of it. Done to the end even when cancelled.
+
+        `succeeded` None: whether it took effect is not known. Raises StorageFailed; it is then not known how the call
+        left them.
+        """
+        return await _finish(self._after(checkpoint, succeeded=succeeded))
+
+    async def restore(
+        self, checkpoint: Checkpoint, *, even_if_changed: ReplaceConsent = False, note_id: str = ""
+    ) -> RestoreReport:
+        """Put back the files that are as the call left them, saving first what is there; twice equals once.
+
+        `even_if_changed` also replaces those that were changed since: all, or those that are still found as it says,
+        by their paths in the checkpoint. `note_id` goes into the checkpoint of what is there. Raises StorageFailed
+        when that could not be saved, and no file was touched, or when files were put back but it could not be noted.
+        """
+        if checkpoint.workspace != self._folder:
+            raise WrongUse("This checkpoint belongs to another folder.")
+        if self._workspace is None:
+            noted = checkpoint.model_copy(update={"restored": not checkpoint.needs_undo})
+            await self._note(checkpoint, noted)
+            return RestoreReport(noted)
+        saving = RedoSaver(self._workspace, self._blobs.put, self._keep, note_id)
+        restoring = CheckpointRestore(self._workspace, checkpoint, self._blobs.get, even_if_changed, saving)
+        noted = await restoring.run()
+        await self._note(checkpoint, noted)
+        paths = tuple(str(step.place) for step in restoring.restored_steps)
+        saved = restoring.saved if restoring.saved is not None and restoring.saved.files else None
+        return RestoreReport(noted, paths, tuple(restoring.left_alone), saved=saved)
+
+    @property
+    def _folder(self) -> str:
+        return "" if self._workspace is None else str(self._workspace.folder)
+
+    async def _note(self, before: Checkpoint, noted: Checkpoint) -> None:
+        if noted != before:
+            await self._keep(noted)
+
+    async def _saved(self, workspace: Workspace, place: WorkspacePath) -> SavedFile:
+        found = await run_in_thread(lambda token: take_snapshot(workspace, place, token, with_data=True))
+        if found.data is not None:
+            await self._blobs.put(found.data)
+        return saved_file(saved_path(place), found)
+
+    async def _after(self, checkpoint: Checkpoint, *, succeeded: bool | None) -> Checkpoint:
+        noted, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
+        if workspace is not None:
+            files = [await run_in_thread(partial(_state_after_call, workspace, file)) for file in checkpoint.files]
+            folders = await run_in_thread(lambda _token: existing_folders(workspace, checkpoint.new_folders))
+            noted = noted.model_copy(update={"files": tuple(files), "new_folders": folders})
+        await self._keep(noted)
+        return noted
+
+
+def _locate_all(workspace: Workspace, paths: Iterable[str]) -> tuple[WorkspacePath, ...]:
+    """Each place once; not the workspace itself, which no call can write to."""
+    places = dict.fromkeys(workspace.locate(path) for path in paths)
+    return tuple(place for place in places if place.parts)
+
+
+def _state_after_call(workspace: Workspace, file: SavedFile, token: CancelToken) -> SavedFile:
+    try:
+        found = take_snapshot(workspace, parse_saved_path(file.path), token)
+    except ToolFailed:
+        return file  # not known: restoring will ask
+    return file.model_copy(update={"after": found.state})
+
+
+async def _finish(work: Coroutine[Any, Any, Result]) -> Result:
+    """Wait for it even when cancelled; then pass the cancel on."""
+    running = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        # Looking at the exception keeps asyncio from reporting it as never retrieved.
+        if not running.cancelled():
+            running.exception()
+        raise cancelled
+    return running.result()

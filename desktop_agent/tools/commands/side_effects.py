@@ -1,0 +1,282 @@
+"""Report the side effects of a command: files that it changed, and what git and other programs would run because of
+it.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from desktop_agent.sandbox.git_config import fingerprint, is_folder, is_link, printable_path, resolve_path
+from desktop_agent.sandbox.startup_files import find_startup_file, startup_files_in_line, startup_part_index
+from desktop_agent.tools.commands.git_repositories import (
+    ProtectedRepositories,
+    find_repositories,
+    is_state_changed,
+    is_suspicious,
+    repository_memory,
+    repository_state,
+)
+from desktop_agent.tools.commands.workspace_survey import Survey, survey_workspace
+from desktop_agent.types.tool_calls import FileChanges
+
+MAX_STARTUP_FILES = 1_000
+"""Files that are looked at; each that is kept is a mount, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedStartupFiles:
+    """What a command shall not write, and the folders on the way there, each before those in it."""
+
+    read_only: tuple[Path, ...] = ()
+    pinned: tuple[Path, ...] = ()
+
+
+def protected_startup_files(line: str, runs_in: str, folder: Path, seen: Survey) -> ProtectedStartupFiles:
+    """Of the startup files in a workspace, those that this line shall leave as they are.
+
+    Only where a program looks for them when somebody works in the workspace: at its top, and at that of a repository in
+    it. Elsewhere they are copies, which installing and cleaning up take away.
+    """
+    named = [f"{each}/" for each in startup_files_in_line(line, runs_in)]
+    tops = {"", *(each.rstrip("/").rpartition("/")[0] + "/" for each in seen.repositories if _is_below_top(each))}
+    places: dict[Path, None] = {}
+    pinned: dict[Path, None] = {}
+    for path in _outermost_startup_paths(seen):
+        is_named = any(f"{path.rstrip('/')}/".startswith(each) or each.startswith(path) for each in named)
+        entry = find_startup_file(path)
+        if is_named or _top_folder(path) not in tops or entry is None or entry.is_built:
+            continue
+        place = resolve_path(folder / path)
+        if folder in place.parents and len(places) < MAX_STARTUP_FILES:
+            places[place] = None
+            pinned |= dict.fromkeys(each for each in reversed(place.parents) if folder in each.parents)
+    return ProtectedStartupFiles(tuple(places), tuple(pinned))
+
+
+def startup_file_state(folder: Path, seen: Survey) -> dict[str, str]:
+    """What is in each of them, by their paths relative to the workspace."""
+    files = islice(
+        (each for path in _outermost_startup_paths(seen) for each in _files_in(folder, path)), MAX_STARTUP_FILES
+    )
+    return {path: said for path in files if (said := fingerprint(folder / path))}
+
+
+def describe_startup_changes(before: dict[str, str], now: dict[str, str], most: int) -> str:
+    """Say which of them a command made or changed; nothing for none."""
+    changed = sorted(path for path, said in now.items() if before.get(path) != said)
+    said = [f"{printable_path(path)} ({_run_by(path)})" for path in changed[:most]]
+    more = f" and {len(changed) - most:,} more" if len(changed) > most else ""
+    if not said:
+        return ""
+    return f"It wrote what other programs run by themselves, outside of the confinement: {'; '.join(said)}{more}."
+
+
+def _run_by(path: str) -> str:
+    entry = find_startup_file(path)
+    return f"{entry.program}, {entry.when}" if entry is not None else ""
+
+
+def _outermost_startup_paths(seen: Survey) -> Iterator[str]:
+    folders = tuple(each for each in seen.startup if each.endswith("/"))
+    return (each for each in seen.startup if not any(each != other and each.startswith(other) for other in folders))
+
+
+def _top_folder(path: str) -> str:
+    """The folder in which the program looks: empty for the workspace, else with a slash at its end."""
+    return "".join(f"{part}/" for part in path.split("/")[: startup_part_index(path)])
+
+
+def _is_below_top(repository: str) -> bool:
+    return "/" in repository.rstrip("/")
+
+
+def _files_in(folder: Path, path: str) -> Iterator[str]:
+    top = folder / path.rstrip("/")
+    if not is_folder(top) or is_link(top):
+        yield path.rstrip("/")
+    if not is_folder(top) or folder not in resolve_path(top).parents:
+        return
+    for above, _, names in os.walk(top):
+        for name in sorted(names):
+            yield (Path(above) / name).relative_to(folder).as_posix()
+
+
+MAX_NAMED = 20
+MAX_SAVED = 100
+_MAX_HEAVY_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceChanges:
+    """Paths relative to the workspace; a folder that came or went stands for all in it. `heavy` was not looked into."""
+
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    heavy: tuple[str, ...] = ()
+    is_cut: bool = False
+
+    @property
+    def saved(self) -> FileChanges:
+        """As much of it as is kept with the call."""
+        lists = [tuple(map(printable_path, paths[:MAX_SAVED])) for paths in (self.created, self.changed, self.deleted)]
+        count = len(self.created) + len(self.changed) + len(self.deleted)
+        return FileChanges(*lists, count=count, is_cut=self.is_cut)
+
+    def __str__(self) -> str:
+        """In sentences, with at most MOST_NAMED names."""
+        left, parts = MAX_NAMED, list[str]()
+        for word, paths in (("created", self.created), ("changed", self.changed), ("deleted", self.deleted)):
+            named = paths[:left]
+            left -= len(named)
+            if named:
+                more = f" and {len(paths) - len(named):,} more" if len(paths) > len(named) else ""
+                parts.append(f"{word} {', '.join(map(printable_path, named))}{more}")
+            elif paths:
+                parts.append(f"{word} {len(paths):,} more")
+        notes = [f"Since it began, files of the workspace: {'; '.join(parts)}." if parts else _NO_CHANGES]
+        if self.heavy:
+            more = f" and {len(self.heavy) - _MAX_HEAVY_NAMED:,} more" if len(self.heavy) > _MAX_HEAVY_NAMED else ""
+            notes.append(f"Not looked into: {', '.join(map(printable_path, self.heavy[:_MAX_HEAVY_NAMED]))}{more}.")
+        if self.is_cut:
+            notes.append("There are too many files; not all were looked at.")
+        return " ".join(notes)
+
+
+_NO_CHANGES = "No file of the workspace was created, changed or deleted."
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceBefore:
+    """The workspace as it was; `guarded` is None where nobody asks what programs run of it.
+
+    `state` is what git runs and `startup` what others do. All reads the disk: call it in a thread.
+    """
+
+    folder: Path
+    since: int
+    survey: Survey
+    protected: ProtectedRepositories | None
+    state: dict[Path, str]
+    startup: dict[str, str]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether looking again is cheap enough for a command that nobody stopped."""
+        return len(self.survey.entries) <= MAX_CHEAP_ENTRIES and not self.survey.is_cut
+
+    def compare(self, check: Callable[[], None] = lambda: None, *, files: bool = True) -> "SideEffects":
+        """Look again, for changed `files` or only at what programs run. Raises what `check` raises."""
+        now = survey_workspace(self.folder, self.since if files else None, check, before=self.survey)
+        changes = _compare_surveys(self.folder, self.survey, now) if files else None
+        if self.protected is None:
+            return SideEffects(changes, "")
+        found = _find_protected(self.folder, now)
+        state = startup_file_state(self.folder, now)
+        others = {path: said for path, said in state.items() if found.owner_of(self.folder / path) is None}
+        words = (
+            self._describe_git_changes(now, found, self.protected),
+            describe_startup_changes(self.startup, others, MAX_NAMED),
+        )
+        return SideEffects(changes, " ".join(filter(None, words)))
+
+    def _describe_git_changes(self, now: Survey, found: ProtectedRepositories, before: ProtectedRepositories) -> str:
+        known = before.owners
+        state = repository_state(before) | repository_state(found)
+        changed, made = set[Path](), set[Path]()
+        for place in self.state.keys() | state.keys():
+            owner = found.owner_of(place)
+            if owner is None or owner in known:
+                changed |= (
+                    {place} if is_state_changed(place, self.state.get(place, ""), state.get(place, "")) else set()
+                )
+            elif is_suspicious(found, place, known):
+                made.add(owner)
+        words = [f"It changed what git runs or reads: {self._format_paths(changed)}."] if changed else []
+        words += (
+            [f"It made repositories of git with settings of their own: {self._format_paths(made)}."] if made else []
+        )
+        is_cut = self.survey.is_cut or before.is_cut or now.is_cut or found.is_cut
+        return " ".join([*words, *([_REVIEW_FIRST] if words else []), *([INCOMPLETE_PROTECTION] if is_cut else [])])
+
+    def _format_paths(self, places: set[Path]) -> str:
+        return _format_names(self._relative(each) for each in sorted(places))
+
+    def _relative(self, place: Path) -> str:
+        return str(place.relative_to(self.folder)) if self.folder in place.parents else str(place)
+
+
+_REVIEW_FIRST = "git runs such things outside of the confinement: look at them before you use git there."
+INCOMPLETE_PROTECTION = (
+    "There are too many files or repositories in the workspace to find every repository of git: the hooks and settings "
+    "of some may not be kept from commands, and nobody tells when they are changed."
+)
+MAX_CHEAP_ENTRIES = 20_000
+"""Entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideEffects:
+    """What came of it; None where nobody looked. `warning` is about what programs will run, in words, or empty."""
+
+    changes: WorkspaceChanges | None
+    warning: str
+
+
+def survey_before(folder: Path, since: int, *, with_programs: bool) -> WorkspaceBefore:
+    """`since`: when the command began, in nanoseconds, as files have it. `with_programs`: also at what they run."""
+    seen = survey_workspace(folder)
+    if not with_programs:
+        return WorkspaceBefore(folder, since, seen, None, {}, {})
+    found, memory = _find_protected(folder, seen), repository_memory(folder)
+    memory.remember(found)
+    memory.is_cut = seen.is_cut or found.is_cut
+    return WorkspaceBefore(folder, since, seen, found, repository_state(found), startup_file_state(folder, seen))
+
+
+def _find_protected(folder: Path, seen: Survey) -> ProtectedRepositories:
+    return find_repositories((folder / each for each in seen.repositories), folder, repository_memory(folder))
+
+
+def _compare_surveys(folder: Path, before: Survey, now: Survey) -> WorkspaceChanges:
+    is_cut = before.is_cut or now.is_cut
+    created = set[str]() if before.is_cut else now.entries.keys() - before.entries.keys()
+    gone = before.entries.keys() - now.entries.keys()
+    unseen = now.heavy - before.heavy
+    if now.is_cut or unseen:
+        gone = {each for each in gone if not _may_exist(folder, each, unseen)}
+    other = {
+        each for each in now.entries.keys() & before.entries.keys() if now.entries[each] is not before.entries[each]
+    }
+    return WorkspaceChanges(
+        _topmost(created),
+        tuple(sorted((now.touched | other) - created)),
+        _topmost(gone),
+        tuple(sorted(now.heavy)),
+        is_cut,
+    )
+
+
+def _may_exist(folder: Path, path: str, unseen: set[str]) -> bool:
+    """Or may be, where it cannot be looked at."""
+    return any(each in unseen for each in _folders_above(path)) or os.path.lexists(folder / path)
+
+
+def _topmost(paths: set[str]) -> tuple[str, ...]:
+    """Without what is in a folder that is named itself."""
+    return tuple(sorted(path for path in paths if not any(each in paths for each in _folders_above(path))))
+
+
+def _folders_above(path: str) -> Iterable[str]:
+    place = path.find("/")
+    while 0 <= place < len(path) - 1:
+        yield path[: place + 1]
+        place = path.find("/", place + 1)
+
+
+def _format_names(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - MAX_NAMED:,} more" if len(every) > MAX_NAMED else ""
+    return f"{', '.join(map(printable_path, every[:MAX_NAMED]))}{more}"

@@ -1,0 +1,480 @@
+"""Survey a workspace for changed files, repositories, startup files and private paths, with a cache of folder
+listings.
+"""
+
+import os
+import stat
+import sys
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+from desktop_agent.sandbox.policy import paths_of, private_paths
+from desktop_agent.sandbox.startup_files import (
+    AskLevel,
+    StartupFile,
+    comparable_parts,
+    entry_for_pattern,
+    find_startup_file,
+    folder_suffixes,
+    home_startup_files,
+    may_contain_startup_files,
+    startup_files_below,
+    startup_part_index,
+    strictest_entry,
+)
+from desktop_agent.tools.commands.git_repositories import becomes_repository, find_repositories, repository_memory
+
+MAX_FOLDERS = 100_000
+# A folder that changed less than this before it was looked into may change again at what a clock calls the same time.
+_SETTLED_NS = 2_000_000_000
+_HAS_CHANGE_TIMES = sys.platform != "win32"
+
+_Stamp = tuple[int, int, int]
+
+
+class ListedName(Protocol):
+    """A name in a folder, and what it stands for; os.DirEntry is one."""
+
+    @property
+    def name(self) -> str:
+        """In the folder."""
+        ...
+
+    def is_dir(self, *, follow_symlinks: bool) -> bool:
+        """Whether it is a folder."""
+        ...
+
+    def is_symlink(self) -> bool:
+        """Whether it is a link, wherever it leads."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedName:
+    name: str
+    is_folder: bool
+    is_link: bool
+
+    def is_dir(self, *, follow_symlinks: bool) -> bool:
+        return self.is_folder and not follow_symlinks
+
+    def is_symlink(self) -> bool:
+        return self.is_link
+
+
+class ListingCache:
+    """Names in folders, by path, or only those of folders, links and `.git`: `without_files`. Asked from any thread.
+
+    `read` counts the folders that were looked into.
+    """
+
+    def __init__(self, most: int = MAX_FOLDERS, *, without_files: bool = False) -> None:
+        self.read = 0
+        self._most = most
+        self._without_files = without_files
+        self._known: OrderedDict[str, tuple[_Stamp, tuple[_CachedName, ...]]] = OrderedDict()
+        self._lock = Lock()
+
+    def entries(self, folder: Path | str) -> Sequence[ListedName]:
+        """Names in it, with their kinds. Raises OSError."""
+        path = str(folder)
+        before = _folder_stamp(path)
+        with self._lock:
+            stamp, known = self._known.get(path, (None, ()))
+            if stamp == before:
+                self._known.move_to_end(path)
+                return known
+        with os.scandir(path) as entries:
+            every = (_CachedName(each.name, each.is_dir(follow_symlinks=False), each.is_symlink()) for each in entries)
+            found = tuple([each for each in every if self._is_wanted(each)])
+        with self._lock:
+            self.read += 1
+            self._known.pop(path, None)
+            if _HAS_CHANGE_TIMES and before[-1] < time.time_ns() - _SETTLED_NS and before == _folder_stamp(path):
+                self._known[path] = (before, found)
+                if len(self._known) > self._most:
+                    self._known.popitem(last=False)
+        return found
+
+    def _is_wanted(self, each: _CachedName) -> bool:
+        return not self._without_files or each.is_folder or each.is_link or each.name == ".git"
+
+
+def _folder_stamp(path: str) -> _Stamp:
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+MAX_ENTRIES = 200_000
+"""Entries that are looked at, those nearest to the top first."""
+HEAVY_FOLDERS = frozenset(
+    (".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", ".ruff_cache")
+)
+"""Folders that programs fill, and nobody writes in by hand."""
+# A folder with one of these is made anew by a program (https://bford.info/cachedir/, PEP 405).
+_GENERATED_MARKERS = frozenset(("CACHEDIR.TAG", "pyvenv.cfg"))
+_BARE_REPOSITORY = frozenset(("objects", "refs"))
+_BARE_REPOSITORY_EXTRAS = frozenset(("HEAD", "config", "hooks"))
+# Of the folders that are not looked into when there is too much, so many are asked for a repository.
+_MAX_CHECKED = 10_000
+_GIT = ".git"
+HEAVY_LISTINGS = ListingCache()
+"""Of heavy folders, whose files nobody asks for."""
+
+
+class EntryKind(Enum):
+    """What a name stands for."""
+
+    FILE = auto()
+    FOLDER = auto()
+    LINK = auto()
+    OTHER = auto()
+
+
+@dataclass(slots=True)
+class Survey:
+    """Paths are relative, those of folders end in a slash, with their kinds. `touched`: changed since the moment asked.
+
+    `heavy` are folders that are not looked into, and `repositories` what git would take for one, or may later; for
+    those it is looked in heavy folders too. `startup` are files and folders of startup files, not in heavy ones.
+    `is_cut`: there was too much.
+    """
+
+    entries: dict[str, EntryKind] = field(default_factory=dict[str, EntryKind])
+    touched: set[str] = field(default_factory=set[str])
+    heavy: set[str] = field(default_factory=set[str])
+    repositories: list[str] = field(default_factory=list[str])
+    startup: list[str] = field(default_factory=list[str])
+    is_cut: bool = False
+
+
+def survey_workspace(
+    folder: Path,
+    since: int | None = None,
+    check: Callable[[], None] = lambda: None,
+    most: int | None = None,
+    before: Survey | None = None,
+) -> Survey:
+    """Look around. `since` is in nanoseconds, as files have it; without, no time is looked at. Links are not followed.
+
+    `check` is called for each folder; what it raises is raised. What was there `before` is as heavy as it was.
+    """
+    found = Survey()
+    left = MAX_ENTRIES if most is None else most
+    waiting = deque([("", False)])
+    while waiting:
+        check()
+        here, is_heavy = waiting.popleft()
+        if is_heavy:
+            left -= _scan_heavy_folder(found, folder, here, waiting)
+            if left < 0:
+                _check_for_repositories(found, folder, (each for each, _ in waiting))
+                return found
+            continue
+        inside, is_closed = _scan_folder(folder, here)
+        if is_closed and not is_heavy:
+            found.heavy.add(here or "./")
+        left -= len(inside)
+        names = {each.name for each in inside}
+        if here and _may_be_bare_repository(names):
+            found.repositories.append(here)
+        if left < 0:
+            waiting.extendleft((f"{here}{each.name}/", True) for each in inside if each.is_dir(follow_symlinks=False))
+            _check_for_repositories(found, folder, (here, *(each for each, _ in waiting)))
+            return found
+        # Before a mark of a cache is looked for, which a command may set to hide them.
+        found.startup += _startup_files_in(here, inside, names)
+        if here and not is_heavy and _is_generated(here, names, before):
+            found.heavy.add(here)
+            is_heavy = True
+        for each in inside:
+            inner = _record_entry(found, folder, here, each, since, is_heavy=is_heavy)
+            if inner is not None:
+                waiting.append(inner)
+    return found
+
+
+def _startup_files_in(here: str, inside: Iterable[os.DirEntry[str]], names: set[str]) -> Iterator[str]:
+    for each in inside if may_contain_startup_files(names) else ():
+        path = f"{here}{each.name}"
+        # What git keeps is looked at in another way, and what programs make anew not at all.
+        if (
+            each.name not in HEAVY_FOLDERS
+            and each.name not in _GENERATED_MARKERS
+            and startup_part_index(path) is not None
+        ):
+            yield f"{path}/" if each.is_dir(follow_symlinks=False) else path
+
+
+def _scan_heavy_folder(found: Survey, folder: Path, here: str, waiting: deque[tuple[str, bool]]) -> int:
+    """Only for repositories, and not at all where nothing came or went since the last time. How much is in there."""
+    try:
+        inside = HEAVY_LISTINGS.entries(folder / here)
+    except OSError:
+        return 0
+    if _may_be_bare_repository({each.name for each in inside}):
+        found.repositories.append(here)
+    for each in inside:
+        path = f"{here}{each.name}"
+        is_folder = each.is_dir(follow_symlinks=False)
+        if each.name == _GIT:
+            found.repositories.append(f"{path}/" if is_folder else path)
+        elif is_folder:
+            waiting.append((f"{path}/", True))
+    return len(inside)
+
+
+def _may_be_bare_repository(names: set[str]) -> bool:
+    """Also where something is missing, which may be put back when the rest has been written to."""
+    return names >= _BARE_REPOSITORY and not names.isdisjoint(_BARE_REPOSITORY_EXTRAS)
+
+
+def _is_generated(here: str, names: set[str], before: Survey | None) -> bool:
+    if before is not None and here in before.entries:
+        # Else a mark that is made meanwhile would hide what happens in there.
+        return here in before.heavy
+    return not names.isdisjoint(_GENERATED_MARKERS)
+
+
+def _check_for_repositories(found: Survey, folder: Path, waiting: Iterable[str]) -> None:
+    """Too much to look at: only the name is asked for that git asks for."""
+    found.is_cut = True
+    for here in islice(waiting, _MAX_CHECKED):
+        if os.path.lexists(folder / here / _GIT):
+            found.repositories.append(f"{here}{_GIT}/")
+
+
+def _scan_folder(folder: Path, here: str) -> tuple[list[os.DirEntry[str]], bool]:
+    """What is in there, and whether it could not be looked at."""
+    try:
+        with os.scandir(folder / here) as entries:
+            return list(entries), False
+    except FileNotFoundError:
+        return [], False
+    except OSError:
+        return [], True  # not ours to look at, or too deep
+
+
+def _record_entry(
+    found: Survey, folder: Path, here: str, entry: os.DirEntry[str], since: int | None, *, is_heavy: bool
+) -> tuple[str, bool] | None:
+    """Note one entry; the folder to look into and whether it is heavy."""
+    path = f"{here}{entry.name}"
+    kind = _entry_kind(entry)
+    is_folder = kind is EntryKind.FOLDER
+    if is_folder:
+        path += "/"
+    if not is_heavy:
+        found.entries[path] = kind
+        if since is not None and not is_folder and _is_changed_since(entry, since):
+            found.touched.add(path)
+    if entry.name == _GIT:
+        found.repositories.append(path)
+    if kind is EntryKind.LINK and not is_heavy:
+        # What it leads to is elsewhere under a name of its own.
+        inside = (f"{path}/{each}" for each in startup_files_below(entry.name))
+        found.startup += [each for each in inside if os.path.lexists(folder / each)]
+    if not is_folder:
+        return None
+    if not is_heavy and entry.name in HEAVY_FOLDERS:
+        found.heavy.add(path)
+        is_heavy = True
+    return None if entry.name == _GIT else (path, is_heavy)
+
+
+def _entry_kind(entry: os.DirEntry[str]) -> EntryKind:
+    if entry.is_symlink():
+        return EntryKind.LINK
+    if entry.is_dir(follow_symlinks=False):
+        return EntryKind.FOLDER
+    return EntryKind.FILE if entry.is_file(follow_symlinks=False) else EntryKind.OTHER
+
+
+def _is_changed_since(entry: os.DirEntry[str], since: int) -> bool:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_IFMT(found.st_mode) in (stat.S_IFREG, stat.S_IFLNK) and found.st_ctime_ns >= since
+
+
+_HOME_VARIABLES = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+
+
+def private_paths_in(workspace: str | None) -> tuple[str, ...]:
+    """Files and folders below this one that hold secrets, as absolute paths with forward slashes."""
+    return () if workspace is None else _private_paths(workspace, home_variables())
+
+
+def home_variables() -> tuple[str | None, ...]:
+    """What says where a home folder is, and what was moved out of it."""
+    return tuple(os.environ.get(each) for each in _HOME_VARIABLES)
+
+
+@lru_cache(maxsize=16)
+def _private_paths(workspace: str, _: tuple[str | None, ...]) -> tuple[str, ...]:
+    return paths_below(workspace, private_paths())
+
+
+def paths_below(workspace: str, places: Iterable[Path]) -> tuple[str, ...]:
+    """Those in a workspace, links followed, as tools follow them."""
+    folder = Path(os.path.realpath(workspace))
+    real = (Path(os.path.realpath(each)) for each in places)
+    return tuple(dict.fromkeys(each.as_posix() for each in real if folder in each.parents))
+
+
+StartupPaths = tuple[tuple[str, StartupFile], ...]
+_Parts = tuple[str, ...]
+
+# What git takes from a repository without a working tree, by names in its top folder (gitrepository-layout(5)).
+_REPOSITORY_PARTS = {
+    each.casefold(): each
+    for each in (
+        *("HEAD", "objects", "refs", "config", "config.worktree", "commondir", "hooks", "info", "packed-refs"),
+        *("modules", "worktrees"),
+    )
+}
+_GIT_ENTRY = ".git"
+_MAX_FOLDERS = 2_000
+_FOLDER_LISTINGS = ListingCache(without_files=True)
+# Of all names that links give the paths of one call.
+_MAX_STEPS = 20_000
+_TOO_MANY_LINKS = StartupFile(
+    AskLevel.ALWAYS,
+    program="",
+    when="",
+    patterns=(),
+    template="“{file}” may be what another program runs: links in the workspace give it too many names to look at.",
+)
+# Of a pattern in the table; and what stands for all parts that come after them, which no pattern has.
+_MAX_PATTERN_PARTS = 3
+_OTHER_PART = "-"
+
+
+def startup_paths(
+    paths: Iterable[str], workspace: str | None, check: Callable[[], None] = lambda: None
+) -> StartupPaths:
+    """Files and folders that are startup files now, or of these paths would be: absolute, with forward slashes.
+
+    Reads the disk, in large workspaces for long: call it in a thread. `check` is called before each look at a folder or
+    a link, and ends all by what it raises.
+    """
+    if workspace is None:
+        return ()
+    top, every = Path(os.path.realpath(workspace)), tuple(paths)
+    git = entry_for_pattern(".git/")
+    parts = ((each, git) for each in every if _is_repository_part(Path(each), top))
+    links, entries = _find_links(top, check)
+    above = (folder for each in every for folder in Path(each).parents if folder == top or top in folder.parents)
+    entries |= dict.fromkeys(each / _GIT_ENTRY for each in above)
+    of_home = _startup_paths_in_home(workspace, home_variables())
+    return (*of_home, *_startup_paths_of_git(entries, top, check), *parts, *_behind_links(every, links, top))
+
+
+@lru_cache(maxsize=16)
+def _startup_paths_in_home(workspace: str, _: tuple[str | None, ...]) -> StartupPaths:
+    return tuple(
+        (each, entry) for name, entry in home_startup_files().items() for each in paths_below(workspace, paths_of(name))
+    )
+
+
+def _startup_paths_of_git(
+    entries: Iterable[Path], top: Path, check: Callable[[], None]
+) -> Iterator[tuple[str, StartupFile]]:
+    """What repositories around the workspace and in it lead to; of what is in `.git` its name tells."""
+    found = find_repositories(entries, top, repository_memory(top), check)
+    hooks, others = entry_for_pattern(".githooks/"), entry_for_pattern(".git/")
+    for place in {**found.folders, **found.files, **found.watched}:
+        inside = f"{place}{os.sep}"[len(f"{top}") :]
+        if place.is_relative_to(top) and f"{os.sep}{_GIT_ENTRY}{os.sep}" not in inside:
+            yield place.as_posix(), hooks if place in found.folders else others
+
+
+def _behind_links(
+    paths: Sequence[str], links: Mapping[_Parts, Sequence[_Parts]], top: Path
+) -> Iterator[tuple[str, StartupFile]]:
+    """Those of the paths that are startup files under a name that a link gives them, or may be."""
+    inside, steps = len(comparable_parts(top.as_posix())), iter(range(_MAX_STEPS))
+    for path in paths if links else ():
+        if (entry := strictest_entry(_entries_for_all_names(comparable_parts(path), links, inside, steps))) is not None:
+            yield path, entry
+
+
+def _entries_for_all_names(
+    path: _Parts, links: Mapping[_Parts, Sequence[_Parts]], inside: int, steps: Iterator[int]
+) -> Iterator[StartupFile | None]:
+    """What each name of a path may be: where links lead around, it has names without end, but no new parts in a row."""
+    waiting: list[tuple[_Parts, _Parts]] = [(path, ())]
+    known, looked_at = set(waiting), set[tuple[_Parts, int]]()
+    for place, after in waiting:
+        for name in filter(None, (place, *links.get(place, ()))):
+            if next(steps, None) is None:
+                yield _TOO_MANY_LINKS
+                return
+            row = (name[-1], *after)
+            looked = (row, max(inside - len(name) + 1, 0))
+            if looked not in looked_at:
+                looked_at.add(looked)
+                yield find_startup_file("/".join(row), inside=looked[1])
+            above = (name[:-1], _last_relevant_parts(row))
+            if above not in known:
+                known.add(above)
+                waiting.append(above)
+
+
+def _last_relevant_parts(row: _Parts) -> _Parts:
+    """Of the parts at the end of a name those that a pattern may have after another part: none has more than three."""
+    if len(row) < _MAX_PATTERN_PARTS and row[-1] != _OTHER_PART:
+        return row
+    many = next((many for many in range(_MAX_PATTERN_PARTS - 1, 0, -1) if row[:many] in folder_suffixes()), 0)
+    return (*row[:many], _OTHER_PART)
+
+
+def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list[_Parts]], dict[Path, None]]:
+    """Where links lead in the workspace, from where, and what leads to repositories: in folders nearest to its top.
+
+    Not the links that installing makes.
+    """
+    links, entries = dict[_Parts, list[_Parts]](), dict[Path, None]()
+    waiting = deque([f"{top}"])
+    for _ in range(_MAX_FOLDERS):
+        if not waiting:
+            break
+        check()
+        folder = waiting.popleft()
+        try:
+            listed = _FOLDER_LISTINGS.entries(folder)
+        except OSError:
+            continue
+        if folder != f"{top}" and {each.name for each in listed} >= _BARE_REPOSITORY:
+            entries[Path(folder)] = None
+        for each in listed:
+            place = f"{folder}{os.sep}{each.name}"
+            if each.name == _GIT_ENTRY:
+                entries[Path(place)] = None
+            if each.is_symlink():
+                check()
+                real = Path(os.path.realpath(place))
+                if real == top or top in real.parents:
+                    links.setdefault(comparable_parts(real.as_posix()), []).append(
+                        comparable_parts(Path(place).as_posix())
+                    )
+            elif each.name not in HEAVY_FOLDERS and each.is_dir(follow_symlinks=False):
+                waiting.append(place)
+    return links, entries
+
+
+def _is_repository_part(path: Path, top: Path) -> bool:
+    if top not in path.parents:
+        return False
+    inside = path.relative_to(top).parts
+    names = ((at, _REPOSITORY_PARTS.get(part.casefold())) for at, part in enumerate(inside))
+    return any(name is not None and becomes_repository(top.joinpath(*inside[:at]), name) for at, name in names)

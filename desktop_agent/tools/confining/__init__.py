@@ -1,1 +1,0 @@
-"""What the kernel holds a process to that has closed itself in, for good: Landlock, and filters of system calls."""

@@ -1,1 +1,0 @@
-"""How the workspace reaches the disk: checked paths and folders held open."""

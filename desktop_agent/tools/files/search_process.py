@@ -1,0 +1,239 @@
+"""Search for a text in files, in a process of its own so that it can be ended, with globs and a walk over the files.
+
+A regular expression may take longer than the world lasts, and no thread can be ended. Writes a line of JSON for each
+thing that it says: `["in", path]` before it looks into a file, `["hit", path, line, text, before, after]` for a match,
+`["end", notes]` last.
+"""
+
+import json
+import re
+import stat
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import translate
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.tools.files.text_files import NotText, decode_text
+from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
+from desktop_agent.types.errors import Sentence, ToolFailed
+
+GLOB_LIMIT = 200
+_MAX_STARS = 20
+_ANY_FOLDERS = "**"
+
+
+class Glob:
+    """Which places a pattern means: without a / it is about names, with one about the path below the folder.
+
+    `**` stands for any number of folders. Raises ToolFailed for a pattern that is too long or too wild.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        wanted = pattern.strip().removeprefix("./")
+        if len(wanted) > GLOB_LIMIT or wanted.count("*") > _MAX_STARS:
+            raise ToolFailed("The pattern of names is too long or has too many stars in it.")
+        parts = [part for part in wanted.split("/") if part]
+        if not parts:
+            raise ToolFailed("The pattern of names is empty.", "Name files like *.py or src/**/*.py.")
+        if len(parts) == 1 and "/" not in wanted:
+            parts = [_ANY_FOLDERS, *parts]
+        self._parts = tuple(None if part == _ANY_FOLDERS else re.compile(translate(part)) for part in parts)
+
+    def matches(self, path: Sequence[str]) -> bool:
+        """Whether these components, from the folder to the file, are meant."""
+        reached = {0}
+        for name in path:
+            reached = {after for at in self._expand(reached) for after in self._after(at, name)}
+        return len(self._parts) in self._expand(reached)
+
+    def _expand(self, reached: set[int]) -> set[int]:
+        """With what a `**` that stands for no folder leads to."""
+        opened = set(reached)
+        for at, part in enumerate(self._parts):
+            if at in opened and part is None:
+                opened.add(at + 1)
+        return opened
+
+    def _after(self, at: int, name: str) -> tuple[int, ...]:
+        if at == len(self._parts):
+            return ()
+        part = self._parts[at]
+        if part is None:
+            return (at,)
+        return (at + 1,) if part.match(name) else ()
+
+
+MAX_FILES = 100_000
+MAX_DEPTH = 40
+# A folder with more than this is not looked through as a whole.
+_SCAN_LIMIT = 50_000
+
+
+class FileWalk:
+    """One walk. Hidden files and folders, links and what is no file are passed over; `is_cut` when it was too much."""
+
+    def __init__(self, workspace: Workspace, place: WorkspacePath, check: Callable[[], None]) -> None:
+        self._workspace = workspace
+        self._place = place
+        self._check = check
+        self._seen = 0
+        self.is_cut = False
+
+    def files(self) -> Iterator[tuple[WorkspacePath, int]]:
+        """Each file and its size in bytes. Raises ToolFailed where there is nothing, and what `check` raises."""
+        found = self._workspace.stat(self._place) if self._place.parts else None
+        if self._place.parts and found is None:
+            raise ToolFailed(Sentence("There is no “{path}” in the workspace.", {"path": str(self._place)}))
+        if found is not None and stat.S_ISREG(found.st_mode):
+            yield self._place, found.st_size
+            return
+        entries = self._workspace.entries(self._place, _SCAN_LIMIT)
+        yield from self._walk(self._place, entries, MAX_DEPTH)
+
+    def _walk(
+        self, place: WorkspacePath, entries: tuple[FolderEntry, ...], depth: int
+    ) -> Iterator[tuple[WorkspacePath, int]]:
+        self.is_cut |= len(entries) == _SCAN_LIMIT
+        for entry in entries:
+            self._check()
+            if self._seen >= MAX_FILES:
+                self.is_cut = True
+                return
+            if entry.name.startswith("."):
+                continue
+            here = place.child(entry.name)
+            if entry.kind == "file":
+                self._seen += 1
+                yield here, entry.size
+            elif entry.kind == "folder":
+                yield from self._walk(here, self._entries(here, depth), depth - 1)
+
+    def _entries(self, place: WorkspacePath, depth: int) -> tuple[FolderEntry, ...]:
+        """What is in it; nothing of a folder that is not ours to open, or gone by now."""
+        if depth <= 0:
+            self.is_cut = True
+            return ()
+        try:
+            return self._workspace.entries(place, _SCAN_LIMIT)
+        except ToolFailed:
+            return ()
+
+
+FILE_LIMIT = 10_000_000
+MAX_LINE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What to look for, and where. `parts` is the place in the folder."""
+
+    folder: str
+    parts: tuple[str, ...]
+    pattern: str
+    names: str | None
+    is_expression: bool
+    ignore_case: bool
+    context: int
+    most: int
+
+
+def encode_request(request: SearchRequest) -> str:
+    """What the process reads."""
+    return json.dumps(asdict(request))
+
+
+def _decode_request(text: bytes) -> SearchRequest:
+    given: dict[str, Any] = json.loads(text)
+    given["parts"] = tuple(given["parts"])
+    return SearchRequest(**given)
+
+
+def compile_expression(pattern: str, *, is_expression: bool, ignore_case: bool) -> re.Pattern[str]:
+    """The expression that finds it. Raises re.error."""
+    flags = re.MULTILINE | (re.IGNORECASE if ignore_case else re.NOFLAG)
+    return re.compile(pattern if is_expression else re.escape(pattern), flags)
+
+
+def main() -> int:
+    """Read what is wanted, write what is found."""
+    for said in _search(_decode_request(sys.stdin.buffer.read())):
+        sys.stdout.write(json.dumps(said) + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+def _search(request: SearchRequest) -> Iterator[list[object]]:
+    expression = compile_expression(
+        request.pattern, is_expression=request.is_expression, ignore_case=request.ignore_case
+    )
+    workspace, place = Workspace(Path(request.folder)), WorkspacePath(request.parts)
+    glob = Glob(request.names) if request.names else None
+    walk = FileWalk(workspace, place, lambda: None)
+    left, looked, large = request.most, 0, 0
+    for file, size in walk.files():
+        if glob is not None and not glob.matches(file.parts[len(place.parts) :] or file.parts[-1:]):
+            continue
+        if size > FILE_LIMIT:
+            large += 1
+            continue
+        text = _read_text(workspace, file)
+        if text is None:
+            continue
+        looked += 1
+        yield ["in", str(file)]
+        for hit in _find_matches(text, expression, request.context):
+            if left == 0:
+                yield ["end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": True}]
+                return
+            left -= 1
+            yield ["hit", str(file), *hit]
+    yield ["end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": False}]
+
+
+def _read_text(workspace: Workspace, place: WorkspacePath) -> str | None:
+    """None for what is no text, gone by now, or not ours to read."""
+    try:
+        return decode_text(workspace.read(place, FILE_LIMIT)).text
+    except (NotText, ToolFailed):
+        return None
+
+
+def _find_matches(
+    text: str, expression: re.Pattern[str], context: int
+) -> Iterator[tuple[int, str, list[str], list[str]]]:
+    """Each line in which a match begins, once: its number, itself, and the lines around it."""
+    lines: list[str] = []
+    starts: list[int] = []
+    last = -1
+    for match in expression.finditer(text):
+        if not lines:
+            lines = text.removesuffix("\n").split("\n")
+            starts = _line_starts(lines)
+        at = bisect_right(starts, match.start()) - 1
+        if at == last or match.start() > starts[at] + len(lines[at]):
+            continue
+        last = at
+        before, after = lines[max(at - context, 0) : at], lines[at + 1 : at + 1 + context]
+        yield at + 1, _excerpt(lines[at], match.start() - starts[at]), [*map(_shorten, before)], [*map(_shorten, after)]
+
+
+def _line_starts(lines: list[str]) -> list[int]:
+    starts: list[int] = []
+    at = 0
+    for line in lines:
+        starts.append(at)
+        at += len(line) + 1
+    return starts
+
+
+def _excerpt(line: str, at: int) -> str:
+    """The line; of a long one the part around the match."""
+    begin = max(at - MAX_LINE_LENGTH // 2, 0) if len(line) > MAX_LINE_LENGTH else 0
+    return ("…" if begin else "") + _shorten(line[begin:])
+
+
+def _shorten(line: str) -> str:
+    return line if len(line) <= MAX_LINE_LENGTH else line[:MAX_LINE_LENGTH] + "…"

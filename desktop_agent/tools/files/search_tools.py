@@ -1,0 +1,259 @@
+"""The tools find_files and search_files."""
+
+import asyncio
+import heapq
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.processes.run_process import Termination, run_process
+from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
+from desktop_agent.sandbox.environment import child_command, minimal_environment
+from desktop_agent.tools.files.read_tools import path_subjects
+from desktop_agent.tools.files.search_process import (
+    GLOB_LIMIT,
+    FileWalk,
+    Glob,
+    SearchRequest,
+    compile_expression,
+    encode_request,
+)
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import Sentence, ToolFailed
+from desktop_agent.types.tool_calls import Effect, ToolClass
+
+MAX_FOUND = 500
+
+_FoundFile = tuple[float, str, int]
+
+
+class FindFilesInput(BaseModel):
+    """What to find."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    names: str = Field(
+        min_length=1, max_length=GLOB_LIMIT, description="A pattern: *.py means names anywhere, src/**/*.py paths."
+    )
+    path: str = Field(default=".", description="The folder to look in, relative to the workspace folder.")
+
+
+def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
+    """Make the tool for a workspace."""
+
+    def work(params: FindFilesInput, token: CancelToken) -> tuple[Text, ...]:
+        place, glob = workspace.locate(params.path), Glob(params.names)
+        walk = FileWalk(workspace, place, token.raise_if_cancelled)
+        newest: list[_FoundFile] = []
+        count = 0
+        for file, size in walk.files():
+            if glob.matches(file.parts[len(place.parts) :] or file.parts[-1:]):
+                count += 1
+                _push_newest(newest, (_modified_at(workspace, file), str(file), size))
+        lines = [_line(*each) for each in sorted(newest, key=lambda each: (-each[0], each[1]))]
+        if count > len(lines):
+            lines.append(f"[{count - len(lines):,} older files are left out.]")
+        if walk.is_cut:
+            lines.append("[There are too many files; not all were looked at. Look in a folder inside.]")
+        return (Text(text="\n".join(lines) or f"[No file is called “{params.names}”; hidden ones do not count.]"),)
+
+    async def run(params: FindFilesInput, _call: RunningCall) -> tuple[Text, ...]:
+        return await run_in_thread(lambda token: work(params, token))
+
+    return Tool(
+        name="find_files",
+        description="Find files of the workspace by name, the newest first. Hidden files and folders are passed over.",
+        schema=ModelSchema(FindFilesInput),
+        run=run,
+        tool_class=ToolClass.READ_ONLY,
+        effects=frozenset({Effect.READ}),
+        subjects=lambda params: path_subjects(workspace, params.path),
+        scope=str(workspace.folder),
+    )
+
+
+def _push_newest(newest: list[_FoundFile], found: _FoundFile) -> None:
+    if len(newest) < MAX_FOUND:
+        heapq.heappush(newest, found)
+    else:
+        heapq.heappushpop(newest, found)
+
+
+def _modified_at(workspace: Workspace, place: WorkspacePath) -> float:
+    """When it was last written to, in seconds since 1970; 0 for what is gone by now."""
+    try:
+        found = workspace.stat(place)
+    except ToolFailed:
+        return 0.0
+    return found.st_mtime if found else 0.0
+
+
+def _line(changed: float, path: str, size: int) -> str:
+    # A line end in a name would look like another file.
+    shown = "".join(each if each.isprintable() else "�" for each in path)
+    when = datetime.fromtimestamp(changed).astimezone().strftime("%Y-%m-%d %H:%M")
+    return f"{shown}  {size:,} bytes, {when}"
+
+
+MAX_MATCHES = 200
+PATTERN_LIMIT = 1_000
+# In seconds. A hostile expression ends here; a large workspace should not.
+SEARCH_SECONDS = 20.0
+PART = "searching"
+_MODULE = "desktop_agent.tools.files.search_process"
+_OUTPUT_LIMIT = 8_000_000
+
+
+class SearchFilesInput(BaseModel):
+    """What to look for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pattern: str = Field(
+        min_length=1, max_length=PATTERN_LIMIT, description="The text to look for, or a regular expression (Python)."
+    )
+    is_expression: bool = Field(default=False, description="Whether the pattern is a regular expression.")
+    ignore_case: bool = Field(default=False, description="Whether upper and lower case are the same.")
+    path: str = Field(default=".", description="The folder or file to look in, relative to the workspace folder.")
+    names: str | None = Field(
+        default=None, max_length=GLOB_LIMIT, description="Only files like this: *.py anywhere, or src/**/*.py."
+    )
+    context: int = Field(default=0, ge=0, le=5, description="How many lines to show before and after each match.")
+
+
+@dataclass(slots=True)
+class _SearchOutput:
+    """What the searching process has said so far."""
+
+    rest: str = ""
+    lines: list[str] = field(default_factory=list[str])
+    path: str = ""
+    current: str = ""
+    end: dict[str, Any] | None = None
+
+    def add(self, text: str) -> None:
+        """Take more of its words."""
+        *whole, self.rest = (self.rest + text).split("\n")
+        for each in whole:
+            self._handle_line(each)
+
+    def _handle_line(self, line: str) -> None:
+        try:
+            said: list[Any] = json.loads(line)
+        except ValueError:
+            return  # no word of ours: what Python says when it fails
+        match said:
+            case ["in", path]:
+                self.current = path
+            case ["hit", path, number, text, before, after]:
+                self._add_match(path, number, text, before, after)
+            case ["end", notes]:
+                self.end = notes
+            case _:
+                pass
+
+    def _add_match(self, path: str, number: int, text: str, before: list[str], after: list[str]) -> None:
+        if path != self.path:
+            self.lines += ["", _printable(path)] if self.lines else [_printable(path)]
+            self.path = path
+        elif before or after:
+            self.lines.append("--")
+        self.lines += [f"{number - len(before) + at:>6}  {line}" for at, line in enumerate(before)]
+        self.lines.append(f"{number:>6}: {text}")
+        self.lines += [f"{number + 1 + at:>6}  {line}" for at, line in enumerate(after)]
+
+
+def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> Tool[SearchFilesInput]:
+    """Make the tool for a workspace. `patience` is in seconds: what was found until then is the answer."""
+
+    async def run(params: SearchFilesInput, _call: RunningCall) -> tuple[Text, ...]:
+        asked = await run_in_thread(lambda _token: _build_request(workspace, params))
+        output = _SearchOutput()
+        out_of_time = False
+        try:
+            async with asyncio.timeout(patience):
+                ended = await run_process(
+                    child_command(PART, _MODULE),
+                    cwd=workspace.folder.anchor,
+                    env=minimal_environment(),
+                    stdin=encode_request(asked),
+                    on_output=output.add,
+                    output_limit=_OUTPUT_LIMIT,
+                    ending=Termination(grace=0),
+                )
+        except TimeoutError:
+            out_of_time = True
+        else:
+            if ended.exit_code != 0 or output.end is None:
+                raise ToolFailed("The search broke off before its end.", "Try it again, or look in fewer files.")
+        return (Text(text=_format_answer(output, patience if out_of_time else None)),)
+
+    return Tool(
+        name="search_files",
+        description=(
+            "Look for a text or a regular expression in the text files of the workspace: path, line number and line of "
+            f"each match, at most {MAX_MATCHES}. Hidden and binary files, and those above 10 MB, are passed over."
+        ),
+        schema=ModelSchema(SearchFilesInput),
+        run=run,
+        tool_class=ToolClass.READ_ONLY,
+        effects=frozenset({Effect.READ}),
+        subjects=lambda params: path_subjects(workspace, params.path),
+        timeout=patience + 40,
+        concurrency=2,
+        scope=str(workspace.folder),
+    )
+
+
+def _build_request(workspace: Workspace, params: SearchFilesInput) -> SearchRequest:
+    """Checked here, where the sentence can be told. Raises ToolFailed."""
+    place = workspace.locate(params.path)
+    if place.parts and not workspace.exists(place):
+        raise ToolFailed(Sentence("There is no “{path}” in the workspace.", {"path": str(place)}))
+    if params.names is not None:
+        Glob(params.names)
+    try:
+        compile_expression(params.pattern, is_expression=params.is_expression, ignore_case=params.ignore_case)
+    except (re.error, RecursionError, OverflowError) as error:
+        why = error.msg if isinstance(error, re.error) else "it is nested too deep or counts too far"
+        what = Sentence("The regular expression cannot be read: {why}.", {"why": why})
+        raise ToolFailed(what, "Correct it, or look for plain text.") from None
+    return SearchRequest(
+        folder=str(workspace.folder),
+        parts=place.parts,
+        pattern=params.pattern,
+        names=params.names,
+        is_expression=params.is_expression,
+        ignore_case=params.ignore_case,
+        context=params.context,
+        most=MAX_MATCHES,
+    )
+
+
+def _format_answer(output: _SearchOutput, seconds: float | None) -> str:
+    notes: list[str] = []
+    end = output.end or {}
+    if seconds is not None:
+        where = f" in {_printable(output.current)}" if output.current else ""
+        notes.append(f"Stopped after {seconds:g} s{where}; the rest was not looked at. Make the search narrower.")
+    if end.get("more"):
+        notes.append(f"Stopped after {MAX_MATCHES} matches; make the search narrower to see others.")
+    if end.get("cut"):
+        notes.append("There are too many files; not all were looked at.")
+    if large := end.get("large"):
+        notes.append(f"{large:,} {'file' if large == 1 else 'files'} above 10 MB not looked at.")
+    if not output.lines and seconds is None:
+        notes.insert(0, f"No match in {end.get('looked', 0):,} text files.")
+    told = f"[{' '.join(notes)}]" if notes else ""
+    return "\n".join([*output.lines, *([told] if told else [])])
+
+
+def _printable(path: str) -> str:
+    # A line end in a name would look like a match.
+    return "".join(each if each.isprintable() else "�" for each in path)

@@ -1,1 +1,0 @@
-"""What a server offers, in words of ours: tools and what they answer, resources, prompts."""

@@ -1,1 +1,0 @@
-"""MCP servers that are somewhere else: streamable HTTP, and whom it may reach."""

@@ -1,0 +1,295 @@
+"""Folders held open (openat(2)), so that no link can be swapped in, and the extended attributes of files."""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, Self
+
+# Missing on Windows, where the path-based folder does without them.
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER_ONLY: int = getattr(os, "O_DIRECTORY", 0)
+_CLOSE_ON_EXEC: int = getattr(os, "O_CLOEXEC", 0)
+# A named pipe without a writer would hold the thread for ever.
+_NO_WAIT: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_BINARY: int = getattr(os, "O_BINARY", 0)
+
+HAS_DESCRIPTORS = (
+    {os.open, os.mkdir, os.rmdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
+    and os.scandir in os.supports_fd
+    and bool(_NO_FOLLOW)
+)
+
+
+class Folder(Protocol):
+    """One open folder. Names are single components; no method follows a link. All methods raise OSError."""
+
+    def enter(self, name: str) -> Self:
+        """Open a folder inside."""
+        ...
+
+    def make(self, name: str) -> None:
+        """Make a folder inside."""
+        ...
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """Open a file inside; the caller closes the descriptor."""
+        ...
+
+    def stat(self, name: str) -> os.stat_result:
+        """What the name stands for, links not followed."""
+        ...
+
+    def scan(self) -> Iterator[os.DirEntry[str]]:
+        """What is inside, in no order."""
+        ...
+
+    def replace(self, source: str, target: str) -> None:
+        """Rename inside the folder, replacing the target at once."""
+        ...
+
+    def move(self, source: str, to: Self, target: str) -> None:
+        """Rename into another open folder, replacing the target at once."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        ...
+
+    def remove_folder(self, name: str) -> None:
+        """Delete an empty folder."""
+        ...
+
+    def sync(self) -> None:
+        """Make a rename last."""
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+class DescriptorFolder:
+    """A folder as an open descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """Open a folder by its real path. Raises OSError."""
+        return cls(os.open(path, os.O_RDONLY | _FOLDER_ONLY | _NO_FOLLOW | _CLOSE_ON_EXEC))
+
+    def enter(self, name: str) -> Self:
+        """Open a folder inside."""
+        try:
+            return type(self)(self.open(name, os.O_RDONLY | _FOLDER_ONLY))
+        except NotADirectoryError:
+            # Linux says ENOTDIR for a link as well when both flags are given.
+            if stat.S_ISLNK(self.stat(name).st_mode):
+                raise _link_error(name) from None
+            raise
+
+    def make(self, name: str) -> None:
+        """Make a folder inside."""
+        os.mkdir(name, dir_fd=self._descriptor)
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """Open a file inside; a link fails with ELOOP."""
+        flags |= _NO_FOLLOW | _CLOSE_ON_EXEC | _NO_WAIT
+        return os.open(name, flags, mode, dir_fd=self._descriptor)
+
+    def stat(self, name: str) -> os.stat_result:
+        """What the name stands for, links not followed."""
+        return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+
+    def scan(self) -> Iterator[os.DirEntry[str]]:
+        """What is inside, in no order."""
+        with os.scandir(self._descriptor) as entries:
+            yield from entries
+
+    def replace(self, source: str, target: str) -> None:
+        """Rename inside the folder, replacing the target at once."""
+        os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def move(self, source: str, to: Self, target: str) -> None:
+        """Rename into another open folder, replacing the target at once."""
+        os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=to._descriptor)
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        os.unlink(name, dir_fd=self._descriptor)
+
+    def remove_folder(self, name: str) -> None:
+        """Delete an empty folder."""
+        os.rmdir(name, dir_fd=self._descriptor)
+
+    def sync(self) -> None:
+        """Make a rename last. Some file systems cannot sync a folder; they need not."""
+        with contextlib.suppress(OSError):
+            os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go."""
+        os.close(self._descriptor)
+
+
+class PathFolder:
+    """A folder as a real path: each step is resolved and compared before it is used, an opened file once more after."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def enter(self, name: str) -> Self:
+        """Open a folder inside."""
+        path = self._checked(name)
+        if not path.is_dir():
+            code = errno.ENOTDIR if path.exists() else errno.ENOENT
+            raise OSError(code, os.strerror(code), name)
+        return type(self)(path)
+
+    def make(self, name: str) -> None:
+        """Make a folder inside."""
+        self._checked(name).mkdir()
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """Open a file inside; a link fails with ELOOP."""
+        path = self._checked(name)
+        descriptor = os.open(path, flags | _BINARY | _NO_WAIT, mode)
+        try:
+            self._checked(name)
+            _require_same_file(name, os.fstat(descriptor), path.lstat())
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def stat(self, name: str) -> os.stat_result:
+        """What the name stands for, links not followed."""
+        return (self._path / name).lstat()
+
+    def scan(self) -> Iterator[os.DirEntry[str]]:
+        """What is inside, in no order."""
+        with os.scandir(self._path) as entries:
+            yield from entries
+
+    def replace(self, source: str, target: str) -> None:
+        """Rename inside the folder, replacing the target at once."""
+        self._checked(source).replace(self._checked(target))
+
+    def move(self, source: str, to: Self, target: str) -> None:
+        """Rename into another open folder, replacing the target at once."""
+        self._checked(source).replace(to._checked(target))
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        (self._path / name).unlink()
+
+    def remove_folder(self, name: str) -> None:
+        """Delete an empty folder."""
+        self._checked(name).rmdir()
+
+    def sync(self) -> None:
+        """Windows has no way to sync a folder."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _checked(self, name: str) -> Path:
+        path = self._path / name
+        # Also catches Windows junctions, which are no symbolic links. `normcase`: real paths keep the disk's case.
+        if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
+            raise _link_error(name)
+        return path
+
+
+def _require_same_file(name: str, opened: os.stat_result, named: os.stat_result) -> None:
+    if not os.path.samestat(opened, named):
+        raise _link_error(name)
+
+
+def _link_error(name: str) -> OSError:
+    return OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+
+
+def open_folder(path: Path, *, by_descriptor: bool = HAS_DESCRIPTORS) -> Folder:
+    """Open a folder by its real path, in the way this platform can. Raises OSError."""
+    return DescriptorFolder.at(path) if by_descriptor else PathFolder(path)
+
+
+MAX_ATTRIBUTE_BYTES = 64 * 1024
+"""Of all attributes of one file that are read to be saved, names and values together."""
+
+MAX_ATTRIBUTES = 100
+# Not those of the system's security: what holds for the old bytes, such as a program's rights, need not for the new.
+_COPIED_PREFIXES = ("user.", "system.posix_acl_access")
+
+
+@dataclass(frozen=True, slots=True)
+class FileAttributes:
+    """What a file has besides bytes and permissions. `owner` is user and group, None where it is not known."""
+
+    attributes: tuple[tuple[str, bytes], ...] = ()
+    owner: tuple[int, int] | None = None
+
+
+def read_attributes(descriptor: int) -> FileAttributes:
+    """Those of an open file, within the bounds above: an attribute that does not fit is left out. Raises OSError."""
+    found = os.fstat(descriptor)
+    owner = (found.st_uid, found.st_gid) if hasattr(os, "fchown") else None
+    return FileAttributes(tuple(_extended_attributes(descriptor)), owner)
+
+
+def _extended_attributes(descriptor: int) -> list[tuple[str, bytes]]:
+    kept: list[tuple[str, bytes]] = []
+    room = MAX_ATTRIBUTE_BYTES
+    if not hasattr(os, "getxattr"):
+        return kept
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listxattr(descriptor)):
+            # Names of files on disk need not be Unicode, nor need these.
+            if not name.startswith(_COPIED_PREFIXES) or not name.isprintable() or len(kept) == MAX_ATTRIBUTES:
+                continue
+            with contextlib.suppress(OSError):
+                value = os.getxattr(descriptor, name)
+                if (size := len(name) + len(value)) <= room:
+                    room -= size
+                    kept.append((name, value))
+    return kept
+
+
+def apply_attributes(extras: FileAttributes, descriptor: int) -> None:
+    """Give them to an open file, as far as the disk takes them and the system lets us; the group without the user
+    where it is only that."""
+    for name, value in extras.attributes if hasattr(os, "setxattr") else ():
+        if name.startswith(_COPIED_PREFIXES):
+            with contextlib.suppress(OSError):
+                os.setxattr(descriptor, name, value)
+    if extras.owner is None or not hasattr(os, "fchown"):
+        return
+    found = os.fstat(descriptor)
+    if extras.owner == (found.st_uid, found.st_gid):
+        return
+    for user in (extras.owner[0], -1):
+        with contextlib.suppress(OSError, OverflowError):
+            os.fchown(descriptor, user, extras.owner[1])
+            return
+
+
+def copy_attributes(folder: Folder, name: str, descriptor: int) -> None:
+    """Give the file behind `descriptor` the attributes of the one called `name`, as far as there is one and the disk
+    takes them."""
+    if not hasattr(os, "setxattr"):
+        return
+    with contextlib.suppress(OSError):
+        source = folder.open(name, os.O_RDONLY)
+        try:
+            for attribute in os.listxattr(source):
+                if attribute.startswith(_COPIED_PREFIXES):
+                    with contextlib.suppress(OSError):
+                        os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
+        finally:
+            os.close(source)

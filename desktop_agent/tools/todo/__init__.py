@@ -1,1 +1,0 @@
-"""The tool with which a model keeps its list."""

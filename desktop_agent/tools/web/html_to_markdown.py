@@ -1,0 +1,455 @@
+"""Convert HTML to Markdown: elements, code blocks, tables and links."""
+
+import re
+from collections.abc import Callable, Iterator
+from urllib.parse import urljoin
+
+from bs4 import Tag
+from bs4.element import NavigableString
+
+from desktop_agent.tools.web.html_parser import (
+    BLOCKS,
+    HEADINGS,
+    attribute,
+    child_elements,
+    class_names,
+    iter_elements,
+    name_set,
+    remove_children,
+)
+from desktop_agent.tools.web.markdown_library import MarkdownConverter
+
+BESIDE_CODE = frozenset(
+    {
+        *("linenos", "lineno", "linenodiv", "gutter", "rouge-gutter", "lnt", "line-numbers", "line-numbers-rows"),
+        *("hljs-ln-numbers", "boring"),
+    }
+)
+"""Classes of the numbers of lines, and of what mdBook folds away."""
+
+# GitHub, Prism and highlight.js, Sphinx, MDN.
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:highlight-source-|highlight-text-|language-|lang-|highlight-|brush:\s*|sourceCode\s+)([A-Za-z0-9+#_.-]+)"
+)
+_NO_LANGUAGE = frozenset({"default", "none", "notranslate", "text", "plaintext", "plain", "wrapper"})
+_TICKS = re.compile("`+")
+
+
+def code_block(pre: Tag) -> str:
+    """Between marks, with its language; empty when there is no code."""
+    text = _text(pre).strip("\n").rstrip()
+    if not text.strip():
+        return ""
+    fence = _fence(text, 3)
+    return f"{fence}{_language(pre)}\n{text}\n{fence}"
+
+
+def code_span(text: str) -> str:
+    """Code within a line, whatever marks are in it (CommonMark, 6.1)."""
+    text = " ".join(text.split())
+    if not text:
+        return ""
+    fence = _fence(text, 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _fence(text: str, least: int) -> str:
+    """More marks in a row than the text has."""
+    longest = max(map(len, _TICKS.findall(text)), default=0)
+    return "`" * max(least, longest + 1)
+
+
+def _text(pre: Tag) -> str:
+    """As it stands there, without the numbers of lines."""
+    pieces: list[str] = []
+
+    def gather(part: Tag) -> None:
+        for each in part.contents:
+            if isinstance(each, NavigableString):
+                pieces.append(str(each))
+            elif not isinstance(each, Tag) or class_names(each) & BESIDE_CODE:
+                continue
+            elif each.name == "br":
+                pieces.append("\n")
+            else:
+                if each.name in BLOCKS and pieces and not pieces[-1].endswith("\n"):
+                    pieces.append("\n")
+                gather(each)
+
+    gather(pre)
+    return "".join(pieces)
+
+
+def _language(pre: Tag) -> str:
+    """The code itself says it, or something around it."""
+    near: list[Tag] = [pre, *child_elements(pre), *pre.parents]
+    return next((name for each in near if (name := _language_class(each))), "")
+
+
+def _language_class(element: Tag) -> str:
+    found = _LANGUAGE.search(attribute(element, "class"))
+    name = found[1].lower() if found else ""
+    return name if name not in _NO_LANGUAGE and len(name) < 20 else ""
+
+
+_PARTS = frozenset({"thead", "tbody", "tfoot"})
+_CELLS = frozenset({"td", "th"})
+_NEVER_IN_CELLS = HEADINGS | {"table", "form"}
+_MOST_COLUMNS = 60
+_TALLEST = 1_000
+
+
+def table_rows(table: Tag) -> list[list[Tag]]:
+    """Its cells, row by row; none of the tables in it."""
+    parts = [
+        each for part in child_elements(table) for each in (child_elements(part) if part.name in _PARTS else (part,))
+    ]
+    rows = [[cell for cell in child_elements(row) if cell.name in _CELLS] for row in parts if row.name == "tr"]
+    return [row for row in rows if row]
+
+
+def is_layout(table: Tag, rows: list[list[Tag]]) -> bool:
+    """Whether it is no table of data: only there to place things, as old pages and highlighters do."""
+    if attribute(table, "role").lower() in {"presentation", "none"}:
+        return True
+    cells = [cell for row in rows for cell in row]
+    inside = {each.name for cell in cells for each in iter_elements(cell)}
+    if inside & _NEVER_IN_CELLS or max((len(row) for row in rows), default=0) > _MOST_COLUMNS:
+        return True
+    if len(rows) < 2 or all(len(row) == 1 for row in rows):
+        return "th" not in inside
+    return "pre" in inside and "th" not in inside
+
+
+def table_lines(rows: list[list[Tag]], text_of: Callable[[Tag], str]) -> list[str]:
+    """GFM, one line a row, the first as the head. A cell over several columns or rows stands in the first of them."""
+    wide = [line for line in _place_cells(rows, text_of) if any(line)]
+    if not wide:
+        return []
+    columns = max(map(len, wide))
+    head, *rest = [_line([*line, *[""] * (columns - len(line))]) for line in wide]
+    return [head, _line(["---"] * columns), *rest]
+
+
+def _place_cells(rows: list[list[Tag]], text_of: Callable[[Tag], str]) -> Iterator[list[str]]:
+    reaching: dict[int, int] = {}  # column: how many rows the cell above goes on for
+    for row in rows:
+        line: list[str] = []
+        below: dict[int, int] = {}
+        for cell in row:
+            _skip_spanned(line, reaching, below)
+            if len(line) >= _MOST_COLUMNS:
+                break
+            span, tall = _span(cell, "colspan", _MOST_COLUMNS), _span(cell, "rowspan", _TALLEST)
+            below.update(dict.fromkeys(range(len(line), len(line) + span), tall - 1))
+            line += [text_of(cell), *[""] * (span - 1)]
+        _skip_spanned(line, reaching, below)
+        reaching = below
+        yield line[:_MOST_COLUMNS]
+
+
+def _skip_spanned(line: list[str], reaching: dict[int, int], below: dict[int, int]) -> None:
+    """Leave empty the columns that a cell of an earlier row reaches into."""
+    while left := reaching.get(len(line), 0):
+        below[len(line)] = left - 1
+        line.append("")
+
+
+def _span(cell: Tag, name: str, most: int) -> int:
+    said = attribute(cell, name)
+    return max(1, min(int(said), most)) if said.isdecimal() and len(said) < 5 else 1
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+SPACES = re.compile(r"[ \t\r\n\f]+")
+
+# Signatures in the documentation of Sphinx and rustdoc: code, though made of words and links.
+_SIGNATURES = frozenset({"sig", "code-header"})
+_TITLES = frozenset({"admonition-title", "admonitionblock-title", "callout-title", "alert-title"})
+_MAX_ADDRESS_LENGTH = 1_000
+
+
+# Also what would end the address, or the line that it stands in.
+_NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20()<>\[\]\\\x7f-\xa0]")
+
+
+def escape_brackets(text: str) -> str:
+    """As words within brackets: brackets of its own that do not fit together are no brackets."""
+    depth = 0
+    for each in re.findall(r"(?<!\\)[\[\]]", text):
+        depth += 1 if each == "[" else -1
+        if depth < 0:
+            break
+    is_sound = depth == 0 and "](" not in re.sub(r"!\[[^\[\]]*\]\([^()]*\)", "", text)
+    return text if is_sound else re.sub(r"(?<!\\)([\[\]])", r"\\\1", text)
+
+
+def _normalize_href(href: str) -> str:
+    """WHATWG URL: line ends and tabs are left out, and backslashes of a web address are slashes."""
+    plain = re.sub(r"[\t\r\n]", "", href.strip())
+    before, mark, after = plain.partition("?")
+    return before.replace("\\", "/") + mark + after
+
+
+def _on_one_line(theirs: Callable[..., str]) -> Callable[..., str]:
+    """Marks around words; none around words that are marked already, nor over the end of a line."""
+
+    def convert(self: "ElementConverter", el: Tag, text: str, parent_tags: set[str]) -> str:
+        inner = text.strip()
+        if not inner:
+            return " " if text else ""
+        marked = theirs(self, el, text, parent_tags)
+        is_marked = inner.startswith(marked.strip().partition(inner)[0] or "\n")
+        return text if "\n" in inner or is_marked else marked
+
+    return convert
+
+
+class ElementConverter(MarkdownConverter):
+    """Any element that is not named here is written as the library does it."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__(
+            heading_style="atx",
+            bullets="-",
+            escape_asterisks=False,
+            escape_underscores=False,
+            sub_symbol="<sub>",
+            sup_symbol="<sup>",
+            wrap=True,  # a line end in the source is a space,
+            wrap_width=None,  # and paragraphs stay on one line
+        )
+        self._base = base
+        self._numbers: dict[int, int] = {}
+
+    def address(self, href: str) -> str | None:
+        """Where a link leads; None within the page itself, and out of the web."""
+        try:
+            whole = urljoin(self._base, _normalize_href(href))
+        except ValueError:
+            return None
+        is_web = whole.lower().startswith(("http://", "https://", "mailto:"))
+        if href.startswith("#") or not href or not is_web or len(whole) > _MAX_ADDRESS_LENGTH:
+            return None
+        return _NOT_IN_ADDRESSES.sub(lambda each: f"%{ord(each[0]):02X}", whole)
+
+    def process_text(self, el: NavigableString, parent_tags: set[str] | None = None) -> str:
+        """Text that looks like a link, and is none, is not to look like one."""
+        text = super().process_text(el, parent_tags)
+        if "]" not in text or "_noformat" in (parent_tags or ()):
+            return text
+        following = el.find_next(string=True) if text.endswith("]") else None
+        is_split = following is not None and str(following).startswith("(")
+        return text.replace("](", "\\](") if not is_split else text[:-1].replace("](", "\\](") + "\\]"
+
+    convert_b = convert_strong = _on_one_line(MarkdownConverter.convert_b)
+    convert_em = convert_i = _on_one_line(MarkdownConverter.convert_em)
+    convert_del = convert_s = convert_strike = _on_one_line(MarkdownConverter.convert_del)
+    convert_sub = _on_one_line(MarkdownConverter.convert_sub)
+    convert_tt = MarkdownConverter.convert_code
+
+    def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Marks of references stay as they are."""
+        return text if text.startswith("[") else super().convert_sup(el, text, parent_tags)
+
+    def convert_br(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """The end of a line, where there are lines."""
+        del el, text
+        return " " if "_inline" in parent_tags else "\n"
+
+    def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Its description, if it has one."""
+        del text, parent_tags
+        alt = escape_brackets(SPACES.sub(" ", attribute(el, "alt")).strip())
+        address = self.address(attribute(el, "src"))
+        return f"![{alt}]({address})" if alt and address else alt
+
+    def convert_input(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Boxes of lists of tasks."""
+        del text, parent_tags
+        if attribute(el, "type").lower() != "checkbox":
+            return ""
+        beside = el.next_sibling
+        has_space = isinstance(beside, NavigableString) and beside[:1].isspace()
+        return ("[x]" if "checked" in el.attrs else "[ ]") + " " * (not has_space)
+
+    def convert_q(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Within marks."""
+        del el, parent_tags
+        return f"“{text}”"
+
+    def convert_rt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """How a character is read."""
+        del el, parent_tags
+        return f" ({text})" if text else ""
+
+    def convert_rp(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Nothing: its marks are put around what is read anyway."""
+        del el, text, parent_tags
+        return ""
+
+    convert_title = convert_rp
+
+    def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """What is in it: who wrote this puts the marks around."""
+        del el, parent_tags
+        return text
+
+    convert_a = convert_caption = convert_th = convert_tr = convert_td
+
+    def convert_hN(self, n: int, el: Tag, text: str, parent_tags: set[str]) -> str:  # noqa: N802 - the library's name
+        """A heading; one that is a signature as code."""
+        return super().convert_hN(n, el, _signature(el) or text, parent_tags)
+
+    def convert_dt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """The same for a term."""
+        return super().convert_dt(el, _signature(el) or text, parent_tags)
+
+    def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """One that is the title of a box is bold."""
+        return super().convert_p(el, _title(el, text), parent_tags)
+
+    def convert_div(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """The same."""
+        return super().convert_div(el, _title(el, text), parent_tags)
+
+    convert_article = convert_section = convert_div
+
+    def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """What is said of something folded away is its title."""
+        return super().convert_div(el, _bold(text), parent_tags)
+
+    def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """The library counts the items before each, which takes minutes for long lists."""
+        del parent_tags
+        text = text.strip()
+        if not text:
+            return ""
+        mark = "- "
+        if el.parent and el.parent.name == "ol":
+            number = self._numbers.setdefault(id(el.parent), _first_number(el.parent))
+            self._numbers[id(el.parent)] = number + 1
+            mark = f"{number}. "
+        indent = "\n" + " " * len(mark)
+        return mark + text.replace("\n", indent).replace(f"{indent}\n", "\n\n").replace(f"{indent}\n", "\n\n") + "\n"
+
+
+def _signature(element: Tag) -> str:
+    return code_span(element.get_text().rstrip("¶§# \n")) if class_names(element) & _SIGNATURES else ""
+
+
+def _title(element: Tag, text: str) -> str:
+    return _bold(text) if class_names(element) & _TITLES else text
+
+
+def _bold(text: str) -> str:
+    line = text.strip()
+    return f"**{line}**" if line and "\n" not in line and not line.startswith(("#", "**", "`")) else text
+
+
+def _first_number(ordered: Tag) -> int:
+    start = attribute(ordered, "start")
+    return int(start) if start.isdecimal() and len(start) < 10 else 1
+
+
+_SKIPPED_CLASSES = frozenset({"hideme", "example-header", "code-header-lang", "tooltip"})
+# What makers of documentation put behind a heading to be copied.
+_ANCHORS = frozenset({"¶", "§", "#", "🔗", "⚓", "Permalink", "Anchor", "Link to this heading"})
+# The blocks that the library knows; any other it takes for words within a line.
+_KNOWN_BLOCKS = HEADINGS | name_set(
+    "article blockquote dd div dl dt hr li ol p pre section summary table tbody td tfoot th thead tr ul"
+)
+_LISTS = frozenset({"ul", "ol"})
+
+
+def to_markdown(part: Tag, base: str) -> str:
+    """All of a part of a page; `base` is what its addresses are relative to. The tree is changed."""
+    _prepare(part)
+    return _MarkdownWriter(base).process_tag(part, set()).strip("\n") + "\n"
+
+
+def _prepare(part: Tag) -> None:
+    for each in list(iter_elements(part)):
+        if each.name in {"menu", "dir"}:
+            each.name = "ul"
+        elif each.name in BLOCKS and each.name not in _KNOWN_BLOCKS:
+            each.name = "div"
+        if each.name in _LISTS:
+            _nest_lists(each)
+
+
+def _nest_lists(ancestors: Tag) -> None:
+    """Not allowed, and written by many: a list that stands in another, beside the item that it belongs to."""
+    item: Tag | None = None
+    moved: list[tuple[Tag, Tag]] = []
+    for each in child_elements(ancestors):
+        if item is not None and each.name in _LISTS:
+            moved.append((item, each))
+        else:
+            item = each if each.name == "li" else None
+    remove_children(ancestors, [each for _, each in moved])
+    for item, each in moved:
+        item.append(each)
+
+
+class _MarkdownWriter(ElementConverter):
+    """Writes what is not made of the pieces in it, or not of them alone."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__(base)
+        self._whole = {"a": self._link, "math": self._formula, "pre": self._code, "table": self._table}
+
+    def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
+        """Write one element."""
+        ancestors = parent_tags or set[str]()
+        if class_names(node) & _SKIPPED_CLASSES:
+            return ""
+        whole = self._whole.get(node.name)
+        return whole(node, ancestors) if whole else super().process_tag(node, ancestors)
+
+    def _link(self, node: Tag, ancestors: set[str]) -> str:
+        text = super().process_tag(node, ancestors | {"_inline"})
+        if "_noformat" in ancestors:
+            return text
+        has_blocks = "_inline" not in ancestors and any(each.name in BLOCKS for each in iter_elements(node))
+        said = SPACES.sub(" ", text).strip()
+        if not said or said in _ANCHORS:
+            return " "
+        address = self.address(attribute(node, "href"))
+        made = (
+            said if address is None else f"<{address}>" if said == address else f"[{escape_brackets(said)}]({address})"
+        )
+        return f"\n\n{made}\n\n" if has_blocks else " " * text[:1].isspace() + made + " " * text[-1:].isspace()
+
+    def _formula(self, node: Tag, ancestors: set[str]) -> str:
+        del ancestors
+        for each in iter_elements(node):
+            if each.name == "annotation" and "tex" in attribute(each, "encoding"):
+                return f"${each.get_text().strip()}$"
+        return f"${alt}$" if (alt := attribute(node, "alttext")) else node.get_text()
+
+    def _code(self, node: Tag, ancestors: set[str]) -> str:
+        if "_inline" in ancestors:
+            return f" {code_span(node.get_text())} "
+        return f"\n\n{code_block(node)}\n\n"
+
+    def _table(self, node: Tag, ancestors: set[str]) -> str:
+        rows = table_rows(node)
+        if is_layout(node, rows):
+            # Where the tree was cut off, a table may have words and no cells.
+            cells = [cell for row in rows or [[node]] for cell in row if not class_names(cell) & BESIDE_CODE]
+            return "\n\n" + "\n\n".join(filter(None, (self._unwrap_box(cell, ancestors) for cell in cells))) + "\n\n"
+        captions = [self._on_one_line(each, ancestors) for each in child_elements(node) if each.name == "caption"]
+        lines = table_lines(rows, lambda cell: self._on_one_line(cell, ancestors).replace("|", "\\|"))
+        return "\n\n" + "\n\n".join([*filter(None, captions), "\n".join(lines)]) + "\n\n" if lines else ""
+
+    def _unwrap_box(self, box: Tag, ancestors: set[str]) -> str:
+        box.name = "div"
+        return self.process_tag(box, ancestors).strip("\n")
+
+    def _on_one_line(self, element: Tag, ancestors: set[str]) -> str:
+        return SPACES.sub(" ", super().process_tag(element, ancestors | {"_inline"})).strip()

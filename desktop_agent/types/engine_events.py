@@ -1,0 +1,421 @@
+"""Events of the engine besides the provider's, and the envelope that carries both."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from desktop_agent.types.blocks import JsonObject, Outcome, ToolResult
+from desktop_agent.types.errors import AgentError, ProviderError, RemedyAction, Sentence
+from desktop_agent.types.provider_events import ProviderEvent
+from desktop_agent.types.tool_calls import FileChanges, ToolClass
+
+Authority = Literal["person", "agent"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChanged:
+    """The mode is now another one."""
+
+    from_mode: str
+    to_mode: str
+    authority: Authority
+    type: Literal["mode_changed"] = "mode_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChangeRequested:
+    """The agent asks for another mode; applied one turn later unless the person objects."""
+
+    from_mode: str
+    to_mode: str
+    requested_at: datetime
+    type: Literal["mode_change_requested"] = "mode_change_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationInjected:
+    """A guard made the model go on."""
+
+    guard_name: str
+    iteration: int
+    type: Literal["continuation_injected"] = "continuation_injected"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardAborted:
+    """A guard ended the run, raised, or used up its iterations; it is removed."""
+
+    guard_name: str
+    reason: str
+    type: Literal["guard_aborted"] = "guard_aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInstalled:
+    """A prompt policy is in force."""
+
+    id: str
+    type: Literal["policy_installed"] = "policy_installed"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRemoved:
+    """A prompt policy is gone."""
+
+    id: str
+    type: Literal["policy_removed"] = "policy_removed"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyApplied:
+    """These policies shaped this turn's prompt."""
+
+    turn_id: str
+    ids: tuple[str, ...]
+    type: Literal["policy_applied"] = "policy_applied"
+
+
+@dataclass(frozen=True, slots=True)
+class DoomLoopSuspected:
+    """The same call came three times in a row."""
+
+    tool_use_id: str
+    count: int
+    type: Literal["doom_loop_suspected"] = "doom_loop_suspected"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked:
+    """The agent asks the person. `several` choices may be taken; `free_text`: words of their own are an answer too."""
+
+    question_id: str
+    question: str
+    choices: tuple[str, ...] = ()
+    several: bool = False
+    free_text: bool = True
+    type: Literal["question_asked"] = "question_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswered:
+    """The person answered, or time ran out (None)."""
+
+    question_id: str
+    answer: str | None
+    type: Literal["question_answered"] = "question_answered"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideContentArrived:
+    """The result of a call came from outside: from a site, an MCP server, or a file from elsewhere.
+
+    Told once for each such source, until the person trusts it; what was allowed for good is asked about meanwhile.
+    """
+
+    tool_use_id: str
+    kind: Literal["web", "mcp", "file"]
+    name: str
+    type: Literal["outside_content_arrived"] = "outside_content_arrived"
+
+
+class RunEnd(StrEnum):
+    """Why a run ended; said once, last. `awaiting_results`: the caller runs the calls itself, and goes on then."""
+
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    LIMIT = "limit"
+    ABORTED = "aborted"
+    AWAITING_RESULTS = "awaiting_results"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The work begins: on this prompt, or on what the conversation ends with. `resumed`: after the program died.
+
+    A specialist's run names it in `agent`, and in `call_id` the call of the run above whose work this is.
+    """
+
+    message_id: str
+    resumed: bool = False
+    agent: str = ""
+    call_id: str = ""
+    type: Literal["run_started"] = "run_started"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """One request to the model begins; `message_id` is the answer's."""
+
+    turn_id: str
+    message_id: str
+    model: str
+    type: Literal["turn_started"] = "turn_started"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPending:
+    """The model's turn ended with this call; its gates come next."""
+
+    id: str
+    name: str
+    input: JsonObject
+    tool_class: ToolClass
+    agent_path: tuple[str, ...] = ()
+    type: Literal["tool_call_pending"] = "tool_call_pending"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequested:
+    """A person must decide. The preview is fetched by approval id: it may be large and is not journalled.
+
+    `reason` is why somebody must be asked, where it is not the tool's default. `effective_input` is what a hook made
+    of the arguments.
+    """
+
+    approval_id: str
+    tool_use_id: str
+    digest: str
+    agent_path: tuple[str, ...] = ()
+    reason: str = ""
+    effective_input: JsonObject | None = None
+    type: Literal["approval_requested"] = "approval_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalResolved:
+    """Decided. `by` rule: a rule or a mode changed meanwhile. `effective_input` is what will run if it was edited.
+
+    `digest` is of what was decided about; after a crash it is compared before anything runs.
+    """
+
+    approval_id: str
+    tool_use_id: str
+    decision: str
+    by: Literal["person", "rule", "stop"]
+    effective_input: JsonObject | None = None
+    message: str = ""
+    digest: str = ""
+    type: Literal["approval_resolved"] = "approval_resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """Journalled before the effect. `input` is what really runs.
+
+    `by` is what allowed it: the tool's default, a rule, the mode, or a person; `rule_id` names the rule. Both are empty
+    in journals of older versions.
+    """
+
+    id: str
+    input: JsonObject
+    by: Literal["", "default", "rule", "mode", "person"] = ""
+    rule_id: str | None = None
+    type: Literal["tool_started"] = "tool_started"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """Live output of a running tool."""
+
+    id: str
+    text: str
+    type: Literal["tool_progress"] = "tool_progress"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """The call has its result. `changes` is what it did to files, of a tool that looks afterwards."""
+
+    id: str
+    result: ToolResult
+    seconds: float = 0.0
+    changes: FileChanges | None = None
+    type: Literal["tool_finished"] = "tool_finished"
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended."""
+        return self.result.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultsReceived:
+    """All calls of the turn are answered."""
+
+    count: int
+    type: Literal["tool_results_received"] = "tool_results_received"
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessageQueued:
+    """A message waits while the agent works."""
+
+    message_id: str
+    type: Literal["user_message_queued"] = "user_message_queued"
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessageDelivered:
+    """It reached the model's history."""
+
+    message_id: str
+    type: Literal["user_message_delivered"] = "user_message_delivered"
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessageReturned:
+    """It was not delivered: handed back to whoever sent it, whole."""
+
+    message_id: str
+    reason: str = ""
+    type: Literal["user_message_returned"] = "user_message_returned"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAwaited:
+    """Nothing of the answer has come for so many seconds since it was asked for; said again every second."""
+
+    seconds: float
+    type: Literal["answer_awaited"] = "answer_awaited"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryScheduled:
+    """The same request will be sent again after `after` seconds; attempt numbers begin with 1."""
+
+    after: float
+    why: str
+    attempt: int = 1
+    type: Literal["retry_scheduled"] = "retry_scheduled"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCompacted:
+    """Older messages are summarised for the model; the store keeps them."""
+
+    first_kept_id: str
+    summary: str = ""
+    tokens_before: int | None = None
+    type: Literal["context_compacted"] = "context_compacted"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCreated:
+    """The files a tool will change were saved."""
+
+    checkpoint_id: str
+    tool_use_id: str
+    paths: tuple[str, ...] = ()
+    type: Literal["checkpoint_created"] = "checkpoint_created"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRestored:
+    """They were put back, except `conflicts`, which were changed since, and `failed`, where it was not possible.
+    The tool says what it undid in `undone`; `not_undone` is why it did not."""
+
+    checkpoint_id: str
+    conflicts: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    undone: str = ""
+    not_undone: str = ""
+    type: Literal["checkpoint_restored"] = "checkpoint_restored"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """A limit ended the run; `which` says it in words, for people."""
+
+    which: str
+    type: Literal["limit_reached"] = "limit_reached"
+
+
+@dataclass(frozen=True, slots=True)
+class CostUpdated:
+    """US dollars spent in this run so far."""
+
+    cost: float
+    type: Literal["cost_updated"] = "cost_updated"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorOccurred:
+    """Something failed; the session goes on. Carries what the person needs, never a traceback or a secret."""
+
+    kind: str
+    message: str
+    sentence: Sentence
+    remedy: Sentence
+    action: RemedyAction = RemedyAction.NONE
+    detail: str = ""
+    type: Literal["error"] = "error"
+
+    @classmethod
+    def of(cls, error: AgentError) -> "ErrorOccurred":
+        """The event for an error; `message` is the server's own text where a server spoke."""
+        message = error.message if isinstance(error, ProviderError) else str(error)
+        return cls(error.kind, message, error.sentence, error.remedy, error.action, error.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """Once per run, and last."""
+
+    reason: RunEnd
+    type: Literal["run_finished"] = "run_finished"
+
+
+EngineEvent = (
+    RunStarted
+    | TurnStarted
+    | ModeChanged
+    | ModeChangeRequested
+    | ContinuationInjected
+    | GuardAborted
+    | PolicyInstalled
+    | PolicyRemoved
+    | PolicyApplied
+    | ToolCallPending
+    | ApprovalRequested
+    | ApprovalResolved
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | ToolResultsReceived
+    | UserMessageQueued
+    | UserMessageDelivered
+    | UserMessageReturned
+    | AnswerAwaited
+    | RetryScheduled
+    | ContextCompacted
+    | CheckpointCreated
+    | CheckpointRestored
+    | LimitReached
+    | DoomLoopSuspected
+    | OutsideContentArrived
+    | QuestionAsked
+    | QuestionAnswered
+    | CostUpdated
+    | ErrorOccurred
+    | RunFinished
+)
+Event = ProviderEvent | EngineEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An event with its place: `seq` has no gaps inside a run.
+
+    What happens between runs (a mode is changed, a checkpoint restored) has an empty `run_id` and seq 0: it is told,
+    and never journalled. So is what holds only for the moment (AnswerAwaited), with seq 0 in its run. `parent_run_id`
+    names the run whose call a specialist's run is.
+    """
+
+    seq: int
+    run_id: str
+    parent_run_id: str | None
+    turn_id: str | None
+    at: datetime
+    event: Event

@@ -1,0 +1,500 @@
+"""Everything that can go wrong, in one tree.
+
+    AgentError
+    ├── WrongUse                    UnknownToolCall · DuplicateToolResult · StaleToolCall · TurnMismatch
+    ├── ProviderError               what a model server said, or failed to say
+    │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut
+    │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound
+    │   ├── RateLimited · Overloaded · ServerFailed
+    │   └── InvalidRequest · ContextLengthExceeded · TooLarge · Conflict · ToolUseFailed
+    ├── OutputInvalid               an answer that does not fit the asked-for type
+    ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported
+    ├── ImageRefused                damaged, oversized or unsupported pictures
+    ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid · SpecialistHasNoTools · ExtraMissing
+    ├── StorageFailed               DiskFull · DatabaseDamaged · DatabaseReplaced · DatabaseTooNew
+    │                               DatabaseBusy · LocksRefused · ConversationInUse · WrittenElsewhere
+    └── SecretsUnavailable          KeyringMissing · KeyringLocked
+
+Each carries two sentence templates that a screen can translate: what happened, and what to do. `str()` gives English.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A translatable template and the values that fill it; a value may be a sentence itself."""
+
+    template: str
+    values: Mapping[str, "str | Sentence"] = field(default_factory=dict[str, "str | Sentence"])
+
+    def __str__(self) -> str:
+        return self.template.format(**self.values) if self.values else self.template
+
+
+def join_remedy(what: Sentence, remedy: Sentence) -> Sentence:
+    """Put both into one line, with a full stop between them: what others said ends as they please."""
+    ends = str(what).rstrip("”\"')»").endswith((".", "!", "?", "…", "\u3002", "\uff01", "\uff1f"))
+    return Sentence("{what} {remedy}" if ends else "{what}. {remedy}", {"what": what, "remedy": remedy})
+
+
+class RemedyAction(StrEnum):
+    """The button that an error offers beside its sentence."""
+
+    NONE = "none"
+    RETRY = "retry"
+    OPEN_SETTINGS = "open_settings"
+    CONTINUE = "continue"
+
+
+class AgentError(Exception):
+    """The root. `kind` is a stable word for code and for `--jsonl`; `detail` is for "Copy details", never a secret."""
+
+    kind: ClassVar[str] = "error"
+    action: ClassVar[RemedyAction] = RemedyAction.NONE
+    default_remedy: ClassVar[str] = "Copy the details and report what you did."
+
+    def __init__(self, what: str | Sentence, remedy: str | Sentence | None = None, *, detail: str = "") -> None:
+        self.sentence = what if isinstance(what, Sentence) else Sentence(what)
+        remedy = self.default_remedy if remedy is None else remedy
+        self.remedy = remedy if isinstance(remedy, Sentence) else Sentence(remedy)
+        self.detail = detail
+        super().__init__(str(self.sentence))
+
+    @property
+    def whole(self) -> Sentence:
+        """What happened and what to do about it, in one line."""
+        return join_remedy(self.sentence, self.remedy)
+
+
+class WrongUse(AgentError):
+    """The caller asked for something that makes no sense."""
+
+    kind = "wrong_use"
+    default_remedy = "Correct the call and try again."
+
+
+class UnknownToolCall(WrongUse):
+    """A result was given for an id that no call has."""
+
+    kind = "unknown_tool_call"
+    default_remedy = "Give the id of a call that was handed out."
+
+
+class DuplicateToolResult(WrongUse):
+    """A second result was given for one call."""
+
+    kind = "duplicate_tool_result"
+    default_remedy = "Give each result once."
+
+
+class StaleToolCall(WrongUse):
+    """A result was given for a call of an older turn: the conversation went on without it."""
+
+    kind = "stale_tool_call"
+    default_remedy = "Give results before the conversation goes on."
+
+
+class TurnMismatch(WrongUse):
+    """The agent is at another turn than the message was meant for."""
+
+    kind = "turn_mismatch"
+    default_remedy = "Read on, and send it again if it still fits."
+
+
+class ProviderError(AgentError):
+    """What a model server said, or failed to say.
+
+    `message` is the server's own text, bounded in length. `retry_after` is in seconds. `retryable` is whether
+    asking again, unchanged, may help; it is decided from status and error type, never from the text.
+    """
+
+    kind = "server"
+    action = RemedyAction.RETRY
+    default_remedy = "Try again; if it happens again, look at the server's own log or status page."
+    retry_by_default: ClassVar[bool] = False
+    template: ClassVar[str] = "The model server reported: {message}"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        retryable: bool | None = None,
+        request_id: str | None = None,
+        detail: str = "",
+        remedy: str | Sentence | None = None,
+    ) -> None:
+        self.message = message
+        self.status = status
+        self.retry_after = retry_after
+        self.retryable = self.retry_by_default if retryable is None else retryable
+        self.request_id = request_id
+        super().__init__(Sentence(self.template, {"message": message}), remedy, detail=detail)
+
+
+class ConnectionFailed(ProviderError):
+    """No connection, or it broke before anything was said."""
+
+    kind = "connection"
+    retry_by_default = True
+    default_remedy = "Check that the server is running and the address is right, then try again."
+    template = "The model server could not be reached: {message}"
+
+
+class Truncated(ProviderError):
+    """The stream ended without its end mark."""
+
+    kind = "truncated"
+    retry_by_default = True
+    default_remedy = "What came so far is kept. Try again for a complete answer."
+    template = "The answer broke off before its end: {message}"
+
+
+class UnreadableAnswer(ProviderError):
+    """Something answered, but not with what a model server speaks (a login page, for example)."""
+
+    kind = "unreadable"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Check the server's address: it should be the API's base URL, often ending in /v1."
+    template = "The address answered, but not like a model server: {message}"
+
+
+class TimedOut(ProviderError):
+    """A time limit ran out: to connect, between bytes, or in total."""
+
+    kind = "timeout"
+    retry_by_default = True
+    default_remedy = "Try again, or raise the time limit if this model is slow to start."
+    template = "The model server took too long: {message}"
+
+    @classmethod
+    def after_sending(cls, message: str) -> Self:
+        """The server had the whole request when our limit ran out: it may bill it, so only the person asks again."""
+        return cls(
+            message,
+            retryable=False,
+            remedy="It may be billed already, so it was not sent again by itself. Try again, or raise the time limit "
+            "in the settings if this model is slow to start.",
+        )
+
+    @property
+    def is_after_sending(self) -> bool:
+        """Whether it is one of those: nothing that a server answered, and nothing from before it had the request."""
+        return self.status is None and not self.retryable
+
+
+class AuthenticationFailed(ProviderError):
+    """The key is missing, wrong or revoked."""
+
+    kind = "auth"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Check the API key for this provider."
+    template = "The API key was not accepted: {message}"
+
+
+class PermissionRefused(ProviderError):
+    """The key is good but may not do this."""
+
+    kind = "permission"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Choose another model, or ask the account's owner for access."
+
+
+class QuotaExhausted(ProviderError):
+    """Credit or quota is used up; waiting does not help."""
+
+    kind = "quota"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Add credit at the provider, or choose another provider."
+
+
+class RateLimited(ProviderError):
+    """Too many requests for now; waiting helps."""
+
+    kind = "rate_limit"
+    retry_by_default = True
+    default_remedy = "Wait a moment and try again."
+
+
+class Overloaded(ProviderError):
+    """The server is busy or still loading the model."""
+
+    kind = "overloaded"
+    retry_by_default = True
+    default_remedy = "Wait a moment and try again."
+
+
+class ServerFailed(ProviderError):
+    """The server failed by its own account."""
+
+    kind = "server"
+    retry_by_default = True
+
+
+class InvalidRequest(ProviderError):
+    """The server refuses this request as it stands."""
+
+    kind = "invalid_request"
+    action = RemedyAction.NONE
+    default_remedy = "Change the message, the model or its settings; the server says what it does not take."
+
+
+class ContextLengthExceeded(ProviderError):
+    """The conversation is longer than the model can read."""
+
+    kind = "context_length"
+    action = RemedyAction.NONE
+    default_remedy = "Start a new conversation, or choose a model with a larger context."
+
+
+class TooLarge(ProviderError):
+    """The request body is larger than the server takes."""
+
+    kind = "too_large"
+    action = RemedyAction.NONE
+    default_remedy = "Remove attachments or send smaller ones."
+
+
+class NotFound(ProviderError):
+    """No such model, or no such address on this server."""
+
+    kind = "not_found"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Choose another model, or check the server's address."
+
+
+class Conflict(ProviderError):
+    """The server saw a conflicting request."""
+
+    kind = "conflict"
+    retry_by_default = True
+
+
+class ToolUseFailed(ProviderError):
+    """The model wrote a call that its own server could not read (Groq: tool_use_failed)."""
+
+    kind = "tool_use_failed"
+    default_remedy = "Try again; models often get the call right the second time."
+
+
+class OutputInvalid(AgentError):
+    """The model's answer does not fit the type that was asked for, also when it was told so. `detail` is the answer."""
+
+    kind = "output_invalid"
+    default_remedy = "Ask for less at once, or choose a model that can be bound to a schema."
+
+
+class CapabilityMissing(AgentError):
+    """The provider or model cannot do what was asked; found out before the network."""
+
+    kind = "capability"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Choose another model."
+
+
+class ImagesNotSupported(CapabilityMissing):
+    """This model does not read pictures."""
+
+    default_remedy = "Choose a model that reads images, or remove the pictures."
+
+
+class ToolCallingNotSupported(CapabilityMissing):
+    """This model does not call tools."""
+
+    default_remedy = "Choose a model that calls tools, or turn tools off."
+
+
+class CachingNotSupported(CapabilityMissing):
+    """This provider has no prompt cache to be controlled."""
+
+    default_remedy = "Turn prompt caching off for this provider."
+
+
+# ValueError too: pydantic turns it into its own error inside a validator instead of letting it escape half-way.
+class ImageRefused(AgentError, ValueError):
+    """A picture that cannot be used."""
+
+    kind = "image"
+    default_remedy = "Use a PNG, JPEG, GIF or WebP picture."
+
+    @classmethod
+    def unreadable(cls, name: str = "") -> Self:
+        """The bytes do not decode."""
+        return cls(
+            _image_sentence(name, "is damaged and cannot be read."),
+            "Open it in an image viewer, save it again and attach the copy.",
+        )
+
+    @classmethod
+    def not_read(cls, path: str, error: OSError) -> Self:
+        """The disk did not give its file."""
+        values = {"path": path, "why": error.strerror or type(error).__name__}
+        return cls(Sentence("“{path}” cannot be read: {why}.", values), "See that it is there and may be read.")
+
+    @classmethod
+    def unsupported(cls, name: str = "") -> Self:
+        """Not one of the four formats."""
+        return cls(_image_sentence(name, "is not a PNG, JPEG, GIF or WebP image."))
+
+    @classmethod
+    def mislabelled(cls, claimed: str, found: str) -> Self:
+        """The label and the content disagree."""
+        values = {"claimed": claimed, "found": found}
+        what = Sentence("The picture is labelled {claimed} but contains {found}.", values)
+        return cls(what, "Label it with what it contains.")
+
+    @classmethod
+    def not_a_web_address(cls, url: str) -> Self:
+        """Only http and https addresses can be sent."""
+        what = Sentence("“{url}” is not a web address.", {"url": url[:200]})
+        return cls(what, "Use an http or https address, or attach the file itself.")
+
+    @classmethod
+    def too_large(cls, name: str, limit: str) -> Self:
+        """Over a limit, said in words such as "20 MB" or "50 megapixels"."""
+        return cls(
+            _image_sentence(name, "is larger than {limit}.", limit=limit), "Make it smaller and attach it again."
+        )
+
+
+def _image_sentence(name: str, rest: str, **values: str) -> Sentence:
+    if name:
+        return Sentence("The picture “{name}” " + rest, {"name": name[:200], **values})
+    return Sentence("The picture " + rest, values)
+
+
+class ToolFailed(AgentError):
+    """A tool could not do its work; the sentence goes to the model and to the person."""
+
+    kind = "tool"
+    default_remedy = "Look at the call's arguments."
+
+
+class ToolInputInvalid(ToolFailed):
+    """The arguments do not fit the tool's schema."""
+
+    kind = "tool_input"
+
+
+class OutsideWorkspace(ToolFailed):
+    """The path leads out of the chosen folder."""
+
+    kind = "outside_workspace"
+    default_remedy = "Use a path inside the workspace folder."
+
+
+class SpecialistHasNoTools(ToolFailed):
+    """A specialist that was given no tools asked for one."""
+
+    kind = "specialist_has_no_tools"
+    default_remedy = "Do that part yourself, or give the specialist everything that it needs in its context."
+
+
+class ExtraMissing(ToolFailed):
+    """What is asked for needs an optional part of the installation."""
+
+    kind = "extra_missing"
+
+    @classmethod
+    def of(cls, what: str, extra: str) -> Self:
+        """`what` begins the sentence: "The window"; `extra` is its name in the project's metadata."""
+        remedy = Sentence("Run pip install 'desktop-agent[{extra}]'.", {"extra": extra})
+        return cls(Sentence("{what} needs parts that are not installed.", {"what": what}), remedy)
+
+
+class StorageFailed(AgentError):
+    """The disk or the database."""
+
+    kind = "storage"
+    default_remedy = "Check the disk and the folder's permissions; the conversation stays open in memory."
+
+
+class DiskFull(StorageFailed):
+    """No room left."""
+
+    kind = "disk_full"
+    action = RemedyAction.RETRY
+    default_remedy = "Free some space and try again. Nothing that was saved is lost; the open text is still here."
+
+
+class DatabaseDamaged(StorageFailed):
+    """The database cannot be read as it is."""
+
+    kind = "database_damaged"
+    default_remedy = "It was set aside under another name, and what could be read was carried over."
+
+
+class DatabaseReplaced(StorageFailed):
+    """Another file has its name."""
+
+    kind = "database_replaced"
+    default_remedy = "The program works with the new file from now on."
+
+
+class DatabaseTooNew(StorageFailed):
+    """Written by a newer version of this program."""
+
+    kind = "database_too_new"
+    default_remedy = "Install the newest version, or start with another data folder."
+
+
+class DatabaseBusy(StorageFailed):
+    """Another process holds it."""
+
+    kind = "database_busy"
+    action = RemedyAction.RETRY
+    default_remedy = "Close the other window of this program and try again."
+
+
+class LocksRefused(StorageFailed):
+    """The file system has no locks, so nothing keeps two processes from writing the same conversation."""
+
+    kind = "locks_refused"
+    default_remedy = "Choose a data folder on a disk of this computer: desktop-agent --data-dir FOLDER."
+
+    @classmethod
+    def of(cls, folder: str, detail: str) -> Self:
+        """For the folder in which nothing can be locked."""
+        what = "The file system of “{folder}” has no locks, so two programs could write the same conversation at once."
+        return cls(Sentence(what, {"folder": folder}), detail=detail)
+
+
+class ConversationInUse(StorageFailed):
+    """Another process is the one writer of this conversation; the sentence says which."""
+
+    kind = "conversation_in_use"
+    action = RemedyAction.RETRY
+    default_remedy = "Wait until it has ended, then try again."
+
+
+class WrittenElsewhere(StorageFailed):
+    """Another process wrote what this one was about to write: it writes nothing more."""
+
+    kind = "written_elsewhere"
+    default_remedy = "Open the conversation again; it is then as it is on the disk."
+
+
+class SecretsUnavailable(AgentError):
+    """The operating system's keyring cannot be used."""
+
+    kind = "secrets"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "The key can be kept in memory until the program is closed."
+
+
+class KeyringMissing(SecretsUnavailable):
+    """There is no keyring service."""
+
+    kind = "keyring_missing"
+
+
+class KeyringLocked(SecretsUnavailable):
+    """It is there but locked, or waits for an answer nobody gives."""
+
+    kind = "keyring_locked"
+    default_remedy = "Unlock the keyring and try again, or keep the key in memory until the program is closed."

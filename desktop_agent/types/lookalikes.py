@@ -1,0 +1,100 @@
+"""Lookalike characters (homoglyphs, confusables): a Cyrillic letter in `curl`, a dash that is no hyphen before `rf`.
+
+A word wholly in another script is what it seems, unless all of it passes for ASCII where a name of ASCII is expected.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+_ASCII_ALPHANUMERIC = re.compile(r"[A-Za-z0-9]")
+_LETTERS = re.compile(r"[^\W_]+")
+# What a shell, an address or a path reads as a sign.
+_SYNTAX_CHARACTERS = frozenset("/\\.:@'\"|;&$<>`=~*?#!(){}[],")
+# UnicodeData.txt: 2 in m², 1 in ①.
+_DECOMPOSITIONS_THAT_DIFFER = ("<super>", "<sub>", "<circle>", "<square>", "<fraction>")
+_QUOTES = frozenset("'\"`")
+_EAST_ASIAN = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+@dataclass(frozen=True, slots=True)
+class Lookalike:
+    """A character of a word, and the one of ASCII that it passes for."""
+
+    word: str
+    char: str
+    passes_for: str
+
+    @property
+    def name(self) -> str:
+        """The character by number and name."""
+        return f"U+{ord(self.char):04X} {unicodedata.name(self.char, '')}".rstrip()
+
+
+def find_lookalike(word: str, written: str | None = None, *, is_name: bool = False) -> Lookalike | None:
+    """The first character that deceives in a word of a command; None where none does.
+
+    `written` is the word with its quotes, if it has such. `is_variable_name`: it is a program, an option or a host,
+    which mostly are ASCII, so that a word is suspected that passes for ASCII as a whole.
+    """
+    if word.isascii():
+        return None
+    is_prose = any(map(str.isspace, word))
+    found = next(_find_in_letters(word, is_name=is_name and not is_prose), None)
+    if found is None and not is_prose:
+        found = next(_find_in_signs(word, written or word, is_name=is_name), None)
+    return None if found is None else Lookalike(word, *found)
+
+
+def ascii_lookalike(char: str) -> str:
+    """The character of ASCII that this one looks like; empty where it looks like none, or is one."""
+    if char.isascii() or unicodedata.decomposition(char).startswith(_DECOMPOSITIONS_THAT_DIFFER):
+        return ""
+    plain = _load_table("like").get(char) or unicodedata.normalize("NFKC", char)
+    return plain if len(plain) == 1 and plain.isascii() and plain.isprintable() and plain != " " else ""
+
+
+def ascii_lookalike_in_host(char: str) -> str:
+    """The character of ASCII that this one looks like in the name of a host, in small letters; empty for none."""
+    return _load_table("like_in_hosts").get(char) or ascii_lookalike(char).lower()
+
+
+@cache
+def _load_table(part: str) -> Mapping[str, str]:
+    table = tomllib.loads(files(__package__ or __name__).joinpath("lookalikes.toml").read_text(encoding="utf-8"))
+    return {char: plain for plain, chars in table[part].items() for char in chars}
+
+
+def _find_in_letters(word: str, *, is_name: bool) -> Iterator[tuple[str, str]]:
+    for run in _LETTERS.findall(word):
+        foreign = [char for char in run if not char.isascii()]
+        alike = [char for char in foreign if ascii_lookalike(char).isalnum()]
+        others = [char for char in alike if _script(char) != "LATIN"]
+        scripts = {_script(char) for char in run if char.isascii() or char in others}
+        if others and len(scripts) > 1:
+            yield others[0], ascii_lookalike(others[0])
+        elif is_name and alike and alike == foreign:
+            yield alike[0], ascii_lookalike(alike[0])
+
+
+def _find_in_signs(word: str, written: str, *, is_name: bool) -> Iterator[tuple[str, str]]:
+    if is_name and _ASCII_ALPHANUMERIC.search(word):
+        yield from ((char, "-") for char in word if ascii_lookalike(char) == "-")
+    yield from ((char, ascii_lookalike(char)) for char in (written[0], written[-1]) if ascii_lookalike(char) in _QUOTES)
+    if _EAST_ASIAN.search(word):
+        return
+    stands_alone = all(ascii_lookalike(char) in _SYNTAX_CHARACTERS for char in word)
+    for at, char in enumerate(word):
+        sign = ascii_lookalike(char)
+        beside = word[at - 1 : at] + word[at + 1 : at + 2]
+        if sign in _SYNTAX_CHARACTERS - _QUOTES and (stands_alone or (beside.isascii() and len(beside) == 2)):
+            yield char, sign
+
+
+def _script(char: str) -> str:
+    """The first word of a letter's Unicode name, which is its script for all that matters here."""
+    return "LATIN" if char.isascii() else unicodedata.name(char, "?").partition(" ")[0]

@@ -1,0 +1,172 @@
+"""Messages, and constructors for those that people write by hand."""
+
+import base64
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Block,
+    Image,
+    ImageDetail,
+    ImageSource,
+    JsonObject,
+    Text,
+    ToolResult,
+    ToolUse,
+    UrlSource,
+    detect_media_type,
+)
+from desktop_agent.types.errors import ImageRefused, Sentence
+from desktop_agent.types.provider_events import Origin, StopReason, Usage
+
+
+def new_id() -> str:
+    """A random identifier, 32 hexadecimal digits."""
+    return uuid.uuid4().hex
+
+
+def now() -> datetime:
+    """This moment in UTC."""
+    return datetime.now(UTC)
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class MessageState(StrEnum):
+    """`interrupted`: Stop, a crash, a limit or a broken stream ended it early; what came is kept."""
+
+    COMPLETE = "complete"
+    INTERRUPTED = "interrupted"
+
+
+class Message(BaseModel):
+    """One message of a conversation. `model` and what follows belong to answers; `stop_details`: see MessageDelta.
+
+    `adjustments`: what had to be asked differently from what the person wanted, and why. `injected_by`: who wrote
+    this prompt where it was not the person, for example a guard, by name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(default_factory=new_id)
+    role: Role
+    blocks: tuple[Block, ...] = ()
+    state: MessageState = MessageState.COMPLETE
+    created_at: datetime = Field(default_factory=now)
+    model: str | None = None
+    usage: Usage | None = None
+    stop_reason: StopReason | None = None
+    stop_details: JsonObject | None = None
+    origin: Origin | None = None
+    adjustments: tuple[Sentence, ...] = ()
+    injected_by: str | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913
+            self,
+            *,
+            id: str = ...,  # noqa: A002
+            role: Role,
+            blocks: Sequence[Block] = (),
+            state: MessageState = MessageState.COMPLETE,
+            created_at: datetime = ...,
+            model: str | None = None,
+            usage: Usage | None = None,
+            stop_reason: StopReason | None = None,
+            stop_details: JsonObject | None = None,
+            origin: Origin | None = None,
+            adjustments: Sequence[Sentence] = (),
+            injected_by: str | None = None,
+        ) -> None: ...
+
+    @property
+    def text(self) -> str:
+        """All visible text, joined."""
+        return "".join(block.text for block in self.blocks if isinstance(block, Text))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """The calls, in order."""
+        return tuple(block for block in self.blocks if isinstance(block, ToolUse))
+
+    @classmethod
+    def user(cls, text: str) -> Self:
+        """A prompt."""
+        return cls(role=Role.USER, blocks=(Text(text=text),))
+
+    @classmethod
+    def user_with_blocks(cls, blocks: Sequence[Block]) -> Self:
+        """A prompt of prepared blocks."""
+        return cls(role=Role.USER, blocks=tuple(blocks))
+
+    @classmethod
+    def assistant(cls, text: str) -> Self:
+        """An answer, for example to prime a conversation."""
+        return cls(role=Role.ASSISTANT, blocks=(Text(text=text),))
+
+    @classmethod
+    def system(cls, text: str) -> Self:
+        """Instructions above the conversation."""
+        return cls(role=Role.SYSTEM, blocks=(Text(text=text),))
+
+    @classmethod
+    def tool_results(cls, results: Sequence[ToolResult]) -> Self:
+        """The results of one turn's calls, in call order."""
+        return cls(role=Role.TOOL, blocks=tuple(results))
+
+    @classmethod
+    def user_with_image(cls, text: str, url: str) -> Self:
+        """A prompt and an image by its web address. Raises ImageRefused."""
+        return cls.user_with_image_detail(text, url, ImageDetail.AUTO)
+
+    @classmethod
+    def user_with_image_detail(cls, text: str, url: str, detail: ImageDetail) -> Self:
+        """The same, saying how closely to look. Raises ImageRefused."""
+        return cls._with_source(text, _image_source(UrlSource, url=url), detail)
+
+    @classmethod
+    def user_with_base64_image(
+        cls, text: str, data: str, media_type: str, detail: ImageDetail = ImageDetail.AUTO
+    ) -> Self:
+        """A prompt and an image in strict base64. Raises ImageRefused when content and type disagree."""
+        source = _image_source(Base64Source, media_type=media_type, data=data)
+        return cls._with_source(text, source, detail)
+
+    @classmethod
+    def user_with_file(cls, text: str, data: bytes, name: str) -> Self:
+        """A prompt and the bytes of an image file; content decides what it is. Raises ImageRefused."""
+        media_type = detect_media_type(data)
+        if media_type is None:
+            raise ImageRefused.unsupported(name)
+        source = Base64Source(media_type=media_type, data=base64.b64encode(data).decode("ascii"))
+        return cls._with_source(text, source, ImageDetail.AUTO, name)
+
+    @classmethod
+    def _with_source(cls, text: str, source: ImageSource, detail: ImageDetail, name: str | None = None) -> Self:
+        return cls(role=Role.USER, blocks=(Text(text=text), Image(source=source, detail=detail, name=name)))
+
+
+def _image_source(kind: type[Base64Source | UrlSource], **values: object) -> ImageSource:
+    """Raises ImageRefused; a validator's own error would be pydantic's report."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        for problem in error.errors(include_input=False, include_url=False):
+            refused = problem.get("ctx", {}).get("error")
+            if isinstance(refused, ImageRefused):
+                raise refused.with_traceback(None) from None
+        raise ImageRefused.unsupported() from None

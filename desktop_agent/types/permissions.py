@@ -1,0 +1,291 @@
+"""Permission rules, permission modes, and the audit record of decided calls."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.types.blocks import JsonObject, Outcome
+from desktop_agent.types.messages import new_id, now
+
+
+class _FrozenModel(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+WORKSPACE_ROOT = "."
+
+
+class RuleEffect(StrEnum):
+    """What a rule says about a call that it matches. Where several match, deny goes over ask, ask over allow."""
+
+    DENY = "deny"
+    ASK = "ask"
+    ALLOW = "allow"
+
+
+class RuleScope(StrEnum):
+    """Where a rule holds. A decision about one call only is no rule."""
+
+    CONVERSATION = "conversation"
+    WORKSPACE = "workspace"
+    ALWAYS = "always"
+
+
+class PathPattern(_FrozenModel):
+    """Files at or below `prefix`, an absolute path with forward slashes, compared part by part."""
+
+    type: Literal["path"] = "path"
+    prefix: str = Field(min_length=1)
+
+
+class HostPattern(_FrozenModel):
+    """A host by name, in lower case; `*.example.org` is every host below example.org, and not itself."""
+
+    type: Literal["host"] = "host"
+    host: str = Field(min_length=1)
+
+
+class CommandPattern(_FrozenModel):
+    """One command of a shell line by its first words. `exact`: those words and no more.
+
+    The commands of a chained line are matched one by one; a rule that allows must allow each. It allows them where they
+    run in `folder` itself, relative to the workspace, or, where that is None, in any folder of it: the same words may
+    start another program elsewhere. What denies or asks does so in every folder.
+    """
+
+    type: Literal["command"] = "command"
+    words: tuple[str, ...] = Field(min_length=1)
+    exact: bool = False
+    folder: str | None = Field(default=WORKSPACE_ROOT, min_length=1)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, words: list[str] | tuple[str, ...], exact: bool = False, folder: str | None = WORKSPACE_ROOT
+        ) -> None: ...
+
+
+class CommandsPattern(_FrozenModel):
+    """Commands by their first words, several at once: each as a CommandPattern of its own would be.
+
+    The list is the one that was shown: a bundle that grows in a later version changes no rule that stands. `title` says
+    in words for people what they have in common, and matches nothing.
+    """
+
+    type: Literal["commands"] = "commands"
+    title: str = Field(min_length=1)
+    beginnings: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = Field(min_length=1)
+    folder: str | None = Field(default=WORKSPACE_ROOT, min_length=1)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            title: str,
+            beginnings: Sequence[list[str] | tuple[str, ...]],
+            folder: str | None = WORKSPACE_ROOT,
+        ) -> None: ...
+
+
+class ArgumentsPattern(_FrozenModel):
+    """Exactly these arguments, by the digest of the call."""
+
+    type: Literal["arguments"] = "arguments"
+    digest: str
+
+
+Pattern = Annotated[
+    PathPattern | HostPattern | CommandPattern | CommandsPattern | ArgumentsPattern, Field(discriminator="type")
+]
+
+
+class Rule(_FrozenModel):
+    """One standing rule. `tool` is a tool's identity (see Tool.identity), its bare name, or `*` for every tool.
+
+    Of the tools in `also`, named in the same way, it says what it says of the first. Without a `pattern` it matches any
+    arguments. `conversation_id` and `workspace` say which one, for those scopes. `origin` is who made it, in words
+    for people: "you", "a mode", "the program". `answers` are the ids of rules that asked: a person who allows more than
+    one call in answer to them has answered them for the others too, and they ask no more where this rule allows.
+    What a call brings in from outside is trusted where a rule that `trusts` allowed the call.
+    """
+
+    id: str = Field(default_factory=new_id)
+    effect: RuleEffect
+    tool: str = Field(min_length=1)
+    also: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    pattern: Pattern | None = None
+    scope: RuleScope = RuleScope.CONVERSATION
+    conversation_id: str | None = None
+    workspace: str | None = None
+    answers: tuple[str, ...] = ()
+    trusts: bool = False
+    origin: str = "you"
+    created_at: datetime = Field(default_factory=now)
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913
+            self,
+            *,
+            id: str = ...,  # noqa: A002
+            effect: RuleEffect,
+            tool: str,
+            also: list[str] | tuple[str, ...] = (),
+            pattern: Pattern | None = None,
+            scope: RuleScope = RuleScope.CONVERSATION,
+            conversation_id: str | None = None,
+            workspace: str | None = None,
+            answers: Sequence[str] = (),
+            trusts: bool = False,
+            origin: str = "you",
+            created_at: datetime = ...,
+            expires_at: datetime | None = None,
+            last_used_at: datetime | None = None,
+        ) -> None: ...
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """All that it is about."""
+        return (self.tool, *self.also)
+
+    def holds_at(self, moment: datetime) -> bool:
+        """Whether it has not expired."""
+        return self.expires_at is None or moment < self.expires_at
+
+
+@dataclass(frozen=True, slots=True)
+class PathSubject:
+    """A file or folder that a call touches: absolute, links followed, forward slashes."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostSubject:
+    """A host that a call talks to."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSubject:
+    """A whole shell line that a call runs, and where: relative to the workspace, None where that cannot be told.
+
+    `goes_there`: the first command of the line goes to that folder, and does nothing else. `is_sandboxed`: it would run
+    in a confinement that holds, and without the network.
+    """
+
+    line: str
+    folder: str | None = WORKSPACE_ROOT
+    goes_there: bool = False
+    is_sandboxed: bool = False
+
+
+Subject = PathSubject | HostSubject | CommandSubject
+
+
+# From the least to the most that may happen without a question.
+Breadth = Literal["deny", "ask", "accept_edits"]
+BREADTHS: tuple[Breadth, ...] = ("deny", "ask", "accept_edits")
+
+
+class Mode(BaseModel):
+    """A mode. `mutating` is what becomes of calls that change something and that no rule decides.
+
+    deny: they are denied. ask: a person decides. accept_edits: calls whose only effects are to read and to write
+    files run unasked, the others are asked about. `addendum` is added to the instructions while the mode holds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")
+    title: str = Field(min_length=1)
+    mutating: Breadth = "ask"
+    addendum: str = ""
+    rules: tuple[Rule, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            title: str,
+            mutating: Breadth = "ask",
+            addendum: str = "",
+            rules: Sequence[Rule] = (),
+        ) -> None: ...
+
+    def is_wider_than(self, other: "Mode") -> bool:
+        """Whether more may happen unasked, as far as that can be told: rules that allow count as wider."""
+        # Not by their ids: of two versions of one rule, one may name more commands or tools.
+        return (
+            BREADTHS.index(self.mutating) > BREADTHS.index(other.mutating)
+            or any(rule.effect == "allow" and rule not in other.rules for rule in self.rules)
+            or any(rule.effect != "allow" and rule not in self.rules for rule in other.rules)
+        )
+
+
+DEFAULT_MODE = Mode(name="default", title="Default")
+PLAN_MODE = Mode(
+    name="plan",
+    title="Plan",
+    mutating="deny",
+    addendum=(
+        "You are in plan mode. Look, read and think; do not change anything: calls that change something are denied. "
+        "When you know what should be done, say it as a plan, and let the person decide."
+    ),
+)
+ACCEPT_EDITS_MODE = Mode(name="accept-edits", title="Accept edits", mutating="accept_edits")
+BUILT_IN_MODES: tuple[Mode, ...] = (DEFAULT_MODE, PLAN_MODE, ACCEPT_EDITS_MODE)
+
+
+def fallback_mode(gone: Mode) -> Mode:
+    """What holds where a mode was removed while it held: nothing runs unasked that it, or the default, would not let.
+
+    Of the built-in modes the widest of which that is true; mostly the default. Where it denied or asked about more than
+    any of these, it goes on itself, without what it allowed.
+    """
+    fitting = [mode for mode in BUILT_IN_MODES if not mode.is_wider_than(gone) and not mode.is_wider_than(DEFAULT_MODE)]
+    if fitting:
+        return max(fitting, key=lambda mode: BREADTHS.index(mode.mutating))
+    breadth = min(gone.mutating, DEFAULT_MODE.mutating, key=BREADTHS.index)
+    rules = tuple(rule for rule in gone.rules if rule.effect is not RuleEffect.ALLOW)
+    return gone.model_copy(update={"mutating": breadth, "rules": rules})
+
+
+AuditState = Literal["allowed", "denied", "stopped", "waiting"]
+DecisionSource = Literal["", "person", "rule", "mode", "default", "program"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One call. `at` is when it was made, `decided_at` when that was decided.
+
+    `input` is what ran, or would have run. `decision` is the word of the person's decision, where one decided.
+    `reason` is why it was asked about, `message` what the person said to the model. `by` program: it was refused
+    before anybody was asked, or Stop came first. `outcome` None: it has not ended, or nobody knows.
+    """
+
+    conversation_id: str
+    conversation_title: str
+    at: datetime
+    tool: str
+    input: JsonObject
+    agent_path: tuple[str, ...] = ()
+    state: AuditState = "waiting"
+    by: DecisionSource = ""
+    decision: str = ""
+    decided_at: datetime | None = None
+    was_edited: bool = False
+    reason: str = ""
+    message: str = ""
+    rule_id: str | None = None
+    outcome: Outcome | None = None

@@ -1,0 +1,270 @@
+"""Preferences, each declared once: form, file and documentation follow from this module."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from desktop_agent.types.mcp import McpServer
+from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.providers import (
+    Endpoint,
+    PromptCaching,
+    Reasoning,
+    ReasoningDisabled,
+    ReasoningEffort,
+    Timeouts,
+)
+
+MAX_MODES = 50
+
+
+class _Section(BaseModel):
+    # A file from a newer version keeps working: what this version does not know is kept and written back.
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """How a form shows a number: the unit behind it, and what stands in place of 0."""
+
+    unit: str = ""
+    zero_text: str = ""
+
+
+class FontFamilyField:
+    """Marks a text as the name of a family of fonts; an empty one is the system's."""
+
+
+class AppearancePreferences(_Section):
+    """How it looks."""
+
+    theme: Literal["system", "light", "dark"] = Field(
+        default="system", title="Theme", description="Light, dark, or whatever the system uses."
+    )
+    zoom: Annotated[int, NumberFormat("%")] = Field(
+        default=100, ge=50, le=300, title="Zoom", description="Size of everything in the window, in percent."
+    )
+    font: Annotated[str, FontFamilyField()] = Field(
+        default="",
+        max_length=200,
+        title="Font",
+        description="Of the text of conversations. Code keeps its own.",
+    )
+    text_size: Annotated[float, NumberFormat("pt")] = Field(
+        default=10.5,
+        ge=6,
+        le=36,
+        title="Text size",
+        description="Of conversations, in points, where Zoom is 100 %.",
+    )
+    line_width: Literal["narrow", "medium", "wide", "full"] = Field(
+        default="medium",
+        title="Line width",
+        description="How wide the lines of a conversation may get. Full takes the whole window.",
+    )
+    density: Literal["comfortable", "compact"] = Field(
+        default="comfortable",
+        title="Density",
+        description="Room between the lines and messages of a conversation.",
+    )
+
+
+class ChatPreferences(_Section):
+    """How writing and sending work."""
+
+    enter_sends: bool = Field(
+        default=True,
+        title="Enter sends",
+        description="Otherwise Ctrl+Enter sends and Enter makes a new line.",
+    )
+    notifications: bool = Field(
+        default=True,
+        title="Notifications",
+        description="Says on the desktop that an answer is done or a call waits, while the window is not in front.",
+    )
+    max_tool_iterations: int = Field(
+        default=50,
+        ge=1,
+        le=1000,
+        title="Tool rounds",
+        description="How often the model may call tools before it must stop.",
+    )
+    system_prompt: str = Field(
+        default="",
+        title="Instructions",
+        description="Sent above every conversation that has none of its own.",
+    )
+
+
+class ModelPreferences(_Section):
+    """How models are asked."""
+
+    reasoning: Literal["default", "off", "low", "medium", "high"] = Field(
+        default="default",
+        title="Reasoning of new conversations",
+        description="How hard a model reasons before it answers. Default leaves it to the model.",
+    )
+    show_reasoning: bool = Field(
+        default=True,
+        title="Show summaries of reasoning",
+        description="Asks for them where a server sends none by itself. Some servers answer a little later then.",
+    )
+    caching: bool = Field(
+        default=True,
+        title="Prompt caching",
+        description="Servers may keep what was read for a while, so that the next question costs less.",
+    )
+    cache_lifetime: Literal["short", "long"] = Field(
+        default="short",
+        title="Cache lifetime",
+        description="Short is minutes; long is about an hour and costs more when it is written.",
+    )
+
+    @property
+    def default_reasoning(self) -> Reasoning | None:
+        """What a new conversation begins with."""
+        match self.reasoning:
+            case "default":
+                return None
+            case "off":
+                return ReasoningDisabled()
+            case level:
+                return ReasoningEffort(level=level)
+
+    @property
+    def prompt_caching(self) -> PromptCaching:
+        """Whether and for how long, as it is asked for."""
+        return PromptCaching(enabled=self.caching, lifetime=self.cache_lifetime)
+
+
+class NetworkPreferences(_Section):
+    """Time limits, in seconds, and what of the near network may be reached."""
+
+    connect_timeout: Annotated[float, NumberFormat("s")] = Field(
+        default=10.0, gt=0, le=120, title="Connect", description="How long to wait for a connection."
+    )
+    headers_timeout: Annotated[float, NumberFormat("s", zero_text="Automatic")] = Field(
+        default=0.0,
+        ge=0,
+        le=3600,
+        title="Beginning of an answer",
+        description=(
+            "How long a server may take to begin its answer. Automatic (0) is 120 seconds, or 900 where the server is "
+            "on this computer or in a private network, or the model reasons."
+        ),
+    )
+    first_event_timeout: Annotated[float, NumberFormat("s", zero_text="Automatic")] = Field(
+        default=0.0,
+        ge=0,
+        le=3600,
+        title="First words",
+        description=(
+            "The longest silence between the beginning of an answer and its first words. Automatic (0) is 300 seconds, "
+            "or 900 in the same cases."
+        ),
+    )
+    idle_timeout: Annotated[float, NumberFormat("s")] = Field(
+        default=300.0, gt=0, le=3600, title="Silence", description="The longest silence in an answer after that."
+    )
+    private_hosts: str = Field(
+        default="",
+        max_length=2_000,
+        title="Private hosts",
+        description=(
+            "Hosts on this computer or in a private network whose pages the model may ask for, and which commands "
+            "may reach by a public name, parted by spaces. Others are refused."
+        ),
+    )
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """The limits of a question."""
+        return Timeouts(
+            connect=self.connect_timeout,
+            headers=self.headers_timeout or None,
+            first_event=self.first_event_timeout or None,
+            idle=self.idle_timeout,
+        )
+
+    @property
+    def private_host_names(self) -> frozenset[str]:
+        """One by one."""
+        return frozenset(self.private_hosts.replace(",", " ").split())
+
+
+class ProviderPreferences(_Section):
+    """Servers the person added, and the model used last. Keys are in the keyring, never here."""
+
+    endpoints: tuple[Endpoint, ...] = Field(
+        default=(), title="Servers", description="Model servers that this program may use."
+    )
+    endpoint_id: str | None = Field(default=None, title="Server", description="The server in use.")
+    model: str | None = Field(default=None, title="Model", description="The model in use.")
+
+
+class McpPreferences(_Section):
+    """MCP servers. Values of their secrets are in the keyring, never here."""
+
+    servers: tuple[McpServer, ...] = Field(
+        default=(), title="MCP servers", description="Programs and addresses that offer tools to the model."
+    )
+
+    @model_validator(mode="after")
+    def _check_unique_ids(self) -> Self:
+        ids = [each.id for each in self.servers]
+        if len(set(ids)) < len(ids):
+            raise ValueError("two MCP servers have the same id")
+        return self
+
+
+class ModePreferences(_Section):
+    """The person's own modes; no two of one name, and none of a built-in one's."""
+
+    defined: tuple[Mode, ...] = Field(
+        default=(),
+        max_length=MAX_MODES,
+        title="Modes",
+        description="How much may happen unasked, besides the modes that are always there.",
+    )
+
+    @property
+    def all(self) -> tuple[Mode, ...]:
+        """Those that are built in first."""
+        return (*BUILT_IN_MODES, *self.defined)
+
+    @model_validator(mode="after")
+    def _check_unique_names(self) -> Self:
+        names = [each.name for each in self.all]
+        if len(set(names)) < len(names):
+            raise ValueError("two modes have the same name")
+        return self
+
+
+class SpecialistPreferences(_Section):
+    """Agents that the agent may call like tools; no two of one name."""
+
+    defined: tuple[Specialist, ...] = Field(
+        default=(), title="Specialists", description="Agents with instructions, tools and a budget of their own."
+    )
+
+    @model_validator(mode="after")
+    def _check_unique_names(self) -> Self:
+        names = [each.name for each in self.defined]
+        if len(set(names)) < len(names):
+            raise ValueError("two specialists have the same name")
+        return self
+
+
+class Preferences(_Section):
+    """All sections."""
+
+    appearance: AppearancePreferences = AppearancePreferences()
+    chat: ChatPreferences = ChatPreferences()
+    models: ModelPreferences = ModelPreferences()
+    network: NetworkPreferences = NetworkPreferences()
+    providers: ProviderPreferences = ProviderPreferences()
+    modes: ModePreferences = ModePreferences()
+    specialists: SpecialistPreferences = SpecialistPreferences()
+    mcp: McpPreferences = McpPreferences()

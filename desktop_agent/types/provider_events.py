@@ -1,0 +1,222 @@
+"""Events that a provider adapter yields, the closed union for every dialect; token usage and cost.
+
+A call arrives as the block `ToolUse` itself, atomic: nobody downstream ever sees partial JSON. One whose
+arguments were not an object says so in `malformed` and is never run. Steps of the provider's own servers and what
+nobody here knows arrive as the blocks `ServerStep` and `Unknown` in the same way. Unknown usage is None, never 0.
+
+Wire shapes and their order are described in the project's recordings (tests/recordings/README.md).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.types.errors import Sentence
+
+
+class Usage(BaseModel):
+    """What one answer, or several, consumed.
+
+    `input_tokens` is the whole prompt with its cached part; `output_tokens` includes reasoning.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    cache_read_tokens: int | None = Field(default=None, ge=0)
+    cache_write_tokens: int | None = Field(default=None, ge=0)
+    reasoning_tokens: int | None = Field(default=None, ge=0)
+    total_tokens: int | None = Field(default=None, ge=0)
+    cost: float | None = Field(default=None, ge=0, description="US dollars")
+
+    def merge_max(self, other: Self) -> Self:
+        """Two reports of the same turn: servers repeat a growing total, so the larger one counts."""
+        return self._combine(other, max)
+
+    def __add__(self, other: Self) -> Self:
+        return self._combine(other, lambda a, b: a + b)
+
+    def _combine(self, other: Self, how: Callable[[float, float], float]) -> Self:
+        """Known beats unknown; two known values are combined."""
+        values: dict[str, float | None] = {}
+        for name in type(self).model_fields:
+            mine: float | None = getattr(self, name)
+            theirs: float | None = getattr(other, name)
+            values[name] = theirs if mine is None else mine if theirs is None else how(mine, theirs)
+        return type(self).model_validate(values)
+
+
+class StopReason(StrEnum):
+    """Why the model stopped. `cancelled` is set by the runtime only; `unknown` comes with the server's own word."""
+
+    END_TURN = "end_turn"
+    TOOL_USE = "tool_use"
+    MAX_TOKENS = "max_tokens"
+    STOP_SEQUENCE = "stop_sequence"
+    PAUSE_TURN = "pause_turn"
+    REFUSAL = "refusal"
+    CONTENT_FILTER = "content_filter"
+    CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"
+    CONTINUATION = "continuation"
+    MALFORMED_TOOL_CALL = "malformed_tool_call"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
+TRUNCATED_STOP_REASONS = frozenset(
+    {StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.CONTENT_FILTER}
+)
+"""The answer ends where the model did not mean to end it."""
+
+
+class Origin(BaseModel):
+    """Where an answer came from, and what its model had read: kept with the message, for replay and for support.
+
+    `account` is a digest of server and model: only there can reasoning state be read again. `prefix` is a digest of
+    everything that was sent: some servers take reasoning state back only behind exactly that.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: str
+    account: str = ""
+    prefix: str = ""
+    request_id: str | None = None
+    response_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStarted:
+    """The server took the request. `adjustments` says what had to be sent differently from what was asked, and why."""
+
+    origin: Origin
+    adjustments: tuple[Sentence, ...] = ()
+    type: Literal["answer_started"] = "answer_started"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAdjusted:
+    """Something was made to fit, and why: a picture before it was sent, or what a server sent in a way of its own."""
+
+    adjustments: tuple[Sentence, ...]
+    type: Literal["request_adjusted"] = "request_adjusted"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerNamed:
+    """The server's own id of this answer."""
+
+    response_id: str
+    type: Literal["answer_named"] = "answer_named"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDelta:
+    """A piece of visible text; of a refusal too. `phase`: commentary or final_answer, where a server says so.
+
+    `part`: pieces of parts that a server writes side by side come mixed, and each part has a number of its own. In the
+    answer the parts stand in the order of their numbers. 0 where one part follows the other.
+    """
+
+    text: str
+    phase: str | None = None
+    part: int = 0
+    type: Literal["content_delta"] = "content_delta"
+
+
+@dataclass(frozen=True, slots=True)
+class TextClosed:
+    """The text since the last block is a part of its own: its citations, and the state that goes back with it.
+
+    A call, a step of the server or something unknown comes when no other part is open.
+    """
+
+    provider: str
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    citations: tuple[Citation, ...] = ()
+    part: int = 0
+    type: Literal["text_closed"] = "text_closed"
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """A piece of reasoning, or of its summary, that the API chose to show. `part`: as in ContentDelta."""
+
+    text: str
+    part: int = 0
+    type: Literal["thinking_delta"] = "thinking_delta"
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingBlock:
+    """A finished reasoning state; `metadata` goes back to the provider byte for byte."""
+
+    text: str
+    provider: str
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    part: int = 0
+    type: Literal["thinking_block"] = "thinking_block"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolArgsDelta:
+    """A piece of a call's arguments, for display only."""
+
+    id: str
+    name: str | None
+    fragment: str
+    type: Literal["tool_args_delta"] = "tool_args_delta"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDelta:
+    """Once, at the end. `raw` is the server's own word for the stop reason.
+
+    `details` in our own words, each only where there is something to say: `empty`, `no_call` (the server said that a
+    call follows, and none came), `unended` (it said that the model was finished, and then kept the answer open),
+    `citations`, `continuation_token` (asks for the rest of an answer whose reason is `continuation`); beside them the
+    server's own, as it wrote them.
+    """
+
+    stop_reason: StopReason
+    raw: str | None = None
+    details: dict[str, Any] | None = None
+    type: Literal["message_delta"] = "message_delta"
+
+
+@dataclass(frozen=True, slots=True)
+class UsageUpdate:
+    """Usage so far; the last one counts."""
+
+    usage: Usage
+    type: Literal["usage"] = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The clean end."""
+
+    type: Literal["done"] = "done"
+
+
+ProviderEvent = (
+    AnswerStarted
+    | RequestAdjusted
+    | AnswerNamed
+    | ContentDelta
+    | TextClosed
+    | ThinkingDelta
+    | ThinkingBlock
+    | ToolArgsDelta
+    | ToolUse
+    | ServerStep
+    | Unknown
+    | MessageDelta
+    | UsageUpdate
+    | Done
+)

@@ -1,0 +1,256 @@
+"""Tool calls: classes and effects, previews, decisions about approvals, and the digest of a call."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Protocol, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.lookalikes import Lookalike
+
+
+class ToolClass(StrEnum):
+    """Whether a call may change anything. Unknown tools count as mutating."""
+
+    READ_ONLY = "read_only"
+    MUTATING = "mutating"
+
+
+class Effect(StrEnum):
+    """What a call touches."""
+
+    READ = "read"
+    WRITE = "write"
+    EXECUTE = "execute"
+    NETWORK = "network"
+    DELEGATE = "delegate"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What the model is told about a tool. `input_schema` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+class OfferedTool(Protocol):
+    """What options take as a tool: a Tool, which lives on a floor above this one."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What approvals and rules know it by."""
+        ...
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextPreview:
+    """The effect of a call in words."""
+
+    text: str
+    type: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class DiffPreview:
+    """A file before and after. `before` is None for a new file, `after` for one that goes."""
+
+    path: str
+    before: str | None
+    after: str | None
+    type: Literal["diff"] = "diff"
+
+
+class Risk(StrEnum):
+    """What a command may do that a person should look at twice."""
+
+    DELETES = "deletes"
+    WRITES = "writes"
+    NETWORK = "network"
+    PRIVILEGES = "privileges"
+    RUNS_CODE = "runs_code"
+    UNCLEAR = "unclear"
+    LOOKALIKE = "lookalike"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPart:
+    """One command of a shell line, as it is written there, and what to look at in it.
+
+    `depth` 1 is a command that another one starts: of `sudo rm x`, `rm x`. `lookalikes` are characters in it that pass
+    for others, one of a word at the most.
+    """
+
+    text: str
+    risks: tuple[Risk, ...] = ()
+    depth: int = 0
+    lookalikes: tuple[Lookalike, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPreview:
+    """A shell line and the folder that it runs in.
+
+    `confinement` says in a sentence what keeps it in its bounds, or that nothing does. `parts` are its commands one by
+    one, filled in by the program and not by the tool; not `understood`: it may run more than they say. `hosts` are
+    those that it must reach; not `only_hosts`: nothing keeps it from others.
+    """
+
+    line: str
+    folder: str
+    confinement: str
+    parts: tuple[CommandPart, ...] = ()
+    understood: bool = False
+    hosts: tuple[str, ...] = ()
+    only_hosts: bool = True
+    type: Literal["command"] = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPreview:
+    """A request that leaves this machine: to which host, and what else there is to know."""
+
+    method: str
+    url: str
+    host: str
+    note: str = ""
+    type: Literal["network"] = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class PicturePreview:
+    """A picture that the call is about. `data` is PNG, JPEG, GIF or WebP."""
+
+    name: str
+    data: bytes
+    note: str = ""
+    type: Literal["picture"] = "picture"
+
+
+Preview = TextPreview | DiffPreview | CommandPreview | NetworkPreview | PicturePreview
+
+
+@dataclass(frozen=True, slots=True)
+class UntrustedSource:
+    """Where something came from that was written outside: a site, an MCP server, a file from elsewhere.
+
+    `name` is what the person reads. `id` is who it is, where the name does not say: a title may be another tomorrow,
+    and two servers may have the same.
+    """
+
+    kind: Literal["web", "mcp", "file"]
+    name: str
+    id: str = ""
+
+    def is_same(self, other: "UntrustedSource") -> bool:
+        """Whether both are the same one, whatever they are called now."""
+        return (self.kind, self.id, self.id or self.name) == (other.kind, other.id, other.id or other.name)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """What a command did to files of the workspace, by relative paths; a folder that came or went ends in a slash.
+
+    Each list may be only the first of what there were; `count` is how many there were in all. `is_cut`: not everything
+    was looked at.
+    """
+
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    count: int = 0
+    is_cut: bool = False
+
+
+class _Decision(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AllowOnce(_Decision):
+    """Run exactly this call; with `edited_input`, run it with these arguments instead."""
+
+    type: Literal["allow_once"] = "allow_once"
+    edited_input: JsonObject | None = None
+
+
+class AllowForConversation(_Decision):
+    """Run it, and let this tool run unasked until the conversation is closed for good.
+
+    Rules that asked about it ask no more about calls like it; a hook that asks does so each time.
+    """
+
+    type: Literal["allow_for_conversation"] = "allow_for_conversation"
+    edited_input: JsonObject | None = None
+
+
+class AllowAlways(_Decision):
+    """Run it, and let what the rule says run unasked from now on. The rule was shown before.
+
+    A conversation that is kept nowhere keeps it while it is open; `Client.rules` has it, to be given to the next one.
+    """
+
+    type: Literal["allow_always"] = "allow_always"
+    rule_id: str
+    edited_input: JsonObject | None = None
+
+
+class Deny(_Decision):
+    """Do not run it; the model is told, with the message if there is one, and goes on."""
+
+    type: Literal["deny"] = "deny"
+    message: str = ""
+
+
+class DenyAndStop(_Decision):
+    """Do not run it, and end the run."""
+
+    type: Literal["deny_and_stop"] = "deny_and_stop"
+    message: str = ""
+
+
+Decision = Annotated[
+    AllowOnce | AllowForConversation | AllowAlways | Deny | DenyAndStop,
+    Field(discriminator="type"),
+]
+
+
+def is_same_json(one: Any, other: Any) -> bool:
+    """Whether both are the same as JSON: for Python 1, 1.0 and True are equal."""
+    pairs: list[tuple[Any, Any]] = [(one, other)]
+    while pairs:
+        one, other = pairs.pop()
+        if one is other:
+            continue
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, dict):
+            if one.keys() != other.keys():
+                return False
+            pairs.extend((value, other[name]) for name, value in cast("JsonObject", one).items())
+        elif isinstance(one, list):
+            if len(cast("list[Any]", one)) != len(other):
+                return False
+            pairs.extend(zip(cast("list[Any]", one), other, strict=True))
+        elif one != other:
+            return False
+    return True
+
+
+def call_digest(tool_identity: str, arguments: JsonObject) -> str:
+    """SHA-256 over tool identity and normalised arguments: what an approval is bound to."""
+    normal = json.dumps([tool_identity, arguments], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()

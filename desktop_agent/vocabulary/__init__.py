@@ -1,1 +1,0 @@
-"""Nouns only: what every floor above talks about. Nothing here does I/O."""

@@ -1,1 +1,0 @@
-"""How an agent may behave: rules, modes, hooks, guards, prompt policies, limits."""

@@ -1,1 +1,0 @@
-"""MCP servers, which speak the Model Context Protocol (https://modelcontextprotocol.io), and what they ask."""

@@ -1,1 +1,0 @@
-"""Servers before anything of them is checked."""

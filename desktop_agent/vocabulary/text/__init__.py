@@ -1,1 +1,0 @@
-"""What texts are made of."""

@@ -1,0 +1,56 @@
+"""From an event back to the error."""
+
+import pytest
+
+from desktop_agent.api.run_events import FailureRecordingProvider, error_from_event
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.types.engine_events import ErrorOccurred
+from desktop_agent.types.errors import (
+    AgentError,
+    CapabilityMissing,
+    ImagesNotSupported,
+    ProviderError,
+    RateLimited,
+    WrongUse,
+)
+from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import ModelRequest
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RateLimited("slow down", status=429, detail="d", remedy="Wait."),
+        WrongUse("No.", "Do."),
+        ProviderError("odd", detail="d"),
+        AgentError("Something."),
+    ],
+)
+def test_an_error_of_the_same_kind_says_the_same(error: AgentError) -> None:
+    again = error_from_event(ErrorOccurred.of(error))
+    assert type(again) is type(error)
+    assert (str(again), again.sentence, again.remedy, again.detail) == (
+        str(error),
+        error.sentence,
+        error.remedy,
+        error.detail,
+    )
+
+
+def test_the_remembered_error_is_taken_where_it_is_that_one() -> None:
+    failure = ImagesNotSupported("No pictures.")
+    assert error_from_event(ErrorOccurred.of(failure), failure) is failure
+    other = error_from_event(ErrorOccurred.of(ImagesNotSupported("Something else.")), failure)
+    assert type(other) is CapabilityMissing
+    assert str(other) == "Something else."
+
+
+async def test_only_the_last_answers_failure_is_remembered() -> None:
+    error = RateLimited("slow down", retry_after=3)
+    provider = FailureRecordingProvider(ScriptedProvider(Turn(error), Turn()))
+    request = ModelRequest("m", (Message.user("hi"),))
+    with pytest.raises(RateLimited):
+        _ = [event async for event in provider.stream(request)]
+    assert provider.failure is error
+    _ = [event async for event in provider.stream(request)]
+    assert provider.failure is None

@@ -1,0 +1,32 @@
+"""Blocks as soon as they are finished."""
+
+import pytest
+
+from desktop_agent.api.run_events import BlockCollector
+from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.types.blocks import Block, Text, ToolResult
+from desktop_agent.types.engine_events import ToolCallPending, ToolFinished
+from desktop_agent.types.tool_calls import ToolClass
+from tests.desktop_agent.api.acting import call, says
+
+
+def test_what_is_open_is_finished_without_making_a_message_of_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    # An answer with n calls has n of these ends: each may cost only what is new.
+    monkeypatch.delattr(AnswerBuilder, "message")
+    finished = BlockCollector()
+    found: list[Block] = []
+    for event in (
+        says("a"),
+        call("1"),
+        call("2"),
+        says("b"),
+        ToolCallPending("1", "add", {}, ToolClass.MUTATING),
+        ToolFinished("1", _result("1")),
+    ):
+        found += finished.feed(event)
+    assert found == [Text(text="a"), call("1"), call("2"), Text(text="b"), _result("1")]
+    assert finished.finish() == ()
+
+
+def _result(call_id: str) -> ToolResult:
+    return ToolResult(tool_use_id=call_id)

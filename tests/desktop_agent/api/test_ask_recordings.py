@@ -1,0 +1,93 @@
+"""Every recorded stream and error, asked for by the command, compared line by line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop_agent.agent.run_context import MAX_RETRY_AFTER, RetryPolicy
+from tests.desktop_agent.api.asking import Asker, serving
+from tests.desktop_agent.providers.canon import RECORDINGS, cut_at, expected, matches, pieces, recordings, splits
+from tests.desktop_agent.providers.loopback import Loopback, Reply
+
+DIALECTS = ("openai-chat", "compat", "openai-responses", "anthropic", "gemini")
+STREAMS = recordings(*DIALECTS)
+ERRORS = json.loads((RECORDINGS / "http_errors.json").read_text("utf-8"))
+SIZES = (0, 1, 2, 3, 7, 4096, -1)
+# Nothing came but a call that its server could not read: that is asked once more.
+ASKED_TWICE = {"gemini/malformed_function_call"}
+
+
+def name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting between attempts."""
+    monkeypatch.setattr(RetryPolicy, "delay", _at_once(RetryPolicy.delay))
+
+
+def _at_once(real: Any) -> Any:
+    def delay(self: RetryPolicy, error: Any, attempt: int) -> float | None:
+        return None if real(self, error, attempt) is None else 0.0
+
+    return delay
+
+
+def dialect(folder: str) -> list[str]:
+    """The words that choose it."""
+    return ["--dialect", "openai-chat" if folder == "compat" else folder]
+
+
+def test_there_are_recordings() -> None:
+    assert len(STREAMS) >= 30
+    assert len(ERRORS) >= 25
+    assert {path.parent.name for path in STREAMS} == set(DIALECTS)
+
+
+def ways() -> list[tuple[Path, int]]:
+    """Each stream once, the cuttings in turn; one of each dialect in all cuttings (0: whole, -1: at its own offsets).
+
+    That no cutting makes a difference is for the decoder to hold: tests/desktop_agent/providers/test_recordings.py.
+    """
+    once = [(path, SIZES[number % len(SIZES)]) for number, path in enumerate(STREAMS)]
+    every = [(recordings(folder)[0], size) for folder in DIALECTS for size in SIZES]
+    return list(dict.fromkeys([*once, *every]))
+
+
+@pytest.mark.parametrize(("path", "size"), ways(), ids=lambda value: name(value) if isinstance(value, Path) else value)
+def test_a_recorded_stream(ask: Asker, path: Path, size: int) -> None:
+    about, data = expected(path), path.read_bytes()
+    parts = cut_at(data, splits(path)) if size < 0 else pieces(data, size)
+    with serving(Loopback(Reply(parts, about["http_status"], about["headers"]))) as server:
+        asked = ask("--jsonl", *dialect(path.parent.name), "hi", server=server)
+        # Calls that nobody offered are not asked about again.
+        assert len(server.requests) == (2 if name(path) in ASKED_TWICE else 1)
+    matches(asked.events, about["events"], extras=True)
+    said = {event["type"] for event in about["events"]}
+    is_limited = any(event.get("stop_reason") == "max_tokens" for event in about["events"])
+    is_something = said & {"content_delta", "tool_use"}
+    assert asked.code == (0 if is_something and not is_limited and "error" not in said else 1)
+
+
+@pytest.mark.parametrize("row", ERRORS, ids=lambda row: f"{row['protocol']}-{row['name']}")
+def test_a_recorded_error(ask: Asker, row: dict[str, Any]) -> None:
+    reply = Reply(row["body"].encode(), row["status"], row["headers"], "length")
+    with serving(Loopback(reply)) as server:
+        asked = ask("--jsonl", *dialect(row["protocol"]), "hi", server=server)
+        requests = len(server.requests)
+    (error,) = asked.events
+    assert error == {"type": "error", "kind": row["expect"]["kind"], "message": row["expect"]["message"]}
+    assert asked.code == 1
+    hint = float(row["headers"].get("retry-after", 0))
+    assert (requests > 1) == (row["expect"]["retry"] and hint <= MAX_RETRY_AFTER)
+
+
+@pytest.mark.parametrize("path", STREAMS[:: len(STREAMS) // 4], ids=name)
+async def test_as_a_process_of_its_own(ask: Asker, path: Path) -> None:
+    about, data = expected(path), path.read_bytes()  # noqa: ASYNC240 - nothing else waits here
+    async with Loopback(Reply(pieces(data, 3), about["http_status"], about["headers"])) as server:
+        asked = await ask.child("--jsonl", *dialect(path.parent.name), "hi", server=server)
+    matches(asked.events, about["events"], extras=True)

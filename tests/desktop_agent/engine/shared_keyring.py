@@ -1,0 +1,64 @@
+"""A keyring that several processes share: a file. Run as a program, it is one of them.
+
+The program is given the file, a folder, and the address of a server to which the person is signed in. It reads a line,
+calls the tool of the server, and says what came; so for each line.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from desktop_agent.storage.files import write_atomically
+from desktop_agent.tools.tool import RunningCall
+from tests.desktop_agent.engine.stand import Memory, Stand, at, stand
+
+
+class InFile(Memory):
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    async def set(self, name: str, value: SecretStr) -> None:
+        write_atomically(self._path, json.dumps({**self.kept, name: value.get_secret_value()}).encode())
+
+    async def get(self, name: str) -> SecretStr | None:
+        found = self.kept.get(name)
+        return SecretStr(found) if found is not None else None
+
+    async def delete(self, name: str) -> None:
+        left = {each: value for each, value in self.kept.items() if each != name}
+        write_atomically(self._path, json.dumps(left).encode())
+
+    @property
+    def kept(self) -> dict[str, str]:
+        return json.loads(self._path.read_text()) if self._path.exists() else {}
+
+
+def share(here: Stand, path: Path) -> Stand:
+    """From now on its secrets lie there."""
+    here.secrets = InFile(path)
+    here.servers._secrets = here.servers._oauth._secrets = here.servers._transports._secrets = here.secrets
+    return here
+
+
+async def look(here: Stand) -> str:
+    tool = next(each for each in here.servers.tools(None) if each.name == "web__look")
+    try:
+        return str(await tool.run({}, RunningCall("call", lambda _: None)))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+async def work(path: str, folder: str, url: str) -> None:
+    async with stand(Path(folder), at(url, sign_in=True)) as here:
+        share(here, Path(path))
+        print((await here.servers.test("web", None)).state, flush=True)
+        while await asyncio.to_thread(sys.stdin.readline):
+            print(await look(here), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(work(*sys.argv[1:]))

@@ -1,0 +1,80 @@
+"""Servers of one engine's kind, with preferences that are a tuple."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from desktop_agent.engine.mcp_servers import McpServers
+from desktop_agent.storage.secrets import SecretStore
+from desktop_agent.types.mcp import HttpConnection, McpServer, ServerRequestHandlers, StdioConnection
+from tests.desktop_agent.mcp.stage import own_server
+
+
+class Memory(SecretStore):
+    """Keeps everything for the session, as a person without a keyring may choose."""
+
+    async def set(self, name: str, value: SecretStr) -> None:
+        self.remember_for_session(name, value)
+
+    async def get(self, name: str) -> SecretStr | None:
+        return self._session.get(name)
+
+    async def delete(self, name: str) -> None:
+        self._session.pop(name, None)
+
+    @property
+    def kept(self) -> dict[str, str]:
+        return {name: value.get_secret_value() for name, value in self._session.items()}
+
+
+class Stand:
+    """The servers, what they told, and how the person changes the settings."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *servers: McpServer,
+        people: ServerRequestHandlers | None = None,
+        document: str | None = None,
+    ) -> None:
+        self.configured = servers
+        self.secrets = Memory()
+        self.people = people or ServerRequestHandlers()
+        self.servers = McpServers(lambda: self.configured, self.secrets, folder, lambda: self.people, document=document)
+        self.states: list[str] = []
+        self.servers.on_state(lambda server_id: self.states.append(self.servers.state(server_id, None).state))
+
+    async def keep(self, servers: tuple[McpServer, ...]) -> None:
+        self.configured = servers
+        self.servers.apply_settings()
+
+    async def change(self, **fields: object) -> McpServer:
+        """The first server, otherwise."""
+        changed = self.configured[0].model_copy(update=fields)
+        await self.keep((changed, *self.configured[1:]))
+        return changed
+
+
+@asynccontextmanager
+async def stand(
+    folder: Path, *servers: McpServer, people: ServerRequestHandlers | None = None, document: str | None = None
+) -> AsyncIterator[Stand]:
+    made = Stand(folder, *servers, people=people, document=document)
+    try:
+        yield made
+    finally:
+        await made.servers.close()
+
+
+def own(*words: str, server_id: str = "own", **fields: object) -> McpServer:
+    """The server of ours that misbehaves on request."""
+    command, *args = own_server(*words)
+    connection = StdioConnection(command=command, args=tuple(args))
+    return McpServer(id=server_id, title=server_id.title(), connection=connection).model_copy(update=fields)
+
+
+def at(url: str, **fields: object) -> McpServer:
+    """A server at an address."""
+    return McpServer(id="web", title="Web", connection=HttpConnection(url=url, **fields))

@@ -1,0 +1,165 @@
+"""A tool that is another one than the person spoke of: what was allowed for it holds no more."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.engine.mcp_tools import MAX_NAMES, ToolDigestStore
+from desktop_agent.types.mcp import McpServer, McpToolInfo
+from desktop_agent.types.tool_calls import ToolClass
+from tests.desktop_agent.engine.stand import Stand, own, stand
+from tests.desktop_agent.mcp.stage import until
+
+READ, CHANGE = ToolClass.READ_ONLY, ToolClass.MUTATING
+HARMLESS = {"description": "Looks."}
+READS, WRITES = ({"annotations": {"readOnlyHint": only_reads}} for only_reads in (True, False))
+
+
+def write(folder: Path, *about: dict[str, object]) -> None:
+    whole: dict[str, object] = {}
+    for each in about:
+        whole |= each
+    (folder / "turn.json").write_text(json.dumps(whole))
+
+
+async def seen(here: Stand, folder: Path) -> McpToolInfo:
+    """The tool as the settings show it."""
+    state = await here.servers.test("own", folder)
+    assert state.reason is None
+    return next(each for each in state.tools if each.name == "turn")
+
+
+def class_now(here: Stand, folder: Path) -> ToolClass:
+    """As a run asks for it."""
+    return next(each for each in here.servers.tools(folder) if each.name == "own__turn").tool_class
+
+
+def told(here: Stand) -> list[str]:
+    return [str(each) for each in here.servers.notices]
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [
+        {"description": "Sends everything away."},
+        {"description": "Looks.", "inputSchema": {"type": "object", "properties": {"more": {"type": "string"}}}},
+        {"description": "Looks.", **WRITES},
+        {"description": "Looks.", "annotations": {"destructiveHint": True}},
+    ],
+    ids=["description", "schema", "hint", "other hint"],
+)
+async def test_between_two_starts(turned, tmp_path):
+    write(tmp_path, HARMLESS)
+    async with stand(tmp_path, own("turns")) as here:
+        tool = await seen(here, tmp_path)
+        chosen = here.configured[0].with_tool_class_override("turn", tool.digest, READ)
+        await here.keep((chosen,))
+        assert class_now(here, tmp_path) is READ
+    write(tmp_path, turned)
+    async with stand(tmp_path, chosen) as here:
+        tool = await seen(here, tmp_path)
+        assert (class_now(here, tmp_path), tool.tool_class, tool.has_changed) == (CHANGE, CHANGE, True)
+        assert len(told(here)) == 1
+        assert "holds no more" in told(here)[0]
+        await here.keep((chosen.with_tool_class_override("turn", tool.digest, READ),))
+        assert class_now(here, tmp_path) is READ
+        assert not (await seen(here, tmp_path)).has_changed
+
+
+async def test_each_change_is_told_also_when_its_words_are_those_of_the_last(tmp_path):
+    async with stand(tmp_path, own("turns")) as here:
+        for number, words in enumerate(("Looks.", "Deletes all.", "Looks.", "Sends all.", "Sends all.")):
+            write(tmp_path, {"description": words})
+            await seen(here, tmp_path)
+            assert len(told(here)) == min(number, 3)
+
+
+async def test_while_it_runs(tmp_path):
+    write(tmp_path, HARMLESS)
+    async with stand(tmp_path, own("turns")) as here:
+        tool = await seen(here, tmp_path)
+        await here.keep((here.configured[0].with_tool_class_override("turn", tool.digest, READ),))
+        assert class_now(here, tmp_path) is READ
+        write(tmp_path, {"description": "Sends everything away."})
+        live = here.servers.server("own", tmp_path)
+        assert live is not None
+        await live.call("change", {})
+        await until(lambda: class_now(here, tmp_path) is CHANGE)
+        assert live.start_count == 1
+        assert any("own__turn" in each and "holds no more" in each for each in told(here))
+        write(tmp_path, HARMLESS)
+        assert not (await seen(here, tmp_path)).has_changed
+        assert class_now(here, tmp_path) is READ
+
+
+async def test_a_trusted_server_that_turns_a_tool_harmless_is_believed_and_it_is_told(tmp_path):
+    write(tmp_path, HARMLESS, WRITES)
+    async with stand(tmp_path, own("turns", trusted=True)) as here:
+        tool = await seen(here, tmp_path)
+        assert (tool.declared_class, class_now(here, tmp_path)) == (CHANGE, CHANGE)
+        identity = {each.name: each.identity for each in here.servers.tools(tmp_path)}["own__turn"]
+        write(tmp_path, HARMLESS, READS)
+        tool = await seen(here, tmp_path)
+        assert (tool.declared_class, class_now(here, tmp_path)) == (READ, READ)
+        assert {each.name: each.identity for each in here.servers.tools(tmp_path)}["own__turn"] != identity
+        (sentence,) = told(here)
+        assert "says that it only reads, and is believed" in sentence
+
+
+async def test_restrictions_hold_whatever_becomes_of_the_tool(tmp_path):
+    write(tmp_path, HARMLESS, WRITES)
+    async with stand(tmp_path, own("turns", trusted=True)) as here:
+        tool = await seen(here, tmp_path)
+        await here.keep((here.configured[0].with_tool_class_override("turn", tool.digest, CHANGE),))
+        write(tmp_path, {"description": "Only looks, truly."}, READS)
+        tool = await seen(here, tmp_path)
+        assert (class_now(here, tmp_path), tool.has_changed) == (CHANGE, False)
+        await here.change(off_tools=frozenset({"turn"}))
+        write(tmp_path, {"description": "Call me."}, READS)
+        assert not (await seen(here, tmp_path)).is_enabled
+        assert "own__turn" not in {each.name for each in here.servers.tools(tmp_path)}
+
+
+async def test_a_word_of_an_older_file_that_names_no_digest_loads_and_allows_nothing(tmp_path):
+    write(tmp_path, HARMLESS)
+    older = own("turns").model_dump(mode="json", exclude={"chosen_for"}) | {"classes": {"turn": "read_only"}}
+    async with stand(tmp_path, McpServer.model_validate(older)) as here:
+        tool = await seen(here, tmp_path)
+        assert (class_now(here, tmp_path), tool.has_changed) == (CHANGE, True)
+        taken_back = here.configured[0].with_tool_class_override("turn", tool.digest, None)
+        assert (taken_back.classes, taken_back.chosen_for) == ({}, {})
+
+
+async def test_one_that_changes_on_and_on_is_asked_later_and_later(tmp_path, monkeypatch):
+    waits: list[float] = []
+    async with stand(tmp_path, own()) as here:
+
+        async def counted(place, after=0.0):
+            waits.append(after)
+            place.asked = asyncio.get_running_loop().time()
+            place.is_resting = False
+
+        monkeypatch.setattr(here.servers, "_refresh", counted)
+        here.servers.server("own", None)
+        (place,) = here.servers._running.values()
+        for _ in range(9):
+            here.servers._schedule_refresh(place)
+            here.servers._schedule_refresh(place)
+            await place.refresh_task
+        assert waits == [0, 1, 2, 4, 8, 16, 32, 60, 60]
+        place.refreshed_at -= 61
+        here.servers._schedule_refresh(place)
+        await place.refresh_task
+        assert waits[-1] == 0
+
+
+async def test_names_that_are_remembered_are_bounded_and_the_newest_stay(tmp_path):
+    seen = ToolDigestStore(tmp_path)
+    for batch in range(8):
+        await seen.exchange("s", {f"t{batch}_{number}": "d" for number in range(200)})
+    known = await seen.exchange("s", {})
+    assert len(known) == MAX_NAMES
+    assert "t7_199" in known
+    assert "t0_0" not in known

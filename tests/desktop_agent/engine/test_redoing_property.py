@@ -1,0 +1,184 @@
+"""Calls, a person, undoing and redoing in any order, over a real folder and a real store, against a plain model."""
+
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.engine.checkpoints import RestoreListeners
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.types.checkpoints import FileRestorePlan, RestorePlan
+from desktop_agent.types.messages import Message
+from tests.desktop_agent.engine.test_checkpoints import Desk
+from tests.desktop_agent.engine.test_forecasting import state
+
+PATHS = ("a", "b", "in/c")
+Entry = tuple[bytes, int] | None
+
+
+@dataclass
+class Saved:
+    """What the model knows of a checkpoint: before and after of each file."""
+
+    root: int
+    message: int
+    files: dict[str, tuple[Entry, Entry]]
+    redo: bool = False
+    restored: bool = False
+    note: int = 0
+
+
+@dataclass
+class Model:
+    """The plainest way to say it."""
+
+    tree: dict[str, Entry] = field(default_factory=lambda: dict.fromkeys(PATHS))
+    saved: list[Saved] = field(default_factory=list)
+    notes: int = 0
+
+    def restore(self, chosen: list[Saved], ticked: set[str]) -> dict[str, Entry]:
+        """Newest first; what was there of all that changed."""
+        allowed = {path: [self.tree[path]] for path in ticked}
+        lost: dict[str, Entry] = {}
+        self.notes += 1
+        for each in reversed(chosen):
+            changed: dict[str, tuple[Entry, Entry]] = {}
+            for path, (before, after) in each.files.items():
+                now = self.tree[path]
+                if now == before:
+                    each.files[path] = (before, before)
+                elif now == after or now in allowed.get(path, ()):
+                    changed[path] = (now, before)
+                    self.tree[path] = before
+                    lost.setdefault(path, now)
+                    each.files[path] = (before, before)
+                    allowed.get(path, []).append(before)
+            each.restored = all(before == after for before, after in each.files.values())
+            if changed:
+                self.saved.append(Saved(each.root, each.message, changed, not each.redo, note=self.notes))
+        return lost
+
+    def open(self, *, redo: bool) -> list[Saved]:
+        return [each for each in self.saved if each.redo is redo and not each.restored]
+
+
+class World:
+    """A conversation over a folder, and the model of it."""
+
+    def __init__(self, store: Store, conversation_id: str, place: Path, chance: random.Random) -> None:
+        self.place, self.store, self.conversation_id, self.chance = place, store, conversation_id, chance
+        self.model = Model()
+        self.notes: list[Message] = []
+        self.messages: list[Message] = [Message.user("go")]
+        self.note_of: dict[int, str] = {}
+        self.number = 0
+        self.make_desk()
+
+    def make_desk(self) -> None:
+        self.desk = Desk(self.store, self.conversation_id, self.place / "work")
+        self.desk.messages = self.messages
+        self.desk.checkpoints._listeners = RestoreListeners(on_note=self.notes.append)
+
+    def tree(self) -> dict[str, Entry]:
+        files = {path: self.desk.folder / path for path in PATHS}
+        return {
+            path: (file.read_bytes(), file.stat().st_mode & 0o777) if file.is_file() else None
+            for path, file in files.items()
+        }
+
+    def change(self, path: str) -> None:
+        file = self.desk.folder / path
+        self.number += 1
+        if self.chance.random() < 0.25:
+            file.unlink(missing_ok=True)
+        elif self.chance.random() < 0.2 and file.exists():
+            file.chmod(self.chance.choice((0o600, 0o644, 0o755)))
+        else:
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(f"{self.number}".encode())
+        self.model.tree = self.tree()
+
+    async def call(self) -> None:
+        paths = self.chance.sample(PATHS, self.chance.randint(1, 2))
+        before, keeper = self.tree(), self.desk.checkpoints.file_keeper(Workspace(self.desk.folder))
+        checkpoint = await keeper.save_before(f"call {len(self.model.saved)}", self.messages[-1].id, tuple(paths))
+        assert checkpoint is not None
+        for path in paths:
+            self.change(path)
+        await keeper.record_after(checkpoint)
+        after, at = self.tree(), len(self.model.saved)
+        files = {path: (before[path], after[path]) for path in paths}
+        self.model.saved.append(Saved(at, len(self.messages) - 1, files))
+
+    async def restore(self) -> None:
+        """Undo or redo, of one call, of all since a message, or of one undoing."""
+        redo = self.chance.random() < 0.5
+        open_ = self.model.open(redo=redo)
+        if not open_:
+            return
+        one = self.chance.choice(open_)
+        kept = await self.desk.checkpoints._all()
+        checkpoints = self.desk.checkpoints
+        if self.chance.random() < 0.4:
+            chosen = [each for each in open_ if each.root == one.root]
+            ids = [kept[self.model.saved.index(each)].id for each in chosen]
+            forecast = await (checkpoints.preview_redo(*ids) if redo else checkpoints.preview(*ids))
+        elif redo:
+            chosen = [each for each in open_ if each.note == one.note]
+            note = kept[self.model.saved.index(one)].note_id
+            assert note in {each.id for each in self.notes}
+            forecast = await checkpoints.preview_redo(note)
+        else:
+            chosen = [each for each in open_ if each.message >= one.message]
+            forecast = await checkpoints.preview_since(self.messages[one.message].id)
+        await self.restore_so(forecast, chosen)
+
+    async def restore_so(self, forecast: RestorePlan, chosen: list[Saved]) -> None:
+        ticked = [each for each in forecast.files if each.is_conflict and self.chance.random() < 0.5]
+        lost = self.model.restore(chosen, {each.name for each in ticked})
+        done = await self.desk.checkpoints.restore_forecast(forecast, ticked)
+        assert self.tree() == self.model.tree
+        self.as_foreseen(forecast.files, ticked)
+        for path, entry in lost.items():
+            # Nothing of what was there is gone: it lies in a checkpoint of this restoring.
+            if entry is not None:
+                states = [file.before for each in done if each.saved for file in each.saved.files if file.path == path]
+                found = [(await self.store.blobs.get(each.digest or ""), each.mode) for each in states if each.digest]
+                assert entry in found
+
+    def as_foreseen(self, files: tuple[FileRestorePlan, ...], ticked: list[FileRestorePlan]) -> None:
+        for each in files:
+            assert state(self.desk, each.name) == (each.overwritten_state if each in ticked else each.restored_state), (
+                each
+            )
+
+    async def agree(self) -> None:
+        kept = await self.desk.checkpoints._all()
+        said = [(set(each.files), each.redo, each.restored) for each in self.model.saved]
+        assert [({file.path for file in each.files}, each.is_redo, each.restored) for each in kept] == said
+        assert self.tree() == self.model.tree
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_undoing_and_redoing_in_any_order_is_what_the_model_says(tmp_path: Path, seed: int) -> None:
+    store = await Store.open(tmp_path / "data")
+    chance = random.Random(seed)
+    world = World(store, (await store.create_conversation(title="t")).id, tmp_path, chance)
+    for _ in range(16):
+        deed = chance.choices(("call", "person", "restore", "say", "restart"), (4, 2, 7, 1, 1))[0]
+        if deed == "call":
+            await world.call()
+        elif deed == "person":
+            world.change(chance.choice(PATHS))
+        elif deed == "restore":
+            await world.restore()
+        elif deed == "say":
+            world.messages.append(Message.user("more"))
+        else:
+            await store.close()
+            store = world.store = await Store.open(tmp_path / "data")
+            world.make_desk()
+        await world.agree()
+    await store.close()

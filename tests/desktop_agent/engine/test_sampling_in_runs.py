@@ -1,0 +1,146 @@
+"""A model answers a server in the middle of a run: the run counts it, and the server's own tools are its own."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from desktop_agent.conversation.history import ConversationUsage
+from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.session import Session
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import CostUpdated, RunEnd, RunFinished
+from desktop_agent.types.mcp import McpServer, SamplingAnswer, SamplingTool, StdioConnection
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Limits
+from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
+from desktop_agent.types.tool_calls import AllowOnce
+from tests.desktop_agent.engine.test_sampling import Person
+from tests.desktop_agent.engine.test_servers import engine_with, own
+from tests.desktop_agent.mcp.stage import until
+
+SERVER = str(Path(__file__).parents[1] / "tools" / "mcp" / "raw_server.py")
+
+
+def used(cost: float) -> UsageUpdate:
+    return UsageUpdate(Usage(input_tokens=10, output_tokens=5, cost=cost))
+
+
+def raw(*words: str) -> McpServer:
+    connection = StdioConnection(command=sys.executable, args=("-B", SERVER, *words))
+    return McpServer(id="raw", title="Raw", connection=connection)
+
+
+class Run:
+    """One prompt, whose only call is allowed; and what became of it."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.events: list[object] = []
+        self.spending = ConversationUsage(lambda: session.history)
+        session.subscribe(on_event=self._take)
+
+    def _take(self, envelope) -> None:
+        self.events.append(envelope.event)
+        self.spending.take(envelope.event)
+
+    async def to_its_end(self) -> None:
+        self.session.send(Message.user("Go."))
+        await until(lambda: bool(self.session.approvals.open_approvals))
+        self.session.approvals.answer(self.session.approvals.open_approvals[0].approval_id, AllowOnce())
+        await self.session.wait_idle()
+
+    @property
+    def result(self) -> str:
+        blocks = [block for message in self.session.history for block in message.blocks]
+        (found,) = [block for block in blocks if isinstance(block, ToolResult)]
+        return "".join(part.text for part in found.content if isinstance(part, Text))
+
+    @property
+    def costs(self) -> list[float]:
+        return [each.cost for each in self.events if isinstance(each, CostUpdated)]
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, person: Person, *turns: Turn, words: tuple[str, ...]
+) -> AsyncIterator[tuple[Engine, Run]]:
+    asked = Turn(ToolUse(id="1", name="raw__t0", input={}), used(1.0))
+    async with engine_with(folder / "data", raw(*words), turns=(asked, *turns)) as engine:
+        engine.people = person.people
+        yield engine, Run(engine.new_session())
+
+
+async def test_what_a_model_costs_that_answers_a_server_counts_in_the_run(tmp_path):
+    blue, done = Turn(ContentDelta("Blue."), used(0.5)), Turn(ContentDelta("It is blue."), used(0.25))
+    async with running(tmp_path, Person(), blue, done, words=("samples",)) as (_, run):
+        await run.to_its_end()
+        assert "Blue." in run.result
+        assert run.costs == [1.0, 1.5, 1.75]
+        assert run.spending.total.cost == 1.75
+        assert run.spending.is_complete
+
+
+async def test_an_answer_that_the_person_keeps_was_paid_for_all_the_same(tmp_path):
+    blue, done = Turn(ContentDelta("Blue."), used(0.5)), Turn(ContentDelta("Well."), used(0.25))
+    async with running(tmp_path, Person(to_send=False), blue, done, words=("samples",)) as (_, run):
+        await run.to_its_end()
+        assert "did not agree" in run.result
+        assert run.spending.total.cost == 1.75
+
+
+async def test_the_limit_of_a_run_holds_for_it_too(tmp_path):
+    blue = Turn(ContentDelta("Blue."), used(0.5))
+    async with running(tmp_path, Person(), blue, words=("samples",)) as (engine, _):
+        made = engine._setup
+        engine._setup = lambda store: replace(made(store), limits=lambda: Limits(cost=1.4))
+        run = Run(engine.new_session())
+        await run.to_its_end()
+        assert "Blue." in run.result
+        assert [each.reason for each in run.events if isinstance(each, RunFinished)] == [RunEnd.LIMIT]
+
+
+async def test_a_model_asks_for_tools_of_the_server_which_runs_them_itself(tmp_path):
+    person = Person()
+    look = Turn(ContentDelta("I look."), ToolUse(id="x", name="look", input={"of": "sky"}), used(0.5))
+    blue, done = Turn(ContentDelta("Blue."), used(0.5)), Turn(ContentDelta("It is blue."), used(0.25))
+    async with running(tmp_path, person, look, blue, done, words=("samples", "tools")) as (engine, run):
+        await run.to_its_end()
+        provider = engine.connections._providers["scripted"]
+        assert '"stopReason": "endTurn"' in run.result
+        assert "Blue." in run.result
+        schema = {"type": "object", "properties": {"of": {"type": "string"}}}
+        tools = (SamplingTool("look", "Looks at a thing.", schema),)
+        assert [each.tools for each in person.requests] == [tools, tools]
+        call = ToolUse(id="x", name="look", input={"of": "sky"})
+        assert person.answers[0].calls == (call,)
+        assert person.answers[1] == SamplingAnswer("Blue.", "m", person.answers[1].usage)
+        # All that the server says came of it is shown to the person before a model reads it.
+        assert person.requests[1].messages == (
+            ("user", "Name a colour."),
+            ("assistant", "I look."),
+            ("assistant", call),
+            ("user", ToolResult(tool_use_id="x", content=(Text(text="It is blue."),))),
+        )
+        # No tool of ours is offered to that model, and none of the server's ran as a call of this conversation.
+        assert [[tool.name for tool in each.tools] for each in provider.requests[1:3]] == [["look"], ["look"]]
+        assert run.costs == [1.0, 1.5, 2.0, 2.25]
+
+
+async def test_a_server_of_the_newest_protocol_may_offer_tools_to_a_model_too(tmp_path):
+    person = Person()
+    turns = (
+        Turn(ToolUse(id="1", name="own__colour", input={}), used(1.0)),
+        Turn(ToolUse(id="x", name="look", input={}), used(0.5)),
+        Turn(ContentDelta("Well.")),
+    )
+    async with engine_with(tmp_path / "data", own("samples"), turns=turns) as engine:
+        engine.people = person.people
+        run = Run(engine.new_session())
+        await run.to_its_end()
+        assert engine.mcp.state("own", None).protocol == "2026-07-28"
+        assert run.result == "toolUse: tool_use"
+        assert [tool.name for tool in person.requests[0].tools] == ["look"]
+        assert run.costs[:2] == [1.0, 1.5]

@@ -1,0 +1,144 @@
+"""One sign-in for several processes: a server that takes each refresh token once, and refuses it the second time."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from desktop_agent.mcp.oauth_flow import OAuthRecord
+from desktop_agent.storage.conversation_locks import process_lock
+from tests.desktop_agent.engine.shared_keyring import look, share
+from tests.desktop_agent.engine.stand import Stand, stand
+from tests.desktop_agent.engine.test_shared_sign_in import rotating
+from tests.desktop_agent.engine.test_sign_in import door, signed_in
+from tests.desktop_agent.mcp.site import Site
+from tests.desktop_agent.mcp.stage import until
+
+NAME = "mcp/web/ sign-in"
+
+
+@asynccontextmanager
+async def both(folder: Path) -> AsyncIterator[tuple[Site, Stand, Stand]]:
+    """Two engines that share a keyring and are signed in; each refresh token holds once from now on."""
+    async with door(folder) as (there, here), stand(folder, *here.configured) as other:
+        share(here, folder / "keyring")
+        share(other, folder / "keyring")
+        await signed_in(there, here)
+        assert (await other.servers.test("web", None)).state == "running"
+        yield there, here, other
+
+
+def kept(here: Stand) -> OAuthRecord:
+    return OAuthRecord.model_validate_json(here.secrets.kept[NAME])
+
+
+def refused(there: Site, tokens: str) -> int:
+    """How often it was asked with a token that it takes no more."""
+    return sum(each.path == "/mcp" and each.headers.get("authorization") == f"Bearer {tokens}" for each in there.asked)
+
+
+@asynccontextmanager
+async def process(folder: Path, url: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    pipe = asyncio.subprocess.PIPE
+    module = "tests.desktop_agent.engine.shared_keyring"
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", module, str(folder / "keyring"), str(folder), url, stdin=pipe, stdout=pipe
+    )
+    try:
+        assert await line_of(child) == "running"
+        yield child
+    finally:
+        child.stdin.close()
+        await child.wait()
+
+
+async def line_of(child: asyncio.subprocess.Process) -> str:
+    return (await child.stdout.readline()).decode().strip()
+
+
+async def test_processes_renew_one_sign_in_once(tmp_path):
+    async with door(tmp_path) as (there, here):
+        share(here, tmp_path / "keyring")
+        await signed_in(there, here)
+        used = rotating(there)
+        async with process(tmp_path, there.url) as first, process(tmp_path, there.url) as second:
+            there.held["/token"] = asyncio.Event()
+            there.tokens, there.asked = set(), []
+            calling = asyncio.create_task(look(here))
+            for child in (first, second):
+                child.stdin.write(b"look\n")
+            # All of them know that they need another token before one of them has it.
+            await until(lambda: refused(there, "access-secret-1") == 3)
+            there.held["/token"].set()
+            said = [await calling, await line_of(first), await line_of(second)]
+            assert all("seen" in each for each in said), said
+            assert used == ["refresh-secret-1"]
+            assert there.paths().count("/token") == 1
+            # What one of them was given is given back by the next.
+            there.tokens = set()
+            first.stdin.write(b"look\n")
+            assert "seen" in await line_of(first)
+            assert "seen" in await look(here)
+            assert used == ["refresh-secret-1", "refresh-secret-2"]
+            assert kept(here).tokens["refresh_token"] == there.refresh
+
+
+async def test_a_sign_in_that_expired_meanwhile_is_renewed_from_the_newest(tmp_path):
+    async with both(tmp_path) as (there, here, other):
+        used = rotating(there)
+        there.expires_in, there.tokens = 0, set()
+        assert "seen" in await look(other)
+        assert used == ["refresh-secret-1"]
+        assert "seen" in await look(here)
+        assert used == ["refresh-secret-1", "refresh-secret-2"]
+
+
+async def test_who_signed_out_elsewhere_is_signed_out_here(tmp_path):
+    async with both(tmp_path) as (there, here, other):
+        await other.servers.sign_out("web")
+        there.tokens, there.asked = set(), []
+        assert "seen" not in await look(here)
+        assert "/token" not in there.paths()
+        assert all(each.headers.get("authorization") != "Bearer " for each in there.asked)
+        assert here.servers.state("web", None).state == "signed_out"
+        assert here.secrets.kept == {}
+
+
+@pytest.mark.parametrize("what", ["out", "in"])
+async def test_a_renewal_puts_nothing_over_what_was_done_elsewhere_meanwhile(tmp_path, what):
+    async with both(tmp_path) as (there, here, other):
+        rotating(there)
+        there.held["/token"] = asyncio.Event()
+        there.tokens, there.asked = set(), []
+        calling = asyncio.create_task(look(here))
+        await until(lambda: "/token" in there.paths())
+        newest = kept(here).with_tokens({"access_token": "access-secret-9", "refresh_token": "r9"})
+        if what == "out":
+            await other.servers.sign_out("web")
+        else:
+            await other.secrets.set(NAME, SecretStr(newest.model_dump_json()))
+            there.tokens = {"access-secret-9"}
+        there.held["/token"].set()
+        said = await calling
+        assert ("seen" in said) is (what == "in")
+        assert here.secrets.kept == ({NAME: newest.model_dump_json()} if what == "in" else {})
+
+
+async def test_a_process_that_never_ends_its_renewal_ends_no_sign_in(tmp_path, monkeypatch):
+    monkeypatch.setattr("desktop_agent.engine.mcp_connections._LOCK_TIMEOUT", 0.1)
+    async with both(tmp_path) as (there, here, other):
+        used = rotating(there)
+        before = kept(here)
+        there.tokens = set()
+        async with process_lock("mcp-web", 0) as is_alone:
+            assert is_alone
+            assert "is being renewed by another window of the program" in await look(here)
+            assert used == []
+            assert kept(here) == before
+            assert here.servers.state("web", None).state == "failed"
+        assert "seen" in await look(other)
+        assert used == ["refresh-secret-1"]

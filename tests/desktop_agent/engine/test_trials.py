@@ -1,0 +1,97 @@
+"""A server that is off is tried once: it says what it offers, and nobody is offered that."""
+
+import asyncio
+import contextlib
+
+import psutil
+
+from desktop_agent.types.mcp import McpServer, StdioConnection
+from desktop_agent.types.tool_calls import ToolClass
+from tests.desktop_agent.engine.stand import at, own, stand
+from tests.desktop_agent.mcp.site import site
+from tests.desktop_agent.mcp.stage import OWN_SERVER
+from tests.frame.patience import PATIENCE
+
+
+def running() -> list[int]:
+    """The programs of ours that are there."""
+    found: list[int] = []
+    for each in psutil.Process().children(recursive=True):
+        # One that ends meanwhile has no command any more.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [each.pid] if str(OWN_SERVER) in each.cmdline() else []
+    return found
+
+
+async def test_it_starts_says_what_it_offers_and_ends(tmp_path):
+    async with stand(tmp_path, own(on=False)) as here:
+        testing = asyncio.create_task(here.servers.test("own", None))
+        state, again = await asyncio.gather(testing, here.servers.test("own", None))
+        assert state == again
+        assert (state.state, state.reason) == ("off", None)
+        assert "add" in {tool.name for tool in state.tools}
+        assert here.states[0] == "starting"
+        assert here.states[-1] == "off"
+        assert "running" not in here.states
+        assert here.servers.tools(None) == ()
+        assert here.servers.server("own", None) is None
+        assert running() == []
+        (tool,) = (each for each in state.tools if each.name == "add")
+        await here.keep((here.configured[0].with_tool_class_override("add", tool.digest, ToolClass.READ_ONLY),))
+        (tool,) = (each for each in here.servers.state("own", None).tools if each.name == "add")
+        assert tool.tool_class is ToolClass.READ_ONLY
+
+
+async def test_what_was_seen_is_forgotten_when_it_is_on_or_reached_otherwise(tmp_path):
+    async with stand(tmp_path, own(on=False)) as here:
+        await here.servers.test("own", None)
+        connection = here.configured[0].connection
+        await here.change(connection=own("says").connection)
+        assert here.servers.state("own", None).tools == ()
+        await here.change(connection=connection)
+        await here.change(on=True)
+        assert here.servers.state("own", None).state == "idle"
+        await here.change(on=False)
+        assert here.servers.state("own", None).tools == ()
+
+
+async def test_one_that_fails_says_why_and_its_log_is_there(tmp_path):
+    missing = McpServer(id="gone", title="Gone", on=False, connection=StdioConnection(command="/nowhere/program"))
+    async with stand(tmp_path, own("refuses", on=False), missing) as here:
+        state = await here.servers.test("own", None)
+        assert state.state == "off"
+        assert "the configuration is missing" in str(state.reason)
+        assert "press Test" in str(state.remedy)
+        assert any("the configuration" in line.text for line in here.servers.log("own", None))
+        assert "Install it" in str((await here.servers.test("gone", None)).remedy)
+
+
+async def test_one_that_wants_a_sign_in_says_what_comes_first(tmp_path):
+    async with site() as there, stand(tmp_path, at(there.url, sign_in=True)) as here:
+        await here.change(on=False)
+        state = await here.servers.test("web", None)
+        assert "Nobody is signed in" in str(state.reason)
+        assert str(state.remedy) == "Turn it on, then sign in."
+
+
+async def test_one_that_is_being_tried_ends_with_the_engine(tmp_path):
+    async with stand(tmp_path, own("silent", on=False)) as here:
+        testing = asyncio.create_task(here.servers.test("own", None))
+        while not running():
+            await asyncio.sleep(0.01)
+        await here.servers.close()
+        await testing
+        assert running() == []
+
+
+async def test_one_that_is_removed_while_it_is_tried_ends(tmp_path):
+    async with stand(tmp_path, own("silent", on=False)) as here:
+        testing = asyncio.create_task(here.servers.test("own", None))
+        while not running():
+            await asyncio.sleep(0.01)
+        await here.servers.remove("own", here.keep)
+        here.servers.apply_settings()
+        here.servers.apply_settings()
+        async with asyncio.timeout(PATIENCE):
+            await testing
+        assert running() == []

@@ -1,0 +1,166 @@
+"""What a server may ask: nothing that a person could not be shown as it is."""
+
+import pytest
+from mcp_types import (
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestFormParams,
+    ElicitRequestURLParams,
+    ErrorData,
+    ImageContent,
+    SamplingMessage,
+    TextContent,
+)
+
+from desktop_agent.mcp.client_features import (
+    MAX_MESSAGE_LENGTH,
+    MAX_REFUSALS,
+    MAX_SAMPLING_LENGTH,
+    MAX_SAMPLING_MESSAGES,
+    MAX_URL_LENGTH,
+    ServerRequestHandler,
+)
+from desktop_agent.mcp.diagnostics import ServerLog
+from desktop_agent.types.errors import Overloaded
+from desktop_agent.types.mcp import ElicitationAnswer, SamplingAnswer, ServerRequestHandlers
+from desktop_agent.types.provider_events import Usage
+
+PICTURE = ImageContent(type="image", data="aGk=", mime_type="image/png")
+
+
+def text(words):
+    return TextContent(type="text", text=words)
+
+
+def message(content):
+    return SamplingMessage(role="user", content=content)
+
+
+def asked(*messages, **named):
+    return CreateMessageRequestParams(messages=list(messages), max_tokens=10, **named)
+
+
+class Told:
+    """Answers everything, and remembers what it was asked."""
+
+    def __init__(self, answer=None):
+        self.requests = []
+        self.action = "accept"
+        self.log = ServerLog()
+        self.told = []
+        self._answer = answer or SamplingAnswer("forty-two", "m", is_truncated=True)
+
+    async def sample(self, request, spent):
+        self.requests.append(request)
+        spent(Usage(cost=0.5))
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    async def elicit(self, request):
+        self.requests.append(request)
+        return ElicitationAnswer(self.action, {})
+
+    @property
+    def request_handler(self):
+        made = ServerRequestHandler(
+            lambda: "Server", lambda: ServerRequestHandlers(self.elicit, self.sample), None, self.log, self.told.append
+        )
+        made.set_active_calls(1)
+        return made
+
+
+async def test_all_messages_reach_the_person_whole_and_a_cut_answer_says_so():
+    told = Told()
+    long = "x" * 50_000
+    answer = await told.request_handler.sample(None, asked(message([text("one"), text("two")]), message(text(long))))
+    assert [words for _, words in told.requests[0].messages] == ["one\ntwo", long]
+    assert isinstance(answer, CreateMessageResult)
+    assert answer.stop_reason == "maxTokens"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        asked(message(text("x" * (MAX_SAMPLING_LENGTH + 1)))),
+        asked(message(text("x")), system_prompt="x" * MAX_SAMPLING_LENGTH),
+        asked(*[message(text("x"))] * (MAX_SAMPLING_MESSAGES + 1)),
+        asked(message([text("look"), PICTURE])),
+    ],
+    ids=["long", "long instructions", "many", "picture"],
+)
+async def test_what_nobody_could_read_as_it_is_is_refused_unasked(params):
+    told = Told()
+    assert isinstance(await told.request_handler.sample(None, params), ErrorData)
+    assert told.requests == []
+
+
+async def test_a_model_that_fails_is_told_without_its_reasons_which_stand_in_the_log():
+    told = Told(Overloaded("the account of ada@example.org is busy"))
+    answer = await told.request_handler.sample(None, asked(message(text("x"))))
+    assert isinstance(answer, ErrorData)
+    assert "ada" not in answer.message
+    assert "ada@example.org" in told.log.last_line
+    (sentence,) = told.told
+    assert str(sentence).startswith("No model could answer the server “Server”: ")
+    assert "the account of ada@example.org is busy" in str(sentence)
+    assert str(sentence).endswith(Overloaded.default_remedy)
+
+
+@pytest.mark.parametrize(("length", "action"), [(MAX_MESSAGE_LENGTH, "accept"), (MAX_MESSAGE_LENGTH + 1, "decline")])
+async def test_words_of_a_form_are_shown_whole_or_not_at_all(length, action):
+    told = Told()
+    params = ElicitRequestFormParams(message="x" * length, requested_schema={"type": "object", "properties": {}})
+    assert (await told.request_handler.elicit(None, params)).action == action
+    assert [len(each.message) for each in told.requests] == ([length] if action == "accept" else [])
+
+
+@pytest.mark.parametrize(("length", "action"), [(MAX_URL_LENGTH, "accept"), (MAX_URL_LENGTH + 1, "decline")])
+async def test_an_address_that_cannot_be_shown_is_not_asked_about(length, action):
+    told = Told()
+    url = "https://a.example/".ljust(length, "x")
+    params = ElicitRequestURLParams(message="m", url=url, elicitation_id="1")
+    assert (await told.request_handler.elicit(None, params)).action == action
+    assert len(told.requests) == (1 if action == "accept" else 0)
+
+
+FORM = ElicitRequestFormParams(message="m", requested_schema={"type": "object", "properties": {}})
+
+
+async def test_nothing_is_asked_while_nothing_was_asked_of_the_server():
+    told = Told()
+    answering = told.request_handler
+    answering.set_active_calls(0)
+    assert (await answering.elicit(None, FORM)).action == "decline"
+    assert isinstance(await answering.sample(None, asked(message(text("x")))), ErrorData)
+    assert told.requests == []
+    answering.set_active_calls(1)
+    assert (await answering.elicit(None, FORM)).action == "accept"
+
+
+async def test_whoever_asked_the_server_first_pays_for_the_model():
+    told = Told()
+    answering, paid = told.request_handler, []
+    answering.set_active_calls(1, paid.append)
+    await answering.sample(None, asked(message(text("x"))))
+    assert paid == [Usage(cost=0.5)]
+    # Nobody's call: of a resource that is read, for example.
+    answering.set_active_calls(1)
+    await answering.sample(None, asked(message(text("x"))))
+    assert len(paid) == 1
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_who_says_no_three_times_is_not_asked_again_in_that_call(action):
+    told = Told()
+    told.action = action
+    answering = told.request_handler
+    for _ in range(10):
+        assert (await answering.elicit(None, FORM)).action in {action, "decline"}
+    assert isinstance(await answering.sample(None, asked(message(text("x")))), ErrorData)
+    assert len(told.requests) == MAX_REFUSALS
+    answering.set_active_calls(0)
+    answering.set_active_calls(1)
+    told.action = "accept"
+    for _ in range(10):
+        assert (await answering.elicit(None, FORM)).action == "accept"

@@ -1,0 +1,20 @@
+"""Where the browser brings the answer of a sign-in."""
+
+import asyncio
+
+from desktop_agent.mcp.oauth_login import listen_for_callback
+from tests.desktop_agent.mcp.stage import until
+
+
+async def test_who_only_holds_connections_open_keeps_the_answer_from_none():
+    async with listen_for_callback() as listener:
+        listener.expect("state")
+        port = int(listener.address.split(":")[2].split("/")[0])
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(30)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET /callback?code=c&state=state HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        assert (await listener.answer()).code == "c"
+        for _, each in [*idle, (reader, writer)]:
+            each.transport.abort()
+        await until(lambda: not listener._open)

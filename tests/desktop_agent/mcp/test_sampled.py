@@ -1,0 +1,133 @@
+"""What a server may have a model asked, with tools of its own: whole, or not at all."""
+
+import pytest
+from mcp_types import (
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ImageContent,
+    SamplingMessage,
+    TextContent,
+    Tool,
+    ToolChoice,
+    ToolResultContent,
+    ToolUseContent,
+)
+
+from desktop_agent.mcp.client_features import (
+    MAX_SAMPLING_LENGTH,
+    MAX_SAMPLING_TOOLS,
+    make_sampling_result,
+    parse_sampling_request,
+)
+from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.mcp import SamplingAnswer, SamplingTool
+
+PLAIN = {"type": "object", "properties": {}}
+LOOK = Tool(name="look", description="Looks.", input_schema=PLAIN)
+
+
+def text(words):
+    return TextContent(text=words)
+
+
+def call(call_id, name="look", **arguments):
+    return ToolUseContent(id=call_id, name=name, input=arguments)
+
+
+def result(call_id, *content, **fields):
+    return ToolResultContent(tool_use_id=call_id, content=list(content), **fields)
+
+
+def read(*messages, tools=(LOOK,), **fields):
+    said = [SamplingMessage(role=role, content=list(content)) for role, *content in messages]
+    given = CreateMessageRequestParams(messages=said, max_tokens=10, tools=list(tools), **fields)
+    return parse_sampling_request("Server", given)
+
+
+def test_calls_and_what_came_of_them_are_read_in_order():
+    found = read(
+        ("user", text("Go.")),
+        ("assistant", call("a", of="sky"), text("I look."), call("b")),
+        ("user", result("b", text("x"), text("y")), result("a", structured_content={"k": 1}, is_error=True)),
+        tool_choice=ToolChoice(mode="required"),
+    )
+    assert found.messages == (
+        ("user", "Go."),
+        ("assistant", "I look."),
+        ("assistant", ToolUse(id="a", name="look", input={"of": "sky"})),
+        ("assistant", ToolUse(id="b", name="look")),
+        ("user", ToolResult(tool_use_id="b", content=(Text(text="x"), Text(text="y")))),
+        ("user", ToolResult(tool_use_id="a", content=(Text(text='{"k": 1}'),), outcome=Outcome.FAILED)),
+    )
+    assert (found.tools, found.tool_choice) == ((SamplingTool("look", "Looks.", PLAIN),), "required")
+    assert read(("user", text("Go.")), tools=()).tool_choice == "auto"
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [("assistant", call("a"))],
+        [("user", result("a", text("x")))],
+        [("assistant", call("a")), ("user", text("x"))],
+        [("assistant", call("a")), ("user", result("a"), text("x"))],
+        [("assistant", call("a"), call("b")), ("user", result("a"))],
+        [("assistant", call("a"), call("a")), ("user", result("a"))],
+        [("assistant", call("a")), ("assistant", result("a"))],
+        [("user", call("a")), ("user", result("a"))],
+        [("assistant", call("a", "a b")), ("user", result("a"))],
+        [("assistant", call("a")), ("user", result("a", ImageContent(data="aGk=", mime_type="image/png")))],
+    ],
+    ids=[
+        "open call",
+        "no call",
+        "other words",
+        "words beside",
+        "one is missing",
+        "twice the same id",
+        "answered by itself",
+        "the person calls",
+        "odd name",
+        "picture",
+    ],
+)
+def test_calls_that_fit_no_model_are_refused(messages):
+    assert read(*messages) is None
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [LOOK] * 2,
+        [Tool(name=f"t{number}", input_schema=PLAIN) for number in range(MAX_SAMPLING_TOOLS + 1)],
+        [Tool(name="a b", input_schema=PLAIN)],
+        [Tool(name="a", input_schema={"type": "string"})],
+        [Tool(name="a", description="x" * MAX_SAMPLING_LENGTH, input_schema=PLAIN)],
+        [Tool(name="a", input_schema={**PLAIN, "title": "x" * MAX_SAMPLING_LENGTH})],
+    ],
+    ids=["two of a name", "many", "odd name", "no object", "long", "long schema"],
+)
+def test_tools_that_nobody_could_be_shown_are_refused(tools):
+    assert read(("user", text("Go.")), tools=tools) is None
+
+
+def test_long_arguments_and_results_count():
+    for said in (call("a", of="x" * MAX_SAMPLING_LENGTH), call("a")):
+        answer = result("a", text("x" * MAX_SAMPLING_LENGTH))
+        assert read(("assistant", said), ("user", answer)) is None
+    assert read(("assistant", call("a", of="x" * 1_000)), ("user", result("a", text("x" * 1_000)))) is not None
+
+
+def test_what_goes_back_has_the_form_that_was_asked_for():
+    answer = SamplingAnswer("Hm.", "m", is_truncated=True, calls=(ToolUse(id="a", name="look", input={"of": "sky"}),))
+    made = make_sampling_result(answer, with_tools=True)
+    assert isinstance(made, CreateMessageResultWithTools)
+    assert made.content == [text("Hm."), call("a", of="sky")]
+    assert made.stop_reason == "toolUse"
+    silent = make_sampling_result(SamplingAnswer("", "m", calls=answer.calls), with_tools=True)
+    assert silent.content == [call("a", of="sky")]
+    said = make_sampling_result(SamplingAnswer("Blue.", "m"), with_tools=True)
+    assert (said.content, said.stop_reason) == ([text("Blue.")], "endTurn")
+    plain = make_sampling_result(SamplingAnswer("Bl", "m", is_truncated=True), with_tools=False)
+    assert isinstance(plain, CreateMessageResult)
+    assert (plain.content, plain.stop_reason) == (text("Bl"), "maxTokens")

@@ -1,0 +1,95 @@
+"""A call over HTTP, whatever its server answers: it ends at once, is sent once, and says what the server said."""
+
+import json
+from typing import Any
+
+import pytest
+
+from desktop_agent.engine.mcp_tools import load_tool_offer
+from desktop_agent.mcp.client import McpClient
+from desktop_agent.tools.tool import RunningCall
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import ToolFailed
+from tests.desktop_agent.mcp.site import Answer, Asked, Site, as_json, site
+from tests.desktop_agent.mcp.stage import address
+
+EVENTS = {"content-type": "text/event-stream"}
+ENDED = "ended while it was asked"
+
+
+def seen(call: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": call, "result": {"content": [{"type": "text", "text": "seen"}]}}
+
+
+def failed(call: Any, code: int, message: str = "boom") -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": call, "error": {"code": code, "message": message}}
+
+
+async def words_of(live: McpClient) -> str:
+    """Of its one tool."""
+    (tool,) = (await load_tool_offer(live)).tools
+    try:
+        (part,) = await tool.run(tool.checked({}), RunningCall("call", lambda _: None))
+    except ToolFailed as error:
+        return str(error)
+    assert isinstance(part, Text)
+    return part.text
+
+
+async def outcome(answer: Any) -> tuple[str, int]:
+    """Of a call that is answered with this function of its id and the site: its words, and how often it was sent."""
+    async with site() as there:
+        usual, calls = Site("unused", tokens={"t"}), 0
+
+        def answered(asked: Asked) -> Answer:
+            nonlocal calls
+            if '"tools/call"' not in asked.body:
+                status, headers, body = usual.answer(asked)
+                return status, {**headers, "mcp-session-id": "s1"}, body
+            calls += 1
+            return answer(json.loads(asked.body)["id"], there)
+
+        there.answers["/mcp"] = answered
+        async with address(there.url, {"authorization": "Bearer t"}) as live:
+            return await words_of(live), calls
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda call, _: (200, EVENTS, b"\xef\xbb\xbfdata: " + json.dumps(seen(call)).encode()), "seen"),
+        (lambda call, _: as_json([seen(99), seen(call)]), "seen"),
+        (lambda call, _: as_json(seen(99)), "it answers another question"),
+        (lambda call, _: as_json(failed(None, -32700)), "refused: boom"),
+        (lambda call, _: as_json(failed(call, -32000)), "refused: boom"),
+        (lambda call, _: as_json(failed(call, -32000), 500), "refused: boom"),
+        (lambda call, _: (500, {}, b"oops"), ENDED),
+        (lambda call, _: as_json(failed("server-error", -32600), 404), ENDED),
+        (lambda call, _: as_json(failed(None, -32000), 400), ENDED),
+        (lambda call, _: (200, {"content-type": "application/json"}, b""), "it is empty"),
+        (lambda call, there: (307, {"location": "/mcp"}, b""), "leads back to itself"),
+        (lambda call, there: (308, {"location": there.url}, b""), "leads back to itself"),
+        (lambda call, there: (307, {"location": there.url + "#x"}, b""), "leads back to itself"),
+        (lambda call, _: as_json({**seen(call), "result": {"content": None}}), "protocol wants it: content: Input"),
+    ],
+)
+async def test_a_call_ends_at_once_is_sent_once_and_says_what_the_server_said(answer, words):
+    text, calls = await outcome(answer)
+    assert words in text
+    assert "pydantic" not in text
+    assert calls == 1
+
+
+async def test_a_redirect_to_another_place_is_followed_and_so_often_only():
+    async with site() as there:
+        there.tokens = {"t"}
+        there.answers["/old"] = lambda _: (307, {"location": "/mcp"}, b"")
+        async with address(f"{there.root}/old", {"authorization": "Bearer t"}) as live:
+            assert await words_of(live) == "seen"
+        there.answers = {f"/{at}": lambda _, at=at: (307, {"location": f"/{at + 1}"}, b"") for at in range(30)}
+        there.asked.clear()
+        async with address(f"{there.root}/0", {"authorization": "Bearer t"}) as live:
+            with pytest.raises(ToolFailed, match="could not be reached"):
+                await load_tool_offer(live)
+        asked = [each for each in there.asked if each.path.strip("/").isdecimal()]
+        assert max(int(each.path[1:]) for each in asked) == 5

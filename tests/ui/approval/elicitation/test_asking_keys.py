@@ -1,0 +1,216 @@
+"""Keys of the dialog for what servers ask: none that was meant for a message answers, or lands in a form."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QShortcut
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPlainTextEdit, QWidget
+
+from desktop_agent.types.mcp import ElicitationAnswer, SamplingAnswer
+from tests.ui.approval.elicitation.test_asking_dialog import REVIEW, Driver, form, page
+from ui.bridge.mcp_requests import PendingSampling
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+OPTIONAL = {"properties": {"name": {"type": "string", "title": "Name"}}}
+REQUEST = PendingSampling("1", REVIEW)
+ANSWER = PendingSampling("1", REVIEW, SamplingAnswer("All is well.", "m"))
+OPTIONAL_FORM = form(schema=OPTIONAL)
+ALL = [REQUEST, ANSWER, OPTIONAL_FORM, page("https://example.org/")]
+
+
+class Writer(Driver):
+    """A person who writes in a field of the window while a question comes up."""
+
+    def __init__(self, qtbot, words="Pleas"):
+        self.window = QWidget()
+        qtbot.addWidget(self.window)
+        self.field = QPlainTextEdit(self.window)
+        self.window.show()
+        self.window.activateWindow()
+        qtbot.waitUntil(self.window.isActiveWindow)
+        self.field.setFocus()
+        super().__init__(qtbot, window=self.window)
+        qtbot.keyClicks(self.field, words)
+
+    def show(self, *asked):
+        shown = super().show(*asked)
+        self._qtbot.waitUntil(self.dialog.isActiveWindow)
+        return shown
+
+    def type(self, words):
+        for letter in words:
+            self._qtbot.keyClicks(QApplication.focusWidget() or self.dialog, letter)
+
+    def key(self, key, modifiers=Qt.KeyboardModifier.NoModifier):
+        self._qtbot.keyClick(QApplication.focusWidget() or self.dialog, key, modifiers)
+
+    @property
+    def typed(self):
+        return "".join(each.text() for each in self.dialog.findChildren(QLineEdit))
+
+    @property
+    def hint(self):
+        labels = self.dialog.findChildren(QLabel)
+        return any(each.text().startswith("You were writing") and each.isVisible() for each in labels)
+
+
+@pytest.mark.parametrize("asked", ALL, ids=["request", "answer", "form", "page"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_keys_meant_for_a_message_answer_nothing_however_long_the_question_stands(qtbot, asked, count):
+    writer = Writer(qtbot)
+    writer.show(asked, *(form(str(at + 2)) for at in range(count - 1)))
+    assert writer.hint
+    writer.type("ads ADS")
+    # Sends a message, in the composer.
+    writer.key(Qt.Key.Key_Return, CONTROL)
+    writer.key(Qt.Key.Key_D, CONTROL)
+    writer.key(Qt.Key.Key_Return)
+    writer.key(Qt.Key.Key_Escape)
+    assert writer.answers == []
+    assert writer.typed == ""
+    assert writer.hint
+
+
+@pytest.mark.parametrize("turn", ["tab", "click"])
+@pytest.mark.parametrize(("asked", "letter"), [(REQUEST, "a"), (ANSWER, "s")])
+def test_letters_are_keys_again_when_the_person_turns_to_the_dialog(qtbot, turn, asked, letter):
+    writer = Writer(qtbot)
+    writer.show(asked)
+    if turn == "tab":
+        writer.key(Qt.Key.Key_Tab)
+    else:
+        qtbot.mouseClick(writer.dialog, Qt.MouseButton.LeftButton)
+    assert not writer.hint
+    writer.type(letter)
+    assert writer.answers == [("1", True)]
+
+
+@pytest.mark.parametrize("turn", ["tab", "click"])
+def test_a_form_is_filled_in_by_who_turns_to_it(qtbot, turn):
+    writer = Writer(qtbot)
+    writer.show(OPTIONAL_FORM)
+    if turn == "click":
+        qtbot.mouseClick(writer.dialog, Qt.MouseButton.LeftButton)
+    for _ in range(5):
+        if not isinstance(QApplication.focusWidget(), QLineEdit):
+            writer.key(Qt.Key.Key_Tab)
+    writer.type("Ada")
+    writer.key(Qt.Key.Key_Return, CONTROL)
+    assert writer.answers == [("1", ElicitationAnswer("accept", {"name": "Ada"}))]
+
+
+def test_who_has_written_nothing_can_answer_at_once(qtbot):
+    writer = Writer(qtbot, "")
+    writer.show(REQUEST)
+    assert not writer.hint
+    writer.type("a")
+    assert writer.answers == [("1", True)]
+
+
+def test_a_question_that_comes_when_the_form_is_gone_waits_for_who_writes_in_it(qtbot):
+    writer = Writer(qtbot, "")
+    writer.show(form("1"))
+    writer.dialog.current.view.initial_focus.setFocus()
+    writer.type("Ad")
+    writer.show(PendingSampling("2", REVIEW))
+    writer.type("a")
+    assert writer.answers == []
+    assert writer.hint
+
+
+def test_the_question_after_ones_own_answer_can_be_answered_at_once(qtbot):
+    writer = Writer(qtbot, "")
+    writer.show(form("1"), PendingSampling("2", REVIEW))
+    writer.dialog.answered.connect(lambda *_: writer.dialog.set_requests([PendingSampling("2", REVIEW)]))
+    writer.dialog.current.view.initial_focus.setFocus()
+    writer.type("Ada")
+    writer.key(Qt.Key.Key_Return, CONTROL)
+    qtbot.waitUntil(lambda: not writer.dialog.current.bar.is_input_delayed)
+    assert not writer.hint
+    assert [asked_id for asked_id, _ in writer.answers] == ["1"]
+
+
+def test_a_window_that_comes_to_the_front_rests_first(qtbot):
+    writer = Writer(qtbot, "")
+    writer.show(REQUEST)
+    other = QWidget()
+    qtbot.addWidget(other)
+    other.show()
+    other.activateWindow()
+    qtbot.waitUntil(other.isActiveWindow)
+    writer.dialog.current.bar._delay_timer.setInterval(60_000)
+    writer.dialog.activateWindow()
+    qtbot.waitUntil(writer.dialog.isActiveWindow)
+    writer.type("a")
+    assert writer.answers == []
+    writer.dialog.current.bar._delay_timer.stop()
+
+
+@pytest.mark.parametrize("asked", ALL, ids=["request", "answer", "form", "page"])
+def test_bare_letters_stand_only_where_one_thing_is_allowed_once(qtbot, asked):
+    writer = Writer(qtbot, "")
+    writer.show(asked)
+    bare = {each.key().toString() for each in writer.dialog.findChildren(QShortcut)}
+    bare = {each for each in bare if "Ctrl" not in each}
+    assert bare == ({"A", "D"} if asked is REQUEST else {"S", "D"} if asked is ANSWER else set())
+
+
+def test_the_list_of_questions_takes_letters_as_no_answer_to_another(qtbot):
+    writer = Writer(qtbot)
+    writer.show(REQUEST, form("2", server="Second"))
+    writer.type("s")
+    assert writer.dialog.findChild(QListWidget).currentRow() == 0
+
+
+MANY = {
+    "properties": {
+        "name": {"type": "string", "title": "Name"},
+        "class": {"type": "string", "title": "Class", "enum": ["First", "Second"]},
+        "quiet": {"type": "boolean", "title": "Quiet"},
+    },
+    "required": ["name"],
+}
+
+
+def names_by_tab(qtbot):
+    found = []
+    part = QApplication.focusWidget()
+    while part is not None and part not in found:
+        found.append(part)
+        qtbot.keyClick(part, Qt.Key.Key_Tab)
+        part = QApplication.focusWidget()
+    return [each.accessibleName() for each in found]
+
+
+@pytest.mark.parametrize(
+    ("asked", "parts"),
+    [
+        (form(schema=MANY | {"required": []}), ["What the server says", "Name", "Class", "Quiet", "Decline", "Send"]),
+        (page("https://example.org/"), ["What the server says", "Address", "Open the page", "Decline"]),
+        (REQUEST, ["The server's instructions to the model", "The server asks", "A model answered, the server says"]),
+    ],
+    ids=["form", "page", "request"],
+)
+def test_tab_walks_from_the_list_through_what_is_asked_to_the_buttons(qtbot, asked, parts):
+    writer = Writer(qtbot, "")
+    writer.show(asked, form("2"))
+    writer.dialog.set_can_stop(True)
+    writer.dialog.findChild(QListWidget).setFocus()
+    found = names_by_tab(qtbot)
+    assert [found[0], *found[1 : len(parts) + 1], found[-1]] == ["Waiting questions", *parts, "Stop the agent"]
+    assert all(found)
+
+
+def told(widget):
+    made = QAccessible.queryAccessibleInterface(widget)
+    return made.text(QAccessible.Text.Name), made.text(QAccessible.Text.Description)
+
+
+def test_a_screen_reader_hears_which_fields_are_optional_and_reads_the_heading_first(qtbot):
+    writer = Writer(qtbot, "")
+    shown = writer.show(form(schema=MANY))
+    name, one, quiet = (row.initial_focus for row in shown.view.rows)
+    assert told(name) == ("Name", "")
+    assert told(one)[1] == "Optional."
+    assert told(quiet) == ("Quiet", "")
+    first = next(each for each in shown.findChildren(QLabel) if each.isVisible())
+    assert first.text() == "“Notes” asks you to fill in a form"

@@ -1,0 +1,33 @@
+"""What is pasted before there is an event loop of asyncio's is prepared as soon as there is one."""
+
+import asyncio
+
+from tests.ui.bridge.in_loop import in_loop, until
+from ui.composer.attachment_chips import AttachmentChip, AttachmentEntry, AttachmentRow
+from ui.style.theme import ThemeSource
+
+__all__ = ["in_loop"]
+
+
+def test_work_that_comes_too_early_is_done_once_there_is_a_loop(qtbot, in_loop):
+    row, done = AttachmentRow(), []
+    qtbot.addWidget(row)
+    themes = ThemeSource()
+    first = row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", "a")))
+    gone = row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", "b")))
+
+    async def work(name):
+        done.append(name)
+
+    row._start_task(first, work("first"))
+    row._start_task(gone, work("gone"))
+    row._drop_entry(gone)
+    qtbot.wait(50)
+    assert done == []
+
+    async def later():
+        await until(lambda: done)
+        await asyncio.sleep(0.05)
+
+    in_loop(later())
+    assert done == ["first"]

@@ -1,0 +1,124 @@
+"""Where messages that wait have little room, their buttons fold into a menu, and their words are not cut to nothing."""
+
+import pytest
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from ui.bridge.session_controls import WaitingMessage
+from ui.composer.message_queue import MessageQueueView
+from ui.style.style_sheet import apply_theme
+from ui.style.theme import ThemeSource
+from ui.style.widgets import SmallTextEdit
+
+WORDS = "Then look at the tests of the parser, and say which of them cannot fail."
+MESSAGES = (
+    WaitingMessage(id="1", text=WORDS, when="soon", pictures=0),
+    WaitingMessage(id="2", text=WORDS, when="idle", pictures=2),
+    WaitingMessage(id="3", text="Short.", when="idle", pictures=0),
+)
+DOING = ("Send earlier", "Send later", "Edit", "Remove")
+
+
+class Page(QWidget):
+    def __init__(self, themes):
+        super().__init__()
+        self.waiting = MessageQueueView(themes)
+        column = QVBoxLayout(self)
+        column.addWidget(self.waiting)
+        column.addStretch(1)
+        self.resize(1200, 900)
+        self.show()
+        self.waiting.show_messages(MESSAGES, working=True)
+
+    def is_fitted(self):
+        """Each row is as wide as there is room, and has all of its lines."""
+        inside, rows = self.waiting._list.viewport(), self.waiting.rows
+        heights = [row.heightForWidth(row.width()) for row in rows]
+        gaps = 4 * (len(rows) - 1)
+        return (
+            all(row.width() == inside.width() for row in rows)
+            and [row.height() for row in rows] == heights
+            and self.waiting._list.height() == min(sum(heights) + gaps, self.waiting._list._max_height())
+        )
+
+    def buttons(self, row):
+        found = (*row.findChildren(QToolButton), *row.findChildren(QPushButton))
+        return {each.accessibleName(): each for each in found if each.isVisible()}
+
+
+@pytest.fixture
+def page(request, qtbot, qapp):
+    font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
+    themes.use(themes.theme, getattr(request, "param", 100))
+    apply_theme(qapp, themes)
+    made = Page(themes)
+    qtbot.addWidget(made)
+    yield made
+    qapp.setStyleSheet("")
+    qapp.setFont(font)
+    qapp.setPalette(palette)
+
+
+def at_width(qtbot, page, width):
+    page.resize(width, 900)
+    qtbot.waitUntil(lambda: page.width() < 1200 and page.is_fitted())
+
+
+@pytest.mark.parametrize(
+    ("page", "width", "lines"),
+    [(100, 900, 1), (100, 480, 1), (100, 360, 2), (150, 480, 2), (200, 480, 2)],
+    indirect=["page"],
+)
+def test_the_words_are_seen_in_at_most_two_lines(qtbot, page, width, lines):
+    at_width(qtbot, page, width)
+    for row in page.waiting.rows[:2]:
+        assert len(row._text.text()) >= 12
+        words, controls = row._text.geometry(), row._controls.geometry()
+        assert (words.bottom() < controls.top()) is (lines == 2)
+        assert not words.intersects(controls)
+        assert row.height() <= words.height() * (lines - 1) + controls.height() + 12
+        inside = {name: each.mapTo(row, each.rect().bottomRight()) for name, each in page.buttons(row).items()}
+        assert {name for name, at in inside.items() if not row.rect().contains(at)} == set()
+
+
+@pytest.mark.parametrize(("width", "folded"), [(900, False), (480, True), (360, True)])
+def test_the_buttons_of_all_rows_fold_together(qtbot, page, width, folded):
+    at_width(qtbot, page, width)
+    for row in page.waiting.rows:
+        names = page.buttons(row)
+        assert ("Change this message" in names) is folded
+        assert (set(DOING) <= set(names)) is not folded
+        assert (set(DOING) & set(names) == set()) is folded
+        assert ("Soon" in row.accessibleDescription()) is False
+    when = next(each for name, each in page.buttons(page.waiting.rows[1]).items() if name.startswith("Sent: "))
+    assert when.text() == ("When done" if folded else "When the agent is done")
+    assert when.accessibleName() == "Sent: When the agent is done. Press to change it to: As soon as possible"
+
+
+def test_they_fold_and_unfold_at_one_width(qtbot, page):
+    """Whatever a row says, and whichever way the width went."""
+    for width in (*range(820, 560, -10), *range(560, 820, 10)):
+        at_width(qtbot, page, width)
+        folded = {row._controls.is_folded for row in page.waiting.rows}
+        assert len(folded) == 1, width
+
+
+def test_the_menu_does_what_the_buttons_do(qtbot, page, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+    at_width(qtbot, page, 480)
+    done = []
+    page.waiting.moved.connect(lambda *told: done.append(told))
+    page.waiting.removed.connect(lambda *told: done.append(told))
+    first, second, _ = page.waiting.rows
+    menu = second.findChild(QMenu)
+    page.buttons(second)["Change this message"].click()
+    assert menu.isVisible()
+    menu.close()
+    assert [each.text().split(" (")[0] for each in menu.actions()] == list(DOING)
+    assert [each.isEnabled() for each in menu.actions()] == [True] * 4
+    assert [each.isEnabled() for each in first.findChild(QMenu).actions()] == [False, True, True, True]
+    earlier, later, edit, remove = menu.actions()
+    for each in (earlier, later, remove):
+        each.trigger()
+    assert done == [("2", 0), ("2", 2), ("2",)]
+    edit.trigger()
+    assert second.findChild(SmallTextEdit).toPlainText() == WORDS

@@ -1,0 +1,47 @@
+"""One way of writing dates, in the list of conversations and wherever a moment is named."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from PySide6.QtCore import QLocale
+
+from ui.style.text_display import exact_date, relative_date
+
+NOON = datetime(2026, 5, 20, 12, 0).astimezone()
+
+
+@pytest.fixture(autouse=True)
+def plain_locale():
+    before = QLocale()
+    QLocale.setDefault(QLocale.c())
+    yield
+    QLocale.setDefault(before)
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [
+        (timedelta(minutes=5), "11:55"),
+        (timedelta(days=1), "Yesterday"),
+        (timedelta(days=3), "Sun"),
+        (timedelta(days=30), "20 Apr"),
+        (timedelta(days=400), "15 Apr 2025"),
+        (timedelta(minutes=-5), "12:05"),
+    ],
+)
+def test_how_long_ago(ago, words):
+    assert relative_date(NOON - ago, NOON).removesuffix(":00") == words
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [
+        (timedelta(minutes=5), "20 May 11:55"),
+        (timedelta(days=3), "17 May 12:00"),
+        (timedelta(days=400), "15 Apr 2025 12:00"),
+        (timedelta(days=-300), "16 Mar 2027 12:00"),
+    ],
+)
+def test_a_moment_is_named_with_its_day_and_its_time(ago, words):
+    # The C locale writes seconds.
+    assert exact_date(NOON - ago, NOON).replace(":00:00", ":00").replace(":55:00", ":55") == words

@@ -1,0 +1,112 @@
+"""Controls side by side never lie over one another: narrow, zoomed, with long words, and after a change unseen."""
+
+import pytest
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from desktop_agent.types.tool_calls import Effect
+from tests.ui.approval.test_approval_dialog import call
+from ui.approval.call_summary import CallHeader
+from ui.style.controls import label
+from ui.style.layouts import FlowRows
+from ui.style.style_sheet import apply_theme
+from ui.style.theme import ThemeSource
+
+
+def areas(rows):
+    return [each.geometry() for each in rows.children() if isinstance(each, QWidget) and not each.isHidden()]
+
+
+def overlapping(found):
+    return [(a, b) for at, a in enumerate(found) for b in found[at + 1 :] if a.intersects(b)]
+
+
+def wrong(rows):
+    found = areas(rows)
+    outside = [each for each in found if not rows.rect().contains(each)]
+    return overlapping(found) + outside
+
+
+@pytest.fixture
+def page(qtbot):
+    made = QWidget()
+    QVBoxLayout(made)
+    made.resize(700, 200)
+    qtbot.addWidget(made)
+    return made
+
+
+@pytest.mark.parametrize("zoom", [100, 150, 200])
+@pytest.mark.parametrize("width", [240, 420, 900])
+def test_the_tags_of_a_call_wrap(qtbot, qapp, zoom, width):
+    font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
+    themes.use(themes.theme, zoom)
+    apply_theme(qapp, themes)
+    page = QWidget()
+    qtbot.addWidget(page)
+    column = QVBoxLayout(page)
+    header = CallHeader(themes, QWidget())
+    column.addWidget(header)
+    column.addStretch(1)
+    rows = header.findChild(FlowRows)
+    page.resize(width, 700)
+    page.show()
+    try:
+        header.show_call(call(1, effects=frozenset()))
+        qtbot.waitUntil(lambda: len(areas(rows)) == 1 and not wrong(rows))
+        header.show_call(call(1, effects=frozenset(Effect)))
+        qtbot.waitUntil(lambda: len(areas(rows)) == 1 + len(Effect) and not wrong(rows))
+        for each in header._tags:
+            each.setText(f"{each.text()}, und noch einige Wörter")
+        qtbot.waitUntil(lambda: not wrong(rows))
+        page.resize(width + 200, 700)
+        qtbot.waitUntil(lambda: rows.width() > width and not wrong(rows))
+        page.resize(width, 700)
+        # As narrow as the longest of them lets it be.
+        qtbot.waitUntil(lambda: not wrong(rows))
+    finally:
+        qapp.setStyleSheet("")
+        qapp.setFont(font)
+        qapp.setPalette(palette)
+
+
+def test_what_changed_unseen_has_its_place_when_it_is_shown(qtbot, page):
+    first, second = label("Can change things"), label("")
+    second.hide()
+    rows = FlowRows((first, second))
+    page.layout().addWidget(rows)
+    page.show()
+    qtbot.waitUntil(lambda: first.width() > 0)
+    page.hide()
+    second.setText("Runs commands")
+    second.setVisible(True)
+    first.setText("Only reads")
+    page.show()
+    qtbot.waitUntil(lambda: areas(rows)[1].left() == first.geometry().right() + 1 + rows._gap)
+    assert overlapping(areas(rows)) == []
+
+
+def test_they_are_mirrored_when_the_language_is(qtbot, page):
+    first = label("Only reads")
+    rows = FlowRows((first, label("Reads files")))
+    page.layout().addWidget(rows)
+    page.show()
+    qtbot.waitUntil(lambda: first.width() > 0)
+    assert first.geometry().left() == 0
+    page.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    qtbot.waitUntil(lambda: first.geometry().right() == rows.rect().right())
+    assert isinstance(first.geometry(), QRect)
+
+
+def test_the_wide_one_keeps_its_place_when_it_has_a_row_of_its_own(qtbot, page):
+    tool, arguments, check = QPushButton("read_file"), QLineEdit(), QPushButton("Check")
+    arguments.setMinimumWidth(160)
+    rows = FlowRows((tool, arguments, check), wide=arguments)
+    page.layout().addWidget(rows)
+    page.show()
+    qtbot.waitUntil(lambda: rows.rows_for(rows.width()) == 1)
+    assert arguments.width() > 300
+    page.resize(310, 300)
+    qtbot.waitUntil(lambda: tool.y() < arguments.y() < check.y() and not wrong(rows))
+    assert arguments.width() == rows.width()
+    assert rows.items == (tool, arguments, check)

@@ -1,0 +1,261 @@
+import itertools
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
+
+import resources
+from desktop_agent.types.errors import Sentence
+from ui.style.controls import ComboBox, ElidedLabel, IconButton, button, label
+from ui.style.server_fields import ApiKeyField, Status, StatusLine
+from ui.style.style_sheet import ThemeApplier, mix_colours, palette_for, selected_background, style_sheet
+from ui.style.text import escape_mnemonics, format_bytes, native_shortcut, plain_tooltip, translate_sentence
+from ui.style.theme import (
+    DARK,
+    LIGHT,
+    STRONG_DARK,
+    STRONG_LIGHT,
+    ColourSchemeFollower,
+    ThemeSource,
+    icon,
+    mono_font,
+    pixmap,
+    point_size,
+    theme_for,
+)
+
+THEMES = (LIGHT, DARK, STRONG_LIGHT, STRONG_DARK)
+ICONS = sorted(path.stem for path in (Path(resources.__file__).parent / "icons").glob("*.svg"))
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_text_can_be_read_on_every_ground(theme):
+    pairs = [
+        *itertools.product(["text", "muted"], ["window", "sidebar", "surface", "hover"]),
+        ("text", "selection"),
+        ("text", "added_background"),
+        ("text", "removed_background"),
+        ("on_accent", "accent"),
+        ("link", "window"),
+        ("link", "surface"),
+        ("danger", "window"),
+        ("danger", "danger_background"),
+        ("warning", "window"),
+        ("warning", "warning_background"),
+        ("success", "window"),
+        ("success", "success_background"),
+    ]
+    poor = {pair: contrast(*(getattr(theme, name) for name in pair)) for pair in pairs}
+    poor["text", "chosen row"] = contrast(theme.text, selected_background(theme))
+    assert {pair: value for pair, value in poor.items() if value < 4.5} == {}
+
+
+@pytest.mark.parametrize("name", ICONS)
+def test_every_icon_draws_something_at_every_scale(qapp, name):
+    for ratio in (1, 2):
+        drawing = pixmap(name, "#ff0000", 24, ratio)
+        image = drawing.toImage()
+        assert drawing.devicePixelRatio() == ratio
+        assert image.width() == 24 * ratio
+        assert any(image.pixelColor(x, y).alpha() > 0 for x in range(image.width()) for y in range(image.height())), (
+            name
+        )
+
+
+def test_icons_take_the_colour(qapp):
+    image = pixmap("stop", "#12ab34", 24).toImage()
+    assert image.pixelColor(12, 12) == QColor("#12ab34")
+
+
+def test_an_icon_is_drawn_anew_for_a_fine_screen(qapp):
+    assert icon("send", "#000000").pixmap(QSize(18, 18), 2.0).width() == 36
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_the_palette_is_the_theme(qapp, theme):
+    palette = palette_for(theme)
+    assert palette.window().color() == QColor(theme.window)
+    assert palette.highlightedText().color() == QColor(theme.text)
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_the_style_sheet_is_whole(theme):
+    sheet = style_sheet(theme)
+    assert theme.accent in sheet
+    assert "{" in sheet
+    assert "{{" not in sheet
+
+
+def test_zoom_scales_text_and_room():
+    assert point_size(LIGHT, 200) == 2 * point_size(LIGHT, 100)
+    assert "min-height: 40px" in style_sheet(LIGHT, 200)
+
+
+def test_mixed_colours():
+    assert mix_colours("#000000", "#ffffff", 0.5) == "#808080"
+    assert mix_colours("#102030", "#ffffff", 0) == "#102030"
+
+
+def test_style_follows_the_source(qapp):
+    themes = ThemeSource(LIGHT)
+    style = ThemeApplier(qapp, themes)
+    try:
+        themes.use(DARK, 100)
+        assert qapp.palette().window().color() == QColor(DARK.window)
+    finally:
+        qapp.setStyleSheet("")
+    assert qapp.style().name() == "fusion"
+    style.deleteLater()
+
+
+@pytest.mark.parametrize(
+    ("choice", "system_dark", "theme"),
+    [("system", True, DARK), ("system", False, LIGHT), ("light", True, LIGHT), ("dark", False, DARK)],
+)
+def test_choice_and_system_decide_the_theme(choice, system_dark, theme):
+    assert theme_for(choice, system_dark=system_dark) == theme
+
+
+def test_strong_contrast_has_its_own_themes():
+    assert theme_for("dark", system_dark=False, strong_contrast=True) == STRONG_DARK
+
+
+def test_the_system_scheme_is_followed_until_the_person_chooses(qapp):
+    themes = ThemeSource(LIGHT)
+    hints = QGuiApplication.styleHints()
+    follower = ColourSchemeFollower(themes, hints)
+    try:
+        hints.setColorScheme(Qt.ColorScheme.Dark)
+        hints.colorSchemeChanged.emit(hints.colorScheme())
+        dark_on_this_platform = hints.colorScheme() == Qt.ColorScheme.Dark
+        assert themes.theme == (DARK if dark_on_this_platform else LIGHT)
+        follower.choose("light", 150)
+        assert (themes.theme, themes.zoom) == (LIGHT, 150)
+        follower.choose("dark", 100)
+        assert themes.theme == DARK
+    finally:
+        hints.unsetColorScheme()
+        follower.deleteLater()
+
+
+def test_code_is_in_a_fixed_pitch_font(qapp):
+    font = mono_font(LIGHT)
+    assert font.fixedPitch()
+    assert font.pointSizeF() < LIGHT.base_size
+
+
+def test_sentences_are_filled_in():
+    assert translate_sentence(Sentence("{name} is {what}.", {"name": "A", "what": "{odd}"})) == "A is {odd}."
+    assert translate_sentence(Sentence("As it {stands}")) == "As it {stands}"
+
+
+def test_text_from_outside_is_harmless(qtbot):
+    assert escape_mnemonics("R&D") == "R&&D"
+    assert plain_tooltip("Attach image (Ctrl+Shift+A)") == "Attach image (Ctrl+Shift+A)"
+    assert plain_tooltip("word " * 40).startswith("<qt>"), "Qt wraps it only then"
+    assert plain_tooltip('<img src="http://x/y">') == "<qt>&lt;img src=&quot;http://x/y&quot;&gt;</qt>"
+    made = label("<b>bold</b>")
+    qtbot.addWidget(made)
+    assert made.textFormat() == Qt.TextFormat.PlainText
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0, "0 bytes"), (999, "999 bytes"), (2_400, "2.4 KB"), (50_000_000, "50 MB"), (999_900, "1 MB"), (2e9, "2 GB")],
+)
+def test_sizes_in_words(size, words):
+    assert format_bytes(int(size)) == words
+
+
+def test_a_button_has_a_name_and_no_enter(qtbot):
+    pressed = []
+    made = button("Save & go", lambda: pressed.append(1))
+    qtbot.addWidget(made)
+    assert made.accessibleName() == "Save & go"
+    assert not made.autoDefault()
+    qtbot.mouseClick(made, Qt.MouseButton.LeftButton)
+    assert pressed == [1]
+
+
+def test_an_icon_button_is_tinted_again(qtbot):
+    themes = ThemeSource(LIGHT)
+    made = IconButton(themes, "close", "Close")
+    qtbot.addWidget(made)
+    before = made.icon().pixmap(18).toImage()
+    themes.use(DARK, 100)
+    assert made.icon().pixmap(18).toImage() != before
+    assert made.accessibleName() == "Close"
+
+
+def test_an_elided_label_keeps_all_of_its_text(qtbot):
+    made = ElidedLabel("a long text that does not fit at all")
+    qtbot.addWidget(made)
+    made.resize(60, 20)
+    made.show()
+    assert QLabel.text(made).endswith("…")
+    assert made.accessibleName() == "a long text that does not fit at all"
+
+
+def test_a_state_line_speaks(qtbot):
+    line = StatusLine(ThemeSource())
+    qtbot.addWidget(line)
+    assert line.isHidden()
+    line.show_state(Status.ERROR, Sentence("{a} failed.", {"a": "It"}), Sentence("Try again."))
+    assert line.text == "It failed. Try again."
+    assert not line.isHidden()
+    line.show_state(Status.IDLE)
+    assert line.isHidden()
+
+
+def test_a_pasted_key_is_handed_on_once(qtbot):
+    field = ApiKeyField("Key", "Paste")
+    qtbot.addWidget(field)
+    QGuiApplication.clipboard().setText("  sk-0123456789abcdef \n")
+    with qtbot.waitSignal(field.key_entered) as given:
+        field.paste()
+    assert isinstance(given.args[0], SecretStr)
+    assert given.args[0].get_secret_value() == "sk-0123456789abcdef"
+    assert field.echoMode() == ApiKeyField.EchoMode.Password
+
+
+def test_a_typed_key_waits_for_enter(qtbot):
+    field = ApiKeyField("Key", "Paste")
+    qtbot.addWidget(field)
+    with qtbot.assertNotEmitted(field.key_entered, wait=20):
+        qtbot.keyClicks(field, "abc")
+    with qtbot.waitSignal(field.key_entered):
+        qtbot.keyClick(field, Qt.Key.Key_Return)
+
+
+def test_keys_are_shown_as_they_are_called():
+    assert [native_shortcut(each) for each in ("Ctrl+Return", "Ctrl+Enter", "Return", "Esc")] == [
+        "Ctrl+Enter",
+        "Ctrl+Enter",
+        "Enter",
+        "Esc",
+    ]
+
+
+def test_the_list_of_a_choice_is_a_list_with_rows_of_the_sheet(qtbot):
+    box = ComboBox()
+    box.setStyleSheet(style_sheet(ThemeSource().theme))
+    qtbot.addWidget(box)
+    box.addItems(["System", "Light", "Dark"])
+    box.show()
+    # As a menu, which it is without the sheet, it is too short for rows with padding.
+    assert not box.style().styleHint(QStyle.StyleHint.SH_ComboBox_Popup, QStyleOptionComboBox(), box)
+    assert box.view().sizeHintForRow(0) > box.fontMetrics().height()

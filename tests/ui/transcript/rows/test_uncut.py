@@ -1,0 +1,114 @@
+"""A very long message is cut into its sections between frames, and says the same before and after."""
+
+from math import inf
+
+import pytest
+
+from desktop_agent.types.messages import Message
+from tests.ui.transcript.feeding import read_all
+from tests.ui.transcript.standing import Standing
+from ui.transcript.clipboard import EMPTY_EXTRACT, copy_formats_of
+from ui.transcript.markdown.stream import parse_leaves
+from ui.transcript.rows import block_factory
+from ui.transcript.rows.block_factory import LazySection, SplittingSection
+from ui.transcript.rows.row_factory import make_row
+
+PART = "## Part {0}\n\nWords of part {0}, see [there][{0}] and [^n].\n\n- first\n- second\n\n```\ncode {0}\n```\n\n"
+TEXT = "".join(PART.format(number) for number in range(600)) + "[^n]: A note.\n\n    Its end.\n\n"
+DEFINED = "".join(f"[{number}]: https://x.example/{number}\n" for number in range(600))
+
+
+@pytest.fixture
+def standing(qtbot, monkeypatch):
+    monkeypatch.setattr(block_factory, "_FIRST_SLICE", 0)
+    monkeypatch.setattr(block_factory, "_MIN_SLICE", 0)
+    standing = Standing(qtbot)
+    # What is read ahead is read when a test says so.
+    standing.view.scroller._prefetcher.start = lambda: None
+    return standing
+
+
+def opened(standing, text):
+    standing.transcript.add_message(Message.assistant(text))
+    standing.view.set_transcript(standing.transcript)
+    return standing.rows.row(0)
+
+
+def whole(standing, text):
+    """The same row, read at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(block_factory, "_FIRST_SLICE", inf)
+        row = make_row(standing.transcript[0], standing.view._render_context, standing.rows.width)
+    assert not any(isinstance(block, SplittingSection) for block in row.blocks)
+    read_all(row)
+    return row
+
+
+def test_it_is_cut_in_slices_and_says_the_same(standing):
+    row = opened(standing, TEXT + DEFINED)
+    assert [type(block) for block in row.blocks] == [SplittingSection]
+    slices = 0
+    while any(isinstance(block, SplittingSection) for block in row.blocks):
+        standing.view.scroller._prefetcher._go_on()
+        slices += 1
+        assert slices < 2000
+    assert any(isinstance(block, LazySection) for block in row.blocks)
+    read_all(row)
+    expected = whole(standing, TEXT + DEFINED)
+    assert row.plain() == expected.plain()
+    assert "there" in row.plain()
+    assert row.markdown() == expected.markdown()
+    assert "https://x.example/599" in row.markdown()
+
+
+@pytest.mark.parametrize("cut", [0, 3])
+def test_before_it_is_cut_its_text_is_known(standing, cut):
+    row = opened(standing, TEXT + DEFINED)
+    for _ in range(cut):
+        row.read(0, 0)
+    assert isinstance(row.blocks[0], SplittingSection)
+    expected = whole(standing, TEXT + DEFINED)
+    assert row.blocks[0].holds("code 599")
+    forms, same = copy_formats_of(row.extracts()), copy_formats_of(expected.extracts())
+    assert (forms.plain, forms.markdown, forms.html) == (same.plain, same.markdown, same.html)
+    assert isinstance(row.blocks[0], SplittingSection)
+    assert row.plain() == expected.plain()
+
+
+def test_copying_stops_often_on_its_way_through_definitions(standing):
+    row = opened(standing, f"Words.\n\n{DEFINED * 5}\n[end][7]\n")
+    extracts = list(row.extracts())
+    assert [each.text for each in extracts if each is not EMPTY_EXTRACT] == ["Words.", "end"]
+    # Once while it is cut, in steps of 2,000 characters, and once while it is read, in steps of 1,000.
+    assert extracts.count(EMPTY_EXTRACT) > 1.4 * len(DEFINED * 5) / 1000
+
+
+def test_of_a_text_of_many_definitions_only_steps_are_read(standing, monkeypatch):
+    lengths = []
+    outline = parse_leaves.__globals__["outline"]
+
+    def counted(text, *rest, **more):
+        lengths.append(len(text))
+        return outline(text, *rest, **more)
+
+    for module in ("stream", "sections"):
+        monkeypatch.setattr(f"ui.transcript.markdown.{module}.outline", counted)
+    row = opened(standing, f"Words.\n\n{DEFINED * 5}\n[end][7]\n")
+    while (at := row.last_lazy_section()) is not None:
+        row.read(at, 0)
+    assert [block.plain() for block in row.blocks] == ["Words.", "end"]
+    assert max(lengths) < 3000
+    assert sum(lengths) < 4 * len(DEFINED * 5)
+
+
+def test_copying_what_is_half_read_stops_often(standing):
+    text = "> said\n>\n" * 4000
+    row = opened(standing, text)
+    while len(row.blocks) < 500:
+        row.read(row.last_lazy_section(), 0)
+    block = row.blocks[-1]
+    read = block._at
+    forms = copy_formats_of(row.extracts())
+    assert forms.markdown.count("> said") == forms.plain.count("said") == 4000
+    assert list(row.extracts()).count(EMPTY_EXTRACT) >= len(text) // 1000
+    assert (row.blocks[-1], block._at) == (block, read)

@@ -1,0 +1,278 @@
+"""What is asked: the header of a tool call, the reasons for asking, and the list of waiting calls."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.tool_calls import Effect, ToolClass
+from ui.approval.code_view import AutoHeightText
+from ui.approval.dialog_layout import Shrinkable
+from ui.approval.labels import WrappingLabel
+from ui.approval.pending_approval import PendingApproval
+from ui.approval.untrusted_text import fold_lines
+from ui.style.controls import button, label, set_style_property
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import RowDelegate, RowRole
+from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
+from ui.style.text_display import isolate_untrusted, isolate_values, strip_bidi_marks
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, body_font, pixmap
+from ui.style.widgets import TextWithButtons
+
+
+class CallList(QWidget):
+    """One row for each call."""
+
+    chosen = Signal(str)
+    """The approval's id, when the person turns to another call."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._count = WrappingLabel(kind="muted")
+        self._list = QListWidget()
+        self._list.setAccessibleName(self.tr("Waiting calls"))
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setMouseTracking(True)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._list.currentItemChanged.connect(self._emit_chosen)
+        self.setFocusProxy(self._list)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._count)
+        layout.addWidget(self._list, 1)
+
+    def show_calls(self, calls: Iterable[PendingApproval], current: str | None) -> None:
+        """List these and mark the current one; nothing is reported."""
+        blocker = QSignalBlocker(self._list)
+        self._list.clear()
+        for call in calls:
+            item = QListWidgetItem(isolate_untrusted(call.tool), self._list)
+            item.setData(Qt.ItemDataRole.UserRole, call.approval_id)
+            item.setData(RowRole.SUBTITLE, isolate_untrusted(call.subject))
+            whole = f"{item.text()}: {isolate_untrusted(call.subject)}"
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, strip_bidi_marks(whole))
+            item.setToolTip(plain_tooltip(whole))
+            if call.approval_id == current:
+                self._list.setCurrentItem(item)
+        blocker.unblock()
+        self._count.setText(self.tr("{0} calls are waiting").format(self._list.count()))
+        self.setVisible(self._list.count() > 1)
+
+    def _emit_chosen(self, item: QListWidgetItem | None) -> None:
+        if item is not None:
+            self.chosen.emit(str(item.data(Qt.ItemDataRole.UserRole)))
+
+
+_ICON_SIZE = 16
+# What a button needs beside its words, in pixels at 100 %.
+_BUTTON_MARGIN = 32
+
+
+class ReasonNote(QFrame):
+    """Hidden while there is nothing to say."""
+
+    trusted = Signal()
+    """The person lets pass what came from outside so far."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._icon = QLabel()
+        self._text = WrappingLabel()
+        self._trust = button("", self.trusted.emit)
+        self._trust.setMinimumWidth(1)
+        self._trust_text = ""
+        self._sources = WrappingLabel(kind="muted")
+        self.setProperty("kind", "banner")
+        self.setProperty("level", "notice")
+        words = QVBoxLayout()
+        words.setSpacing(SPACE_S)
+        words.addWidget(self._text)
+        words.addWidget(self._sources)
+        words.addWidget(self._trust, 0, Qt.AlignmentFlag.AlignLeft)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(words, 1)
+        themes.changed.connect(self._draw_icon)
+        self._draw_icon()
+        self.hide()
+
+    @property
+    def accessible_text(self) -> str:
+        """What it says, or nothing."""
+        shown = [each.text() for each in (self._text, self._sources) if each.text() and not each.isHidden()]
+        return " ".join(shown) if not self.isHidden() else ""
+
+    def show_reasons(self, reasons: Sequence[Sentence], outsiders: Sequence[str]) -> None:
+        """These reasons; `outsiders` are those from outside that can be trusted from here."""
+        self._text.setText("\n".join(translate_sentence(isolate_values(each)) for each in reasons))
+        names = [isolate_untrusted(each) for each in outsiders]
+        self._sources.setText(self.tr("From outside: {0}").format(", ".join(names)))
+        self._sources.setVisible(len(names) > 1)
+        trust = self.tr("Trust {0} in this conversation")
+        text = trust.format(names[0] if len(names) == 1 else self.tr("these sources"))
+        self._trust_text = text
+        self._trust.setAccessibleName(strip_bidi_marks(text))
+        self._trust.setVisible(bool(names))
+        self._elide_trust_text()
+        self.setVisible(bool(reasons))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The name of a site may be longer than there is room."""
+        super().resizeEvent(event)
+        self._elide_trust_text()
+
+    def _elide_trust_text(self) -> None:
+        whole = self._trust_text
+        around = 2 * SPACE_M + self._icon_size + SPACE_S + _BUTTON_MARGIN * self._themes.zoom // 100
+        shown = self._trust.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideMiddle, self.width() - around)
+        self._trust.setText(escape_mnemonics(shown))
+        self._trust.setToolTip(plain_tooltip(whole) if shown != whole else "")
+
+    def _draw_icon(self) -> None:
+        ratio = 2 if self.devicePixelRatioF() > 1 else 1
+        self._icon.setPixmap(pixmap("warning", self._themes.theme.warning, self._icon_size, ratio))
+
+    @property
+    def _icon_size(self) -> int:
+        return _ICON_SIZE * self._themes.zoom // 100
+
+
+_DESCRIPTION_ROWS = (2, 4)
+
+
+class ServerDescription(QFrame):
+    """Hidden for tools that no server offers."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._intro = WrappingLabel(kind="small")
+        self._text = AutoHeightText(*_DESCRIPTION_ROWS)
+        self._text.setAccessibleName(self.tr("The server's own words"))
+        self._text.setReadOnly(True)
+        self._text.setUndoRedoEnabled(False)
+        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SPACE_XS, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(self._intro)
+        layout.addWidget(self._text)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.hide()
+
+    @property
+    def shrinkable(self) -> Shrinkable:
+        """What can be lower."""
+        return self._text
+
+    @property
+    def accessible_text(self) -> str:
+        """All that it says, or nothing."""
+        return "" if self.isHidden() else f"{self._intro.text()} {self._text.toPlainText()}"
+
+    def show_description(self, server: str, says: str) -> None:
+        """`says` are the words of this server; without a server there are none."""
+        self.setVisible(bool(server))
+        words = self.tr("A tool of the server “{0}”, which says about it (nobody checked this):")
+        self._intro.setText(words.format(show_hidden(server)))
+        self._text.setPlainText(fold_lines(show_hidden(says)))
+
+    def _apply_theme(self) -> None:
+        self._text.setFont(body_font(self._themes.theme, self._themes.zoom, 0.92))
+
+
+Tag = Literal["safe", "caution", "risk"]
+
+
+class CallHeader(QWidget):
+    """The head of the approval dialog; `beside` stands at its end."""
+
+    def __init__(self, themes: ThemeSource, beside: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._agent = WrappingLabel(kind="muted")
+        self._tool = WrappingLabel(kind="heading")
+        self._tags = [label() for _ in range(1 + len(Effect))]
+        for each in self._tags:
+            each.setProperty("tag", "caution")
+        self._folder = WrappingLabel(kind="small")
+        self._undo = WrappingLabel(kind="small")
+        self._server = ServerDescription(themes)
+        top = QWidget()
+        names = QVBoxLayout(top)
+        names.setContentsMargins(0, 0, 0, 0)
+        names.setSpacing(SPACE_XS)
+        names.addWidget(self._agent)
+        names.addWidget(self._tool)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(TextWithButtons(top, (beside,)))
+        layout.addWidget(FlowRows(self._tags, gap=SPACE_XS))
+        layout.addWidget(self._folder)
+        layout.addWidget(self._undo)
+        layout.addWidget(self._server)
+
+    @property
+    def shrinkable(self) -> Shrinkable:
+        """What can be lower."""
+        return self._server.shrinkable
+
+    @property
+    def accessible_text(self) -> str:
+        """All that the header says, for a screen reader."""
+        labels = (self._agent, self._tool, *self._tags, self._folder, self._undo)
+        shown = [each.text() for each in labels if not each.isHidden()]
+        return ". ".join(filter(None, (*shown, self._server.accessible_text)))
+
+    def show_call(self, call: PendingApproval) -> None:
+        """Describe this call."""
+        path = " → ".join(isolate_untrusted(name) for name in call.agent_path)
+        self._agent.setText(
+            self.tr("The agent {0} asks to use").format(path) if path else self.tr("The assistant asks to use")
+        )
+        self._tool.setText(isolate_untrusted(call.tool))
+        self._server.show_description(call.server, call.server_says)
+        self._folder.setVisible(bool(call.workspace))
+        self._folder.setText(self.tr("In the folder {0}").format(isolate_untrusted(call.workspace)))
+        # What only looks leaves nothing behind, whatever it reached for that.
+        is_reading = call.tool_class is ToolClass.READ_ONLY
+        self._undo.setVisible(call.undoable is not None and not is_reading)
+        words = self.tr("What it changes can be undone.")
+        self._undo.setText(words if call.undoable else self.tr("What it does cannot be undone."))
+        tags = self._tag_names(call)
+        for at, each in enumerate(self._tags):
+            each.setVisible(at < len(tags))
+            if at < len(tags):
+                set_style_property(each, "tag", tags[at][1])
+                each.setText(tags[at][0])
+
+    def _tag_names(self, call: PendingApproval) -> list[tuple[str, Tag]]:
+        words: dict[Effect, tuple[str, Tag]] = {
+            Effect.READ: (self.tr("Reads files"), "safe"),
+            Effect.WRITE: (self.tr("Writes files"), "caution"),
+            Effect.EXECUTE: (self.tr("Runs commands"), "risk"),
+            Effect.NETWORK: (self.tr("Uses the network"), "risk"),
+            Effect.DELEGATE: (self.tr("Starts another agent"), "caution"),
+        }
+        class_words: tuple[str, Tag] = (self.tr("Can change things"), "caution")
+        if call.tool_class is ToolClass.READ_ONLY:
+            class_words = (self.tr("Only reads"), "safe")
+        return [class_words, *(words[effect] for effect in Effect if effect in call.effects)]

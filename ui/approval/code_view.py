@@ -1,0 +1,261 @@
+"""A read-only code view with line numbers and diff colours, as high as its text needs."""
+
+from collections.abc import Sequence
+from math import ceil
+
+from PySide6.QtCore import QEvent, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor, QWheelEvent
+from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QSizePolicy, QTextEdit, QWidget
+
+from ui.approval.diff import DiffLine
+from ui.style.text_display import LogicalOrderText, displayed_positions
+from ui.style.theme import ThemeSource, mono_font
+
+_PREFERRED_WIDTH = 240
+# Where the last line only just fits, a bar appears.
+_SLACK = 2
+
+
+class AutoHeightText(LogicalOrderText):
+    """Never higher than `most` rows. Where there is less room than for all, it can give way down to `least` rows.
+
+    What does not fit scrolls inside. The wheel moves what is around it first, unless the text has the focus: nobody is
+    caught in it on the way down.
+    """
+
+    def __init__(self, least: int, most: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._min_rows, self._max_rows = least, most
+        self._requested = (0, 0)
+        self._shrunk = 0
+        # Code, paths and JSON read from the left in every language.
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        self.setTabChangesFocus(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.textChanged.connect(self.update_height)
+
+    @property
+    def spare_height(self) -> int:
+        """Pixels that it can do without."""
+        rows = self._row_count()
+        return self._height_of_rows(rows) - self._height_of_rows(min(rows, self._min_rows))
+
+    @property
+    def shrunk_height(self) -> int:
+        """Pixels that it does without now."""
+        return min(self._shrunk, self.spare_height)
+
+    def shrink_by(self, pixels: int) -> None:
+        """Do without so many."""
+        self._shrunk = pixels
+        self.update_height()
+
+    def sizeHint(self) -> QSize:
+        """All of it, or `most` rows, without what it gave."""
+        return QSize(_PREFERRED_WIDTH, self._height_of_rows(self._row_count()) - self.shrunk_height)
+
+    def minimumSizeHint(self) -> QSize:
+        """No less high."""
+        return QSize(_PREFERRED_WIDTH // 2, self.sizeHint().height())
+
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        """Another width, other rows."""
+        super().resizeEvent(e)
+        self.update_height()
+
+    def changeEvent(self, e: QEvent) -> None:
+        """Another font, another height."""
+        super().changeEvent(e)
+        if e.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
+            self.update_height()
+
+    def wheelEvent(self, e: QWheelEvent) -> None:
+        """Pass it on while what is around can move that way."""
+        if not self.hasFocus() and self._parent_can_scroll(e.angleDelta().y() or e.pixelDelta().y()):
+            e.ignore()
+            return
+        super().wheelEvent(e)
+
+    def update_height(self) -> None:
+        """Ask for the room that the text needs now."""
+        asked = (self.spare_height, self.sizeHint().height())
+        if asked != self._requested:
+            self._requested = asked
+            self.updateGeometry()
+
+    def _row_count(self) -> int:
+        """No more are laid out than can be asked for."""
+        rows, block = 0, self.document().firstBlock()
+        while block.isValid() and rows < self._max_rows:
+            self.blockBoundingRect(block)
+            rows += block.lineCount()
+            block = block.next()
+        return max(1, min(rows, self._max_rows))
+
+    def _height_of_rows(self, rows: int) -> int:
+        first = self.document().firstBlock().layout().lineAt(0)
+        # What a layout gives a line is more than the distance that the font names.
+        line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
+        frame = 2 * self.frameWidth() + _SLACK
+        beside = self.horizontalScrollBar()
+        below = beside.sizeHint().height() if beside.maximum() > 0 and self._scrolls_sideways() else 0
+        return rows * line + 2 * round(self.document().documentMargin()) + frame + below
+
+    def _scrolls_sideways(self) -> bool:
+        return self.lineWrapMode() is QPlainTextEdit.LineWrapMode.NoWrap
+
+    def _parent_can_scroll(self, delta: int) -> bool:
+        above = self.parentWidget()
+        while above is not None and not isinstance(above, QScrollArea):
+            above = above.parentWidget()
+        if above is None:
+            return False
+        bar = above.verticalScrollBar()
+        return bar.value() > bar.minimum() if delta > 0 else bar.value() < bar.maximum()
+
+
+_SIGNS = {"same": " ", "added": "+", "removed": "\u2212", "gap": "⋯", "more": "⋯"}
+
+
+class CodeView(AutoHeightText):
+    """Read-only lines with a coloured ground and their numbers in the margin."""
+
+    def __init__(self, themes: ThemeSource, name: str, least: int, most: int) -> None:
+        super().__init__(least, most)
+        self._themes = themes
+        self._lines: list[DiffLine] = []
+        self._highlights: list[tuple[int, int, bool]] = []
+        self._margin = _LineNumbers(self)
+        self.setAccessibleName(name)
+        self.setProperty("kind", "code")
+        self.setReadOnly(True)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.setUndoRedoEnabled(False)
+        self.cursorPositionChanged.connect(self._show_cursor)
+        self.updateRequest.connect(self._scroll_margin)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def show_lines(self, lines: list[DiffLine], words: list[str]) -> None:
+        """Show these lines; `words` is what each says on the screen."""
+        self._lines = lines
+        self._highlights = []
+        self.set_text("\n".join(words))
+        # It has the keyboard first; a blinking caret would say that one can write here.
+        self.setCursorWidth(0)
+        self._apply_theme()
+
+    def highlight(self, passages: Sequence[tuple[int, int, bool]]) -> None:
+        """Give these passages, rising places of `text`, a colour of their own; True is the grave one."""
+        places = displayed_positions(self.text, [at for start, end, _ in passages for at in (start, end)])
+        graves = [is_grave for _, _, is_grave in passages]
+        self._highlights = list(zip(places[::2], places[1::2], graves, strict=True))
+        self._apply_highlights()
+
+    def margin_width(self) -> int:
+        """Room for two columns of numbers and a sign, in pixels."""
+        if not self._lines:
+            return 0
+        digits = len(str(max((each.new or each.old or 0) for each in self._lines)))
+        return self.fontMetrics().horizontalAdvance("0") * (2 * digits + 6)
+
+    def paintEvent(self, e: QPaintEvent) -> None:
+        """Grounds first, text above."""
+        painter = QPainter(self.viewport())
+        for block, area in self._visible_blocks():
+            painter.fillRect(area, self._background(block.blockNumber()))
+        painter.end()
+        super().paintEvent(e)
+
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        """The margin is as high as the view."""
+        super().resizeEvent(e)
+        area = self.contentsRect()
+        self._margin.setGeometry(QRect(area.left(), area.top(), self.margin_width(), area.height()))
+
+    def paint_margin(self, event: QPaintEvent) -> None:
+        """Numbers of the old and the new file, and the sign."""
+        painter = QPainter(self._margin)
+        theme = self._themes.theme
+        painter.fillRect(event.rect(), QColor(theme.surface))
+        painter.setFont(self.font())
+        painter.setPen(QColor(theme.muted))
+        cell = self.fontMetrics().horizontalAdvance("0")
+        column = (self.margin_width() - 4 * cell) // 2
+        for block, area in self._visible_blocks():
+            line = self._lines[block.blockNumber()] if block.blockNumber() < len(self._lines) else None
+            if line is None:
+                continue
+            painter.fillRect(
+                QRect(0, area.top(), self._margin.width(), area.height()), self._background(block.blockNumber())
+            )
+            first = QRect(cell // 2, area.top(), column, self.fontMetrics().height())
+            right = Qt.AlignmentFlag.AlignRight
+            painter.drawText(first, right, str(line.old or ""))
+            painter.drawText(first.translated(column + cell, 0), right, str(line.new or ""))
+            painter.drawText(first.translated(column + 5 * cell // 2, 0), right, _SIGNS[line.kind])
+
+    def _visible_blocks(self) -> list[tuple[QTextBlock, QRect]]:
+        found: list[tuple[QTextBlock, QRect]] = []
+        block = self.firstVisibleBlock()
+        while block.isValid():
+            area = self.blockBoundingGeometry(block).translated(self.contentOffset()).toAlignedRect()
+            if area.top() > self.viewport().height():
+                break
+            found.append((block, QRect(0, area.top(), self.viewport().width(), area.height())))
+            block = block.next()
+        return found
+
+    def _background(self, number: int) -> QColor:
+        theme = self._themes.theme
+        kind = self._lines[number].kind if number < len(self._lines) else "same"
+        grounds = {"added": theme.added_background, "removed": theme.removed_background, "gap": theme.hover}
+        grounds["more"] = grounds["gap"]
+        return QColor(grounds[kind]) if kind in grounds else QColor(Qt.GlobalColor.transparent)
+
+    def _show_cursor(self) -> None:
+        """Somebody marks a part of it by keys or mouse."""
+        self.setCursorWidth(1)
+
+    def _scroll_margin(self, area: QRect, scrolled: int) -> None:
+        if scrolled:
+            self._margin.scroll(0, scrolled)
+        else:
+            self._margin.update(0, area.y(), self._margin.width(), area.height())
+
+    def _apply_theme(self) -> None:
+        self.setFont(mono_font(self._themes.theme, self._themes.zoom))
+        width = self.margin_width()
+        self.setViewportMargins(width, 0, 0, 0)
+        self._margin.setVisible(width > 0)
+        area = self.contentsRect()
+        self._margin.setGeometry(QRect(area.left(), area.top(), width, area.height()))
+        self._apply_highlights()
+        self.viewport().update()
+
+    def _apply_highlights(self) -> None:
+        theme = self._themes.theme
+        selections: list[QTextEdit.ExtraSelection] = []
+        for start, end, is_grave in self._highlights:
+            made = QTextEdit.ExtraSelection()
+            made.cursor = QTextCursor(self.document())
+            made.cursor.setPosition(start)
+            made.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+            made.format.setForeground(QColor(theme.danger if is_grave else theme.warning))
+            made.format.setFontWeight(QFont.Weight.DemiBold)
+            selections.append(made)
+        self.setExtraSelections(selections)
+
+
+class _LineNumbers(QWidget):
+    def __init__(self, view: CodeView) -> None:
+        super().__init__(view)
+        self._view = view
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._view.margin_width(), 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self._view.paint_margin(event)

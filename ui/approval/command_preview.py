@@ -1,0 +1,283 @@
+"""The preview of a shell command line: its commands one by one with their risks, hosts and sandbox."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from desktop_agent.types.tool_calls import CommandPart, CommandPreview, Risk
+from ui.approval.code_view import CodeView
+from ui.approval.labels import ExpandableNote, SelectableLabel, WrappingLabel
+from ui.approval.untrusted_text import describe_host, fold_lines, map_folded_positions
+from ui.style.controls import label
+from ui.style.text import show_hidden
+from ui.style.text_display import isolate, isolate_untrusted
+from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource, mono_font
+
+SEVERE_RISKS = frozenset({Risk.DELETES, Risk.NETWORK, Risk.PRIVILEGES, Risk.LOOKALIKE})
+MAX_SPANS = 1000
+
+_WHITESPACE = re.compile(r"(?:\\\n|[ \t\n])+")
+
+RiskSpan = tuple[int, int, bool]
+"""From where to where, and whether its risk is a grave one."""
+
+
+def risks_first(parts: Sequence[CommandPart]) -> list[CommandPart]:
+    """Each with what it starts, and otherwise as the line has them."""
+    risky: list[CommandPart] = []
+    others: list[CommandPart] = []
+    at = 0
+    while at < len(parts):
+        end = at + 1
+        while end < len(parts) and parts[end].depth:
+            end += 1
+        group = parts[at:end]
+        (risky if any(each.risks for each in group) else others).extend(group)
+        at = end
+    return risky + others
+
+
+def find_risk_spans(line: str, parts: Sequence[CommandPart]) -> list[RiskSpan]:
+    """Where those with risks stand in a line whose hidden characters are shown; of many, the grave ones.
+
+    What another command starts is inside of that one. They do not overlap, and rise.
+    """
+    flat = _NormalizedLine(line)
+    found: list[RiskSpan] = []
+    # Where a command writes to is listed behind all commands.
+    ends = {False: 0, True: 0}
+    for each in parts:
+        if each.depth:
+            continue
+        is_place = each.text.startswith(("<", ">"))
+        start, end = flat.find(each.text, ends[is_place])
+        if start >= 0:
+            ends[is_place] = end
+            if each.risks:
+                found.append(
+                    (
+                        flat.original_position(start),
+                        flat.original_position(end - 1) + 1,
+                        not SEVERE_RISKS.isdisjoint(each.risks),
+                    )
+                )
+    graves = [each for each in found if each[2]][:MAX_SPANS]
+    kept = sorted(graves + [each for each in found if not each[2]][: MAX_SPANS - len(graves)])
+    return [each for at, each in enumerate(kept) if at == 0 or each[0] >= kept[at - 1][1]]
+
+
+class _NormalizedLine:
+    """A line with one blank wherever it has any number of them: a command is told by its words."""
+
+    def __init__(self, line: str) -> None:
+        self._text = _WHITESPACE.sub(" ", line)
+        self._flat_places, self._places = [0], [0]
+        removed = 0
+        for found in _WHITESPACE.finditer(line):
+            if len(found[0]) > 1:
+                removed += len(found[0]) - 1
+                self._flat_places.append(found.end() - removed)
+                self._places.append(found.end())
+
+    def find(self, text: str, at: int) -> tuple[int, int]:
+        """From where to where it stands, behind a place; -1 where it does not."""
+        sought = _WHITESPACE.sub(" ", show_hidden(text))
+        start = self._text.find(sought, at)
+        return start, start + len(sought)
+
+    def original_position(self, at: int) -> int:
+        """Of a place here, that in the line itself."""
+        index = bisect_right(self._flat_places, at) - 1
+        return self._places[index] + at - self._flat_places[index]
+
+
+# The line above shows all of them; a row for each of thousands would only take time.
+MAX_ROWS = 100
+MAX_PLAIN_ROWS = 20
+"""Nor do rows without a risk grow the dialog beyond the screen."""
+MAX_ROWS_IN_ORDER = 8
+"""So many stand in the order of the line; of more, those to look at stand first."""
+MAX_LINE_ROWS = 12
+MAX_LOOKALIKES, MAX_WORD_LENGTH = 6, 80
+"""Sentences about characters that look like others; the commands of all have a tag."""
+MAX_VISIBLE_HOSTS = 6
+
+
+class CommandView(QWidget):
+    """`show_command` answers with the heading above it."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._line = CodeView(themes, self.tr("Command line"), MAX_LINE_ROWS, MAX_LINE_ROWS)
+        self._line.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self._warning = WrappingLabel(kind="warning")
+        self._sandbox_note = ExpandableNote()
+        self._rows = QVBoxLayout()
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setSpacing(SPACE_XS)
+        self._hosts = _HostList(themes)
+        self._build_layout()
+        themes.changed.connect(self._apply_theme)
+
+    known_folder = ""
+    """It stands above already."""
+
+    @property
+    def initial_focus(self) -> QWidget:
+        """Where reading begins."""
+        return self._line
+
+    @property
+    def accessible_text(self) -> str:
+        """All that it says, for a screen reader."""
+        rows = [self._row_at(at) for at in range(self._rows.count())]
+        parts = [each.accessibleName() for each in rows if each is not None]
+        doubt = [] if self._warning.isHidden() else [self._warning.text()]
+        return "\n".join(
+            filter(None, [self._line.text, *doubt, *parts, self._hosts.accessible_text, self._sandbox_note.text])
+        )
+
+    def show_command(self, preview: CommandPreview) -> str:
+        """This line."""
+        line = show_hidden(preview.line)
+        self._line.show_lines([], [fold_lines(line)])
+        found = find_risk_spans(line, preview.parts)
+        places = map_folded_positions(line, [at for start, end, _ in found for at in (start, end)])
+        graves = [is_grave for _, _, is_grave in found]
+        self._line.highlight(list(zip(places[::2], places[1::2], graves, strict=True)))
+        self._show_parts(preview.parts)
+        self._show_warnings(preview)
+        self._hosts.show_hosts(preview.hosts, only=preview.only_hosts)
+        self._show_sandbox(preview)
+        count = sum(not each.text.startswith(("<", ">")) for each in preview.parts)
+        return self.tr("What will run: {0} commands").format(count) if count > 1 else self.tr("What will run")
+
+    def _show_warnings(self, preview: CommandPreview) -> None:
+        alike = list(dict.fromkeys(each for part in preview.parts for each in part.lookalikes))
+        words = self.tr("“{0}”: the character “{1}” ({2}) only looks like “{3}”.")
+        doubts = [
+            words.format(isolate_untrusted(each.word[:MAX_WORD_LENGTH]), each.char, each.name, each.passes_for)
+            for each in alike[:MAX_LOOKALIKES]
+        ]
+        if not preview.understood:
+            doubts.append(self.tr("This line may run more than is listed here. Read all of it."))
+        self._warning.setVisible(bool(doubts))
+        self._warning.setText("\n".join(doubts))
+
+    def _show_sandbox(self, preview: CommandPreview) -> None:
+        confinement, folder = show_hidden(preview.confinement), show_hidden(preview.folder)
+        place = "" if preview.folder == self.known_folder else self.tr("In the folder {0}").format(isolate(folder))
+        first, stop, _rest = confinement.partition(". ")
+        short = " ".join(filter(None, (first + stop.strip(), place)))
+        self._sandbox_note.show_note(short, "\n".join(filter(None, (confinement, place))) if stop else short)
+
+    def _show_parts(self, parts: Sequence[CommandPart]) -> None:
+        while (item := self._rows.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        # One plain command stands above already.
+        if len(parts) < 2 and not any(each.risks for each in parts):
+            return
+        ordered = parts if len(parts) <= MAX_ROWS_IN_ORDER else risks_first(parts)
+        count = min(max(sum(bool(each.risks) for each in parts), MAX_PLAIN_ROWS), MAX_ROWS)
+        for part in ordered[:count]:
+            text = SelectableLabel(fold_lines(show_hidden(part.text)))
+            text.setFont(mono_font(self._themes.theme, self._themes.zoom))
+            text.setHidden(len(parts) == 1)
+            self._rows.addWidget(self._create_row(text, part.risks, part.depth))
+        if rest := ordered[count:]:
+            risks = {risk for each in rest for risk in each.risks}
+            more = label(self.tr("And {0} more").format(len(rest)), "muted")
+            self._rows.addWidget(self._create_row(more, [risk for risk in Risk if risk in risks]))
+
+    def _create_row(self, text: QLabel, risks: Sequence[Risk], depth: int = 0) -> QWidget:
+        """A command and its tags; of an only one the tags alone, since the line above is the command."""
+        row = QWidget()
+        row.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(depth * SPACE_L, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(text, 0, Qt.AlignmentFlag.AlignVCenter)
+        words = [self._risk_name(risk) for risk in risks]
+        for risk, word in zip(risks, words, strict=True):
+            tag = label(word)
+            tag.setProperty("tag", "risk" if risk in SEVERE_RISKS else "caution")
+            layout.addWidget(tag, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout.addStretch(1)
+        row.setAccessibleName(": ".join(filter(None, (text.text(), ", ".join(words)))))
+        return row
+
+    def _risk_name(self, risk: Risk) -> str:
+        words = {
+            Risk.DELETES: self.tr("Deletes"),
+            Risk.WRITES: self.tr("Writes files"),
+            Risk.NETWORK: self.tr("Uses the network"),
+            Risk.PRIVILEGES: self.tr("Needs privileges"),
+            Risk.RUNS_CODE: self.tr("Runs code"),
+            Risk.UNCLEAR: self.tr("Depends on variables"),
+            Risk.LOOKALIKE: self.tr("Is not what it looks like"),
+        }
+        return words[risk]
+
+    def _row_at(self, at: int) -> QWidget | None:
+        item = self._rows.itemAt(at)
+        return None if item is None else item.widget()
+
+    def _apply_theme(self) -> None:
+        font = mono_font(self._themes.theme, self._themes.zoom)
+        for at in range(self._rows.count()):
+            row = self._row_at(at)
+            text = None if row is None else row.findChild(SelectableLabel)
+            if text is not None:
+                text.setFont(font)
+
+    def _build_layout(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._line)
+        layout.addWidget(self._warning)
+        layout.addLayout(self._rows)
+        layout.addWidget(self._hosts)
+        layout.addWidget(self._sandbox_note)
+        self.setAccessibleName(self.tr("Commands of the line"))
+
+
+class _HostList(QWidget):
+    """Which hosts a command may reach, one on each line; hidden for one that has no network."""
+
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
+        self._only = WrappingLabel(self.tr("It can reach only these hosts:"))
+        self._any = WrappingLabel(
+            self.tr(
+                "This system cannot limit it to hosts: it may use the whole network, and services of this machine. "
+                "It says that it needs:"
+            ),
+            kind="warning",
+        )
+        self._list = CodeView(themes, self.tr("Hosts"), MAX_VISIBLE_HOSTS, MAX_VISIBLE_HOSTS)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        for each in (self._only, self._any, self._list):
+            layout.addWidget(each)
+
+    @property
+    def accessible_text(self) -> str:
+        """All that it says."""
+        said = self._any if self._only.isHidden() else self._only
+        return "" if self.isHidden() else f"{said.text()}\n{self._list.text}"
+
+    def show_hosts(self, hosts: Sequence[str], *, only: bool) -> None:
+        """These; not `only`: others as well."""
+        self.setVisible(bool(hosts))
+        self._only.setVisible(only)
+        self._any.setVisible(not only)
+        self._list.show_lines([], [describe_host(each) for each in hosts])

@@ -1,0 +1,235 @@
+"""Size and scrolling of the approval dialog: views shrink before the content scrolls; it never leaves the screen."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QScrollArea,
+    QSizePolicy,
+    QStyle,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ui.style.layouts import ScrollColumn
+from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
+
+
+class Shrinkable(Protocol):
+    """Something that scrolls inside, or is drawn smaller, where there is less room."""
+
+    @property
+    def spare_height(self) -> int:
+        """Pixels of its height that it can do without."""
+        ...
+
+    @property
+    def shrunk_height(self) -> int:
+        """Pixels that it does without now."""
+        ...
+
+    def shrink_by(self, pixels: int) -> None:
+        """Do without so many."""
+        ...
+
+    def isVisible(self) -> bool:
+        """Qt's own."""
+        ...
+
+
+class ShrinkingScrollArea(QScrollArea):
+    """What `givers` can do without is taken from them, the first first; what then still does not fit scrolls."""
+
+    needs_changed = Signal()
+    """A part wants another height."""
+
+    def __init__(self, parts: Iterable[QWidget], givers: Sequence[Shrinkable], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shrinkables = givers
+        self._pending_reveal: list[QWidget] = []
+        self._content = _Content()
+        # Not at once: the area is in the middle of making its own size.
+        self._shrink_timer = QTimer(self, singleShot=True, interval=0)
+        self._shrink_timer.timeout.connect(self._shrink_to_fit)
+        self._content.layout_requested.connect(self._shrink_timer.start)
+        self._layout = QVBoxLayout(self._content)
+        # Room for the ring of what has the focus, and for the bar.
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(SPACE_M)
+        for each in parts:
+            self._layout.addWidget(each)
+        self._layout.addStretch(1)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(self._content)
+        self._content.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
+
+    def preferred_height(self, width: int) -> int:
+        """Pixels that all parts want at this width, with nothing given."""
+        self._layout.activate()
+        return self._layout.totalHeightForWidth(width) + sum(each.shrunk_height for each in self._visible_shrinkables())
+
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        """Another height, another share."""
+        super().resizeEvent(e)
+        self._shrink_timer.start()
+
+    def scroll_to_top(self) -> None:
+        """Show the beginning."""
+        self.verticalScrollBar().setValue(0)
+
+    def reveal(self, parts: list[QWidget]) -> None:
+        """Scroll these into sight, the last one above all, once they have their places."""
+        self._pending_reveal = parts
+        self.needs_changed.emit()
+
+    def reveal_pending(self) -> None:
+        """The places are known."""
+        for each in self._pending_reveal:
+            self.ensureWidgetVisible(each, 0, 0)
+        self._pending_reveal = []
+
+    def _visible_shrinkables(self) -> list[Shrinkable]:
+        return [each for each in self._shrinkables if each.isVisible()]
+
+    def _shrink_to_fit(self) -> None:
+        missing = self.preferred_height(self.viewport().width()) - self.viewport().height()
+        for each in self._visible_shrinkables():
+            given = max(0, min(missing, each.spare_height))
+            missing -= given
+            if given != each.shrunk_height:
+                each.shrink_by(given)
+        self.needs_changed.emit()
+
+
+class _Content(QWidget):
+    layout_requested = Signal()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.layout_requested.emit()
+        return super().event(event)
+
+
+_MAX_WIDGET_SIZE = 16_777_215
+"""QWIDGETSIZE_MAX."""
+
+WIDTH, MIN_WIDTH = 864, 480
+LIST_WIDTH, MIN_LIST_WIDTH = 220, 120
+MIN_CONTENT_HEIGHT = 60
+"""Pixels that the buttons leave to what they are about; where they do not fit under that, they scroll."""
+NARROW_WIDTH = 440
+"""Pixels at 100 % zoom: in a dialog that is less wide the calls stand above the one on the screen."""
+
+
+class DialogSizer(QObject):
+    """Lets a dialog grow with its `middle`. It never becomes lower by itself: the buttons would jump."""
+
+    def __init__(
+        self, themes: ThemeSource, dialog: QDialog, beside: QWidget, middle: ShrinkingScrollArea, bar: QWidget
+    ) -> None:
+        super().__init__(dialog)
+        self.foot = ScrollColumn(0, most=self._max_bar_height)
+        middle.setMinimumHeight(MIN_CONTENT_HEIGHT)
+        # What it is about gives way first.
+        self.foot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.foot.column.addWidget(bar)
+        self._list_height = 0
+        self.main_layout = QHBoxLayout()
+        """The calls, and beside them or under them the one on the screen."""
+        self._themes, self._dialog = themes, dialog
+        self._list_panel, self._scroll_area, self._bar = beside, middle, bar
+        self.soon = QTimer(self, singleShot=True, interval=0)
+        self.soon.timeout.connect(self.grow)
+        middle.needs_changed.connect(self.soon.start)
+
+    def set_initial_width(self) -> None:
+        """Before it is shown: its width, so that the height can be told."""
+        self._dialog.ensurePolished()
+        self._dialog.resize(self._preferred_width(), 1)
+
+    def fit_height(self) -> None:
+        """As high as all parts need, or as the screen is."""
+        room = self.available_rect()
+        width = max(min(self._dialog.width(), room.width()), self._preferred_width())
+        beside, above = self._arrange_list(width)
+        self._list_height = above
+        inside = width - 2 * SPACE_L - beside
+        # A bar would take width from the buttons, for which they would want more height, and so would stay.
+        scrolls = self._bar.heightForWidth(inside) > self._max_bar_height()
+        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.foot.setVerticalScrollBarPolicy(policy)
+        around = self._bar.heightForWidth(inside) + SPACE_M + 2 * SPACE_L + above
+        wanted = max(self._scroll_area.preferred_height(inside) + around, self._dialog.height())
+        self._dialog.resize(width, min(wanted, room.height()))
+
+    def grow(self) -> None:
+        """Fit, and stay where it can be seen."""
+        if not self._dialog.isVisible():
+            return
+        before = self._dialog.size()
+        self.fit_height()
+        # Where it stands is not known at once after it was shown: only what grew is moved.
+        if self._dialog.size() != before:
+            self._move_onto_screen(is_wider=self._dialog.width() > before.width())
+        self._scroll_area.reveal_pending()
+
+    def _arrange_list(self, width: int) -> tuple[int, int]:
+        """Put the calls beside or above; return how many pixels they take there from the width and the height."""
+        is_above = width < NARROW_WIDTH * self._themes.zoom // 100
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self.main_layout.setDirection(down if is_above else across)
+        height = 5 * self._list_panel.fontMetrics().height()
+        self._list_panel.setMaximumHeight(height if is_above else _MAX_WIDGET_SIZE)
+        self._list_panel.setMinimumWidth(0 if is_above else self._list_width(width))
+        self._list_panel.setMaximumWidth(_MAX_WIDGET_SIZE if is_above else self._list_width(width))
+        if self._list_panel.isHidden():
+            return 0, 0
+        return (0, height + SPACE_L) if is_above else (self._list_width(width) + SPACE_L, 0)
+
+    def _max_bar_height(self) -> int:
+        return max(
+            self.available_rect().height() - MIN_CONTENT_HEIGHT - 2 * SPACE_L - SPACE_M - self._list_height,
+            MIN_CONTENT_HEIGHT,
+        )
+
+    def available_rect(self) -> QRect:
+        """What the dialog may cover of its window's screen, without its own title bar and edge."""
+        dialog = self._dialog
+        title = dialog.geometry().top() - dialog.frameGeometry().top()
+        title = max(title, dialog.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight))
+        edge = max(dialog.frameGeometry().bottom() - dialog.geometry().bottom(), 0)
+        return (dialog.parentWidget() or dialog).screen().availableGeometry().adjusted(0, title, 0, -edge)
+
+    def _preferred_width(self) -> int:
+        """No wider than the window, as long as that has some width."""
+        usual = WIDTH * self._themes.zoom // 100
+        if not self._list_panel.isHidden():
+            usual += self._list_width(usual) + SPACE_L
+        window = self._dialog.parentWidget()
+        most = usual if window is None else max(window.width(), MIN_WIDTH)
+        return min(usual, most, self.available_rect().width())
+
+    def _list_width(self, dialog_width: int) -> int:
+        return max(MIN_LIST_WIDTH, min(LIST_WIDTH * self._themes.zoom // 100, dialog_width // 4))
+
+    def _move_onto_screen(self, *, is_wider: bool) -> None:
+        """What grew goes back over its window, if that is large enough, and in any case onto the screen."""
+        area, room, window = self._dialog.geometry(), self.available_rect(), self._dialog.parentWidget()
+        if window is not None and is_wider:
+            area.moveLeft(window.geometry().center().x() - area.width() // 2)
+        for around in (room if window is None else window.geometry(), room):
+            area.moveRight(min(area.right(), around.right()))
+            area.moveBottom(min(area.bottom(), around.bottom()))
+            area.moveLeft(max(area.left(), around.left()))
+            area.moveTop(max(area.top(), around.top()))
+        if area != self._dialog.geometry():
+            self._dialog.setGeometry(area)

@@ -1,0 +1,225 @@
+"""A unified diff in bounded time: a hostile file must not freeze the window that shows it.
+
+Lines that occur once on both sides anchor the comparison (Bram Cohen's patience diff); only short runs between
+anchors go to difflib, whose worst case is cubic.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import Literal
+
+from ui.approval.untrusted_text import MAX_LINES
+
+CONTEXT = 3
+MAX_EXACT_LINES = 60
+
+MAX_COMPARED = 40_000
+
+LineKind = Literal["same", "added", "removed", "gap", "more"]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line; numbers begin with 1 and are None on the side where the line is not. A gap stands for equal lines."""
+
+    kind: LineKind
+    text: str
+    old: int | None = None
+    new: int | None = None
+
+
+def whole_file_lines(
+    kind: Literal["added", "removed"], text: str, most: int = MAX_LINES, first: int = 1
+) -> list[DiffLine]:
+    """The lines of a file that comes or goes, the first of them numbered `first`; of very many the first `most`."""
+    if not text:
+        return []
+    # What ends with a line break has no line after it.
+    count = text.count("\n") + (not text.endswith("\n"))
+    texts = text.split("\n", most)[: min(count, most)]
+    if kind == "added":
+        lines = [DiffLine(kind, each, None, number) for number, each in enumerate(texts, first)]
+    else:
+        lines = [DiffLine(kind, each, number) for number, each in enumerate(texts, first)]
+    return [*lines, DiffLine("more", str(count - most))] if count > most else lines
+
+
+def count_lines(lines: Sequence[DiffLine], kind: LineKind) -> int:
+    """How many of a kind, with those that are not shown."""
+    count, last = 0, None
+    for each in lines:
+        if each.kind == "more":
+            count += int(each.text) if last == kind else 0
+        else:
+            count += each.kind == kind
+            last = each.kind
+    return count
+
+
+def diff_texts(before: str, after: str, context: int = CONTEXT) -> list[DiffLine]:
+    """What changes between two texts, with `context` equal lines around each change.
+
+    Where very many lines change they are not compared: all of them go, and all others come.
+    """
+    start, end = _changed_part(before, after, context)
+    is_long = before.count("\n", start, len(before) - end) + after.count("\n", start, len(after) - end) > MAX_COMPARED
+    if is_long:
+        start, end = _changed_part(before, after, 0)
+    above, below = before.count("\n", 0, start), before[len(before) - end :]
+    left, right = before[start : len(before) - end], after[start : len(after) - end]
+    if is_long:
+        most = MAX_LINES // 2
+        lines = whole_file_lines("removed", left, most, above + 1) + whole_file_lines("added", right, most, above + 1)
+    else:
+        lines = [_renumber(each, above) for each in _compare(left, right, context)]
+    rest = below.count("\n") + (bool(below) and not below.endswith("\n"))
+    return _merge_gaps([DiffLine("gap", str(above)), *lines, DiffLine("gap", str(rest))])
+
+
+def _compare(before: str, after: str, context: int) -> list[DiffLine]:
+    old, new = before.split("\n"), after.split("\n")
+    if not old[-1] and not new[-1]:
+        # What ends with a line break has no line after it.
+        old, new = old[:-1], new[:-1]
+    return list(_collapse_unchanged(list(_merged_lines(old, new)), context))
+
+
+def _changed_part(before: str, after: str, context: int) -> tuple[int, int]:
+    """How many characters of whole lines are the same at the start and at the end, without the context."""
+    shorter = min(len(before), len(after))
+    same = _longest_common(shorter, lambda at, end: before[at:end] == after[at:end])
+    start = before.rfind("\n", 0, same) + 1
+    for _ in range(context):
+        start = before.rfind("\n", 0, max(0, start - 1)) + 1
+    old, new = len(before), len(after)
+    same = _longest_common(shorter - same, lambda at, end: before[old - end : old - at] == after[new - end : new - at])
+    tail = old - same
+    is_line = before[max(0, tail - 1) : tail] == after[max(0, new - same - 1) : new - same] == "\n"
+    for _ in range(context if is_line else context + 1):
+        tail = before.find("\n", tail) + 1 or old
+    return start, old - tail
+
+
+def _longest_common(most: int, is_same: Callable[[int, int], bool]) -> int:
+    """The largest number up to which all is the same."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if is_same(low, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _renumber(line: DiffLine, by: int) -> DiffLine:
+    if not by or line.kind == "gap":
+        return line
+    return replace(line, old=line.old and line.old + by, new=line.new and line.new + by)
+
+
+def _merge_gaps(lines: Sequence[DiffLine]) -> list[DiffLine]:
+    """Gaps beside each other are one, and one of nothing is none."""
+    joined: list[DiffLine] = []
+    for each in lines:
+        if each.kind == "gap" and joined and joined[-1].kind == "gap":
+            joined[-1] = DiffLine("gap", str(int(joined[-1].text) + int(each.text)))
+        else:
+            joined.append(each)
+    return [each for each in joined if each.kind != "gap" or each.text != "0"]
+
+
+def _merged_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
+    at_old = at_new = 0
+    for start_old, start_new, count in [*_matches(old, new), (len(old), len(new), 0)]:
+        yield from (DiffLine("removed", old[i], i + 1) for i in range(at_old, start_old))
+        yield from (DiffLine("added", new[j], None, j + 1) for j in range(at_new, start_new))
+        yield from (DiffLine("same", old[start_old + k], start_old + k + 1, start_new + k + 1) for k in range(count))
+        at_old, at_new = start_old + count, start_new + count
+
+
+def _collapse_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
+    near = [False] * len(lines)
+    for i, each in enumerate(lines):
+        if each.kind != "same":
+            for j in range(max(0, i - context), min(len(lines), i + context + 1)):
+                near[j] = True
+    skipped = 0
+    for keep, each in zip(near, lines, strict=True):
+        if not keep:
+            skipped += 1
+            continue
+        if skipped:
+            yield DiffLine("gap", str(skipped))
+        skipped = 0
+        yield each
+    if skipped:
+        yield DiffLine("gap", str(skipped))
+
+
+def _matches(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
+    """Equal stretches (start in old, start in new, length), in order."""
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    found = [(0, 0, head)] if head else []
+    found += _matches_between(old, new, (head, len(old) - tail), (head, len(new) - tail))
+    if tail:
+        found.append((len(old) - tail, len(new) - tail, tail))
+    return found
+
+
+def _matches_between(
+    old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]
+) -> list[tuple[int, int, int]]:
+    found: list[tuple[int, int, int]] = []
+    at_old, at_new = in_old[0], in_new[0]
+    for anchor_old, anchor_new in [*_anchors(old, new, in_old, in_new), (in_old[1], in_new[1])]:
+        found += _short_matches(old[at_old:anchor_old], new[at_new:anchor_new], at_old, at_new)
+        if anchor_old < in_old[1]:
+            found.append((anchor_old, anchor_new, 1))
+        at_old, at_new = anchor_old + 1, anchor_new + 1
+    return found
+
+
+def _short_matches(old: list[str], new: list[str], at_old: int, at_new: int) -> list[tuple[int, int, int]]:
+    if not old or not new or len(old) + len(new) > MAX_EXACT_LINES:
+        return []
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    return [(at_old + block.a, at_new + block.b, block.size) for block in blocks if block.size]
+
+
+def _anchors(old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]) -> list[tuple[int, int]]:
+    """Lines that occur once on both sides, thinned to the longest run that rises on both."""
+    once_old = {line for line, count in Counter(old[slice(*in_old)]).items() if count == 1}
+    once_new = {line for line, count in Counter(new[slice(*in_new)]).items() if count == 1}
+    where_new = {new[j]: j for j in range(*in_new) if new[j] in once_new}
+    pairs = [(i, where_new[old[i]]) for i in range(*in_old) if old[i] in once_old and old[i] in where_new]
+    return _longest_increasing(pairs)
+
+
+def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest subsequence whose second numbers rise (patience sorting)."""
+    tops: list[int] = []
+    top_pairs: list[int] = []
+    previous: list[int] = []
+    for index, (_, second) in enumerate(pairs):
+        pile = bisect_left(tops, second)
+        previous.append(top_pairs[pile - 1] if pile else -1)
+        if pile == len(tops):
+            tops.append(second)
+            top_pairs.append(index)
+        else:
+            tops[pile], top_pairs[pile] = second, index
+    rise: list[tuple[int, int]] = []
+    at = top_pairs[-1] if top_pairs else -1
+    while at >= 0:
+        rise.append(pairs[at])
+        at = previous[at]
+    return rise[::-1]

@@ -1,0 +1,1 @@
+"""Dialogs for what an MCP server requests of the person: elicitation (form and URL mode) and sampling."""

@@ -1,0 +1,267 @@
+"""The fields of an elicitation form: parsed from JSON Schema, and their values validated.
+
+What may stand in such a schema: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import QCoreApplication
+
+from desktop_agent.types.blocks import JsonObject
+
+MAX_FIELDS = 60
+MAX_CHOICES = 200
+MAX_CHECKBOXES = 500
+"""Choices of all fields that take several: each is a widget."""
+"""Of which several may be taken; of one, there may be more."""
+MAX_NUMBER = 1e15
+"""Beyond it, neither a field nor a sentence holds a number as it is."""
+FieldKind = Literal["text", "number", "integer", "yes_no", "one", "several", "unknown"]
+
+# Part of a longer word it means nothing: a tokenizer, a secretary, a keyboard.
+_SECRET = re.compile(
+    r"pass ?(word|wd|phrase|code)s?\b|\bpwd\b|\bsecrets?\b|\b(api|access|private|secret|ssh)[ _-]?keys?\b|\btokens?\b|"
+    r"\bcredentials?\b|\bpin\b|\bcvv2?\b|\bcvc\b|credit ?cards?\b|card ?numbers?\b|\bssn\b|social ?security|"
+    r"\botp\b|one[ _-]time|2fa|\bseed ?phrase|recovery ?(code|phrase)s?\b|kennwort|passwort|密码|口令|密钥",
+    re.IGNORECASE,
+)
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChoice:
+    """What is sent, and what is read."""
+
+    value: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One thing that a server wants to know. `minimum` and `maximum`: characters, a value, or how many choices."""
+
+    name: str
+    title: str
+    kind: FieldKind
+    description: str = ""
+    required: bool = False
+    default: Any = None
+    format: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[FieldChoice, ...] = ()
+
+    @property
+    def looks_secret(self) -> bool:
+        """Whether it seems to ask for a password, a key or the like."""
+        if self.kind in {"yes_no", "one", "several"}:
+            return False
+        # What is said of a number often warns of giving away others.
+        said = (self.name, self.title, self.description if self.kind == "text" else "")
+        return _SECRET.search(" ".join(_WORD_START.sub(" ", each) for each in said)) is not None
+
+
+def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:
+    """The fields in their order; None for a form that is none, or of too many."""
+    properties: Any = form.get("properties")
+    if not isinstance(properties, dict):
+        return None
+    given = cast("dict[str, Any]", properties)
+    if len(given) > MAX_FIELDS:
+        return None
+    needed: Any = form.get("required")
+    required = {each for each in cast("list[Any]", needed) if isinstance(each, str)} if isinstance(needed, list) else ()
+    fields = tuple(_parse_field(name, schema, required=name in required) for name, schema in given.items())
+    boxes = sum(len(each.choices) for each in fields if each.kind == "several")
+    return fields if boxes <= MAX_CHECKBOXES else None
+
+
+def _parse_field(name: str, schema: Any, *, required: bool) -> FormField:
+    if not isinstance(schema, dict):
+        return FormField(name, name, "unknown", required=required)
+    said = cast("dict[str, Any]", schema)
+    title, description = _as_string(said.get("title")) or name, _as_string(said.get("description"))
+    kind, choices = _parse_kind(said)
+    low, high = {
+        "text": ("minLength", "maxLength"),
+        "several": ("minItems", "maxItems"),
+    }.get(kind, ("minimum", "maximum"))
+    return FormField(
+        name,
+        title,
+        kind,
+        description,
+        required,
+        said.get("default"),
+        _as_string(said.get("format")),
+        _as_number(said.get(low)),
+        _as_number(said.get(high)),
+        choices,
+    )
+
+
+def _parse_kind(said: dict[str, Any]) -> tuple[FieldKind, tuple[FieldChoice, ...]]:
+    match said.get("type"):
+        case "string":
+            choices = _parse_choices(said)
+            return ("one", choices) if choices else ("text", ())
+        case "number":
+            return "number", ()
+        case "integer":
+            return "integer", ()
+        case "boolean":
+            return "yes_no", ()
+        case "array":
+            items: Any = said.get("items")
+            choices = _parse_choices(cast("dict[str, Any]", items)) if isinstance(items, dict) else ()
+            return ("several", choices) if 0 < len(choices) <= MAX_CHOICES else ("unknown", ())
+        case _:
+            choices = _parse_choices(said)
+            return ("one", choices) if choices else ("unknown", ())
+
+
+def _parse_choices(said: dict[str, Any]) -> tuple[FieldChoice, ...]:
+    values: Any = said.get("enum")
+    if isinstance(values, list):
+        names: Any = said.get("enumNames")
+        titles = cast("list[Any]", names) if isinstance(names, list) else []
+        found = [each for each in cast("list[Any]", values) if isinstance(each, str)]
+        if len(titles) != len(found) or len(found) != len(cast("list[Any]", values)):
+            titles = found
+        return tuple(FieldChoice(value, _as_string(title) or value) for value, title in zip(found, titles, strict=True))
+    for word in ("oneOf", "anyOf"):
+        given: Any = said.get(word)
+        if isinstance(given, list):
+            titled = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
+            values = [(_as_string(each.get("const")), _as_string(each.get("title"))) for each in titled]
+            return tuple(FieldChoice(value, title or value) for value, title in values if value)
+    return ()
+
+
+def _as_string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _as_number(value: Any) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    # Also false for what is no number.
+    return value if -MAX_NUMBER <= value <= MAX_NUMBER else None
+
+
+FieldValue = str | int | float | bool | list[str] | None
+
+_EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)*")
+_INTEGER = re.compile(r"[+-]?\d{1,18}")
+_NUMBER = re.compile(r"[+-]?(\d{1,40}([.,]\d{0,40})?|[.,]\d{1,40})([eE][+-]?\d{1,3})?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def parse_value(field: FormField, written: str | bool | list[str]) -> FieldValue:  # noqa: FBT001 - what stands in a field
+    """What is sent; None where that is nothing. Ask only where `validate_value` finds nothing."""
+    if field.kind in {"integer", "number"} and isinstance(written, str):
+        if not written.strip():
+            return None
+        number = float(written.strip().replace(",", "."))
+        return int(written) if field.kind == "integer" else number
+    if isinstance(written, list):
+        return written if written or field.required else None
+    return None if written == "" else written
+
+
+def validate_value(field: FormField, written: str | bool | list[str]) -> str:  # noqa: FBT001 - what stands in a field
+    """A sentence, or nothing where it can be sent."""
+    if isinstance(written, bool):
+        return ""
+    if isinstance(written, list):
+        return _validate_choices(field, written)
+    if not written.strip() if field.kind != "text" else not written:
+        return QCoreApplication.translate("Form", "An answer is needed here.") if field.required else ""
+    if field.kind in {"integer", "number"}:
+        return _validate_number(field, written.strip())
+    if field.kind == "text":
+        return _validate_length(field, written) or _validate_format(field.format, written)
+    return ""
+
+
+def _validate_choices(field: FormField, written: list[str]) -> str:
+    if not written and not field.required:
+        return ""
+    minimum, maximum = field.minimum or (1 if field.required else 0), field.maximum
+    if len(written) < minimum:
+        words = QCoreApplication.translate("Form", "Take at least {0} of these.")
+        return words.format(_format_number(minimum))
+    if maximum is not None and len(written) > maximum:
+        return QCoreApplication.translate("Form", "Take at most {0} of these.").format(_format_number(maximum))
+    return ""
+
+
+def _validate_number(field: FormField, written: str) -> str:
+    if field.kind == "integer" and not _INTEGER.fullmatch(written):
+        return QCoreApplication.translate("Form", "This must be a whole number, such as 12.")
+    if not _NUMBER.fullmatch(written) or not math.isfinite(float(written.replace(",", "."))):
+        return QCoreApplication.translate("Form", "This must be a number, such as 12 or 1.5.")
+    number = float(written.replace(",", "."))
+    if field.minimum is not None and number < field.minimum:
+        return QCoreApplication.translate("Form", "This must be {0} or more.").format(_format_number(field.minimum))
+    if field.maximum is not None and number > field.maximum:
+        return QCoreApplication.translate("Form", "This must be {0} or less.").format(_format_number(field.maximum))
+    return ""
+
+
+def _validate_length(field: FormField, written: str) -> str:
+    if field.minimum is not None and len(written) < field.minimum:
+        words = QCoreApplication.translate("Form", "This must have at least {0} characters; it has {1}.")
+        return words.format(_format_number(field.minimum), len(written))
+    if field.maximum is not None and len(written) > field.maximum:
+        words = QCoreApplication.translate("Form", "This may have at most {0} characters; it has {1}.")
+        return words.format(_format_number(field.maximum), len(written))
+    return ""
+
+
+def _validate_format(name: str, written: str) -> str:
+    match name:
+        case "email" if not _EMAIL.fullmatch(written):
+            return QCoreApplication.translate("Form", "This must be an e-mail address, such as ada@example.org.")
+        case "uri" if not _is_address(written):
+            return QCoreApplication.translate("Form", "This must be an address, such as https://example.org.")
+        case "date" if not (_DATE.fullmatch(written) and _is_parsed_by(lambda: date.fromisoformat(written))):
+            return QCoreApplication.translate("Form", "This must be a day, written like 2026-03-31.")
+        case "date-time" if not _is_date_time(written):
+            return QCoreApplication.translate("Form", "This must be a moment, written like 2026-03-31T14:30:00Z.")
+        case _:
+            return ""
+
+
+def _is_address(written: str) -> bool:
+    if any(each.isspace() for each in written):
+        return False
+    try:
+        parts = urlsplit(written)
+    except ValueError:
+        return False
+    return bool(parts.scheme and (parts.netloc or parts.path))
+
+
+def _is_date_time(written: str) -> bool:
+    """RFC 3339, section 5.6: with its distance to UTC."""
+    if not _DATE.match(written) or written[10:11].upper() not in {"T", " "}:
+        return False
+    return _is_parsed_by(lambda: datetime.fromisoformat(written).utcoffset() is not None)
+
+
+def _is_parsed_by(read: Callable[[], object]) -> bool:
+    try:
+        return bool(read())
+    except ValueError:
+        return False
+
+
+def _format_number(number: float) -> str:
+    return f"{number:g}" if abs(number) < 1e6 or number % 1 else f"{number:.0f}"

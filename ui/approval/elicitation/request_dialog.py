@@ -1,0 +1,447 @@
+"""The dialog for requests of MCP servers to the person: elicitation (form or URL mode) and sampling."""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QStackedWidget, QVBoxLayout, QWidget
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.mcp import ElicitationAnswer
+from ui.approval.dialog_layout import NARROW_WIDTH
+from ui.approval.elicitation.form_view import ElicitationForm
+from ui.approval.elicitation.request_views import SamplingView, UrlElicitationView
+from ui.approval.guarded_dialog import INPUT_DELAY_MS, GuardedDialog, ShortcutBar, is_typing_in
+from ui.approval.untrusted_text import quote_name
+from ui.bridge.mcp_requests import McpRequest, PendingElicitation, PendingSampling
+from ui.style.controls import announce, button, label
+from ui.style.list_rows import RowDelegate, RowRole
+from ui.style.text import translate_sentence
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from ui.style.widgets import TextWithButtons
+
+
+class AnswerBar(ShortcutBar):
+    """Yes and no. Each question that waits has its own."""
+
+    yes_pressed = Signal()
+    no_pressed = Signal()
+
+    def __init__(self, themes: ThemeSource, input_delay_ms: int, yes: tuple[str, str], no: tuple[str, str]) -> None:
+        super().__init__(themes, input_delay_ms)
+        self._can_accept = True
+        self._hint: QLabel = label(kind="small", wrap=True)
+        self._no = self._create_button(*no, "danger", self._emit_no)
+        self._yes = self._create_button(*yes, "primary", self._emit_yes)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._typing_hint)
+        layout.addWidget(TextWithButtons(self._hint, (self._no, self._yes)))
+
+    @property
+    def last_in_tab_order(self) -> QWidget:
+        """Where the keyboard leaves it."""
+        return self._yes
+
+    def set_can_accept(self, can: bool, hint: str = "") -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether it can be agreed to as it stands, and what is missing where not."""
+        self._can_accept = can
+        self._hint.setText(hint or self.tr("Esc closes without an answer."))
+        self._refresh()
+
+    def _emit_yes(self) -> None:
+        if not self.is_input_delayed and self._can_accept:
+            self.yes_pressed.emit()
+
+    def _emit_no(self) -> None:
+        if not self.is_input_delayed:
+            self.no_pressed.emit()
+
+    def _refresh(self) -> None:
+        ready = not self.is_input_delayed
+        self._yes.setEnabled(ready and self._can_accept)
+        self._no.setEnabled(ready)
+
+
+MAX_SMALL_FORM_FIELDS = 2
+"""Fields of a small form."""
+
+
+class ServerRequestPage(QWidget):
+    """Keeps what is being filled in as long as it waits. `answered` carries an ElicitationAnswer, or yes or no."""
+
+    answered = Signal(object)
+    open_page_requested = Signal(str)
+
+    def __init__(
+        self, themes: ThemeSource, asked: McpRequest, input_delay_ms: int, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.asked = asked
+        self.view = self._create_view(themes, asked)
+        yes, no = self._button_texts()
+        self.bar = AnswerBar(themes, input_delay_ms, yes, no)
+        self.title = self._title_text()
+        self._build_layout()
+        self._connect_signals()
+
+    @property
+    def server(self) -> str:
+        """Who asks, as it can be read."""
+        return quote_name(self.asked.request.server)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there is little to be read and filled in."""
+        match self.view:
+            case UrlElicitationView():
+                return not self.view.is_idn
+            case ElicitationForm():
+                return len(self.view.rows) <= MAX_SMALL_FORM_FIELDS
+            case _:
+                return False
+
+    @property
+    def initial_focus(self) -> QWidget:
+        """Where nothing can be typed yet: words on their way elsewhere must not land in a form."""
+        if isinstance(self.view, ElicitationForm) and not self.bar.is_input_delayed:
+            return self.view.initial_focus
+        return self.view.message_box or self
+
+    def dismiss(self) -> None:
+        """The person does not answer."""
+        if not self.bar.is_input_delayed:
+            is_form = isinstance(self.asked, PendingElicitation)
+            self.answered.emit(ElicitationAnswer("cancel") if is_form else False)
+
+    @property
+    def _kind(self) -> Literal["form", "page", "request", "answer"]:
+        if isinstance(self.asked, PendingElicitation):
+            return "form" if self.asked.request.url is None else "page"
+        return "request" if self.asked.answer is None else "answer"
+
+    def _create_view(
+        self, themes: ThemeSource, asked: McpRequest
+    ) -> ElicitationForm | UrlElicitationView | SamplingView:
+        if isinstance(asked, PendingSampling):
+            return SamplingView(asked.request, asked.answer)
+        return (
+            ElicitationForm(asked.request) if asked.request.url is None else UrlElicitationView(themes, asked.request)
+        )
+
+    def _button_texts(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Yes and no, each with its key. Letters alone are keys where nothing is typed."""
+        return {
+            "form": ((self.tr("Send"), "Ctrl+Enter"), (self.tr("Decline"), "Ctrl+D")),
+            "page": ((self.tr("I am done"), "Ctrl+Enter"), (self.tr("Decline"), "Ctrl+D")),
+            "request": ((self.tr("Allow once"), "A"), (self.tr("Deny"), "D")),
+            "answer": ((self.tr("Send"), "S"), (self.tr("Do not send"), "D")),
+        }[self._kind]
+
+    def _title_text(self) -> str:
+        return {
+            "form": self.tr("“{0}” asks you to fill in a form"),
+            "page": self.tr("“{0}” asks you to open a page"),
+            "request": self.tr("“{0}” wants a model to answer"),
+            "answer": self.tr("Send this answer to “{0}”?"),
+        }[self._kind].format(self.server)
+
+    @property
+    def short_title(self) -> str:
+        """What it is, in a list."""
+        return {
+            "form": self.tr("A form"),
+            "page": self.tr("A page to open"),
+            "request": self.tr("A question to a model"),
+            "answer": self.tr("A model's answer"),
+        }[self._kind]
+
+    def _subtitle(self) -> str:
+        return {
+            "form": self.tr("What you send goes to this MCP server. Do not enter a password or a key."),
+            "page": self.tr("This MCP server wants you to do something in your browser."),
+            "request": self.tr("The server wrote what stands below; it would be sent to your model in your name."),
+            "answer": self.tr("Look whether something stands in it that this server should not have."),
+        }[self._kind]
+
+    def _connect_signals(self) -> None:
+        view, bar = self.view, self.bar
+        bar.yes_pressed.connect(self._accept)
+        bar.no_pressed.connect(self._decline)
+        bar.input_delay_ended.connect(self._focus_form)
+        if isinstance(view, ElicitationForm):
+            view.changed.connect(self._refresh)
+        elif isinstance(view, UrlElicitationView):
+            view.open_requested.connect(self._open_page)
+        self._refresh()
+
+    def _open_page(self, address: str) -> None:
+        if self.bar.is_input_delayed or not isinstance(self.view, UrlElicitationView):
+            self.bar.extend_input_delay()
+            return
+        self.view.show_opened()
+        self.open_page_requested.emit(address)
+        self.bar.set_can_accept(True)
+
+    def _refresh(self) -> None:
+        match self.view:
+            case ElicitationForm():
+                missing = ", ".join(self.tr("“{0}”").format(quote_name(each)) for each in self.view.problems)
+                hint = self.tr("Not right yet: {0}").format(missing) if missing else ""
+                self.bar.set_can_accept(self.view.can_send, hint)
+            case UrlElicitationView():
+                hint = self.tr("Open the page first.") if self.view.can_open else ""
+                self.bar.set_can_accept(False, hint)
+            case _:
+                asked = self.asked
+                can_answer = isinstance(asked, PendingSampling) and asked.request.answering_model is not None
+                self.bar.set_can_accept(can_answer)
+
+    def _accept(self) -> None:
+        match self.view:
+            case ElicitationForm():
+                self.answered.emit(ElicitationAnswer("accept", self.view.content))
+            case UrlElicitationView():
+                self.answered.emit(ElicitationAnswer("accept"))
+            case _:
+                self.answered.emit(True)
+
+    def _decline(self) -> None:
+        is_form = isinstance(self.asked, PendingElicitation)
+        self.answered.emit(ElicitationAnswer("decline") if is_form else False)
+
+    def _focus_form(self) -> None:
+        if isinstance(self.view, ElicitationForm) and self.isVisible() and self.view.message_box.hasFocus():
+            self.view.initial_focus.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def _build_layout(self) -> None:
+        head = QVBoxLayout()
+        head.setSpacing(SPACE_XS)
+        titles = (label(self.title, "heading", wrap=True), label(self._subtitle(), "muted", wrap=True))
+        for each in titles:
+            head.addWidget(each)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        # Where there is hardly room it scrolls, too; the window's title says the same.
+        self.view.column.insertLayout(0, head)
+        for each in reversed(titles):
+            # Screen readers read in the order in which parts were made.
+            each.lower()
+        layout.addWidget(self.view, 1)
+        if isinstance(self.view, UrlElicitationView):
+            layout.addWidget(self.view.action_row)
+        layout.addWidget(self.bar)
+
+
+_log = logging.getLogger(__name__)
+
+DIALOG_WIDTH, DIALOG_HEIGHT, SMALL_DIALOG_HEIGHT = 620, 600, 440
+LIST_WIDTH = 200
+"""Pixels at 100 % zoom."""
+TITLE_BAR_HEIGHT = 40
+
+
+class ServerRequestDialog(GuardedDialog):
+    """Window-modal, shown with `open()`. Closing it answers the question on the screen with nothing, and no other."""
+
+    answered = Signal(str, object)
+    """A question's id, and an ElicitationAnswer, or yes or no."""
+    open_page_requested = Signal(str)
+    """An address that the person wants opened."""
+    stop_requested = Signal()
+
+    def __init__(
+        self, themes: ThemeSource, parent: QWidget | None = None, input_delay_ms: int = INPUT_DELAY_MS
+    ) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._settle_ms = input_delay_ms
+        self._pages: dict[str, ServerRequestPage] = {}
+        self._count = label(kind="muted", wrap=True)
+        self._list = QListWidget()
+        self._main_layout = QHBoxLayout(self)
+        self._list_panel = QWidget()
+        self._stack = QStackedWidget()
+        self._stop = button(self.tr("Stop the agent"), self.stop_requested.emit, "link")
+        self._build_layout()
+        self._list.currentItemChanged.connect(self._on_selected)
+
+    @property
+    def current(self) -> ServerRequestPage | None:
+        """The question on the screen."""
+        page = self._stack.currentWidget()
+        return page if isinstance(page, ServerRequestPage) else None
+
+    @property
+    def bar(self) -> AnswerBar | None:
+        """Yes and no."""
+        return self.current.bar if self.current is not None else None
+
+    @property
+    def initial_focus(self) -> QWidget:
+        """The server's words, or the form once something can be typed in it."""
+        return self.current.initial_focus if self.current is not None else self
+
+    def set_requests(self, waiting: Sequence[McpRequest]) -> None:
+        """These wait now, oldest first. With none left the dialog closes. What cannot be shown is declined."""
+        before, was_writing = self.current, self.isVisible() and is_typing_in(self.focusWidget())
+        for gone in set(self._pages) - {each.id for each in waiting}:
+            self._remove_page(self._pages.pop(gone))
+        unshown = [each for each in waiting if each.id not in self._pages and not self._add_page(each)]
+        self._show_requests([each for each in waiting if each not in unshown], before, was_writing=was_writing)
+        for each in unshown:
+            self.answered.emit(each.id, ElicitationAnswer("decline") if isinstance(each, PendingElicitation) else False)
+
+    def _show_requests(
+        self, waiting: Sequence[McpRequest], before: ServerRequestPage | None, *, was_writing: bool
+    ) -> None:
+        if not waiting:
+            if self.isVisible():
+                self.accept()
+            return
+        still = before is not None and before.asked.id in self._pages
+        self._show_page(self._pages[before.asked.id if before is not None and still else waiting[0].id])
+        if not still and self.isVisible() and self.current is not None:
+            self.current.bar.start_input_delay()
+            self.set_initial_focus(was_writing=was_writing)
+            announce(self, self.current.title)
+        self._rebuild_list(waiting)
+
+    def set_can_stop(self, can_stop: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether there is work to be stopped."""
+        self._stop.setVisible(can_stop)
+
+    def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
+        """Sized before Qt puts it over the middle of the window; a question that appears rests."""
+        appears = visible and not self.isVisible()
+        if appears:
+            self._resize_to(DIALOG_WIDTH + (LIST_WIDTH if len(self._pages) > 1 else 0))
+        super().setVisible(visible)
+        if appears and self.current is not None:
+            self.current.bar.start_input_delay()
+            self.set_initial_focus()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width, another place for the list."""
+        super().resizeEvent(event)
+        self._arrange_list(self.width())
+
+    def _arrange_list(self, width: int) -> None:
+        """Where there is hardly room beside what is asked, it stands above that."""
+        zoom = self._themes.zoom
+        is_above = width < NARROW_WIDTH * zoom // 100
+        self._main_layout.setDirection(
+            QHBoxLayout.Direction.TopToBottom if is_above else QHBoxLayout.Direction.LeftToRight
+        )
+        self._list_panel.setMinimumWidth(0 if is_above else LIST_WIDTH * zoom // 100)
+        self._list_panel.setMaximumWidth(self.maximumWidth() if is_above else LIST_WIDTH * zoom // 100)
+        self._list_panel.setMaximumHeight(4 * self.fontMetrics().height() if is_above else self.maximumHeight())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape answers as other keys do: not while it may have been meant for something else."""
+        is_early = self.is_blocking_keys or (self.bar is not None and self.bar.is_input_delayed)
+        if event.key() == Qt.Key.Key_Escape and is_early:
+            event.accept()
+        else:
+            super().keyPressEvent(event)
+
+    def reject(self) -> None:
+        """Escape and the window's own button: no answer to this question; the others go on waiting."""
+        if self.current is not None:
+            self.current.dismiss()
+
+    def _resize_to(self, width: int) -> None:
+        is_small = all(page.is_small for page in self._pages.values())
+        wanted = QSize(width, SMALL_DIALOG_HEIGHT if is_small else DIALOG_HEIGHT) * (self._themes.zoom / 100)
+        window, screen = self.parentWidget(), self.screen().availableGeometry()
+        size = wanted.boundedTo(QSize((window or screen).width(), screen.height() - TITLE_BAR_HEIGHT))
+        # Before Qt asks how narrow it can be.
+        self._arrange_list(size.width())
+        self.resize(size)
+
+    def show_open_error(self, sentence: Sentence) -> None:
+        """The page that was wanted last could not be opened."""
+        page = self._stack.currentWidget()
+        if isinstance(page, ServerRequestPage) and isinstance(page.view, UrlElicitationView):
+            page.view.show_open_error(translate_sentence(sentence))
+
+    def _add_page(self, asked: McpRequest) -> bool:
+        """Whether it can be shown: what a server sends must not keep others from being asked."""
+        try:
+            self._pages[asked.id] = self._create_page(asked)
+        except Exception as error:  # noqa: BLE001 - nobody knows all that can be wrong with what a server sends
+            name = type(error).__name__
+            _log.warning("a question of the MCP server “%s” cannot be shown (%s): declined", asked.request.server, name)
+            return False
+        return True
+
+    def _create_page(self, asked: McpRequest) -> ServerRequestPage:
+        page = ServerRequestPage(self._themes, asked, self._settle_ms)
+        # Who answers has done with what they were writing there.
+        page.answered.connect(page.setFocus)
+        page.answered.connect(partial(self.answered.emit, asked.id))
+        page.open_page_requested.connect(self.open_page_requested)
+        self._stack.addWidget(page)
+        self.setTabOrder(page.bar.last_in_tab_order, self._stop)
+        return page
+
+    def _remove_page(self, page: ServerRequestPage) -> None:
+        self._stack.removeWidget(page)
+        page.hide()
+        page.deleteLater()
+
+    def _show_page(self, page: ServerRequestPage) -> None:
+        self._stack.setCurrentWidget(page)
+        self.setWindowTitle(page.title)
+        self.setAccessibleDescription(page.title)
+
+    def _on_selected(self, item: QListWidgetItem | None) -> None:
+        page = self._pages.get(str(item.data(Qt.ItemDataRole.UserRole))) if item is not None else None
+        if page is not None and page is not self.current:
+            self._show_page(page)
+            page.bar.start_input_delay()
+
+    def _rebuild_list(self, waiting: Sequence[McpRequest]) -> None:
+        blocker = QSignalBlocker(self._list)
+        self._list.clear()
+        for each in waiting:
+            page = self._pages[each.id]
+            item = QListWidgetItem(page.server, self._list)
+            item.setData(Qt.ItemDataRole.UserRole, each.id)
+            item.setData(RowRole.SUBTITLE, page.short_title)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, page.title)
+            if page is self.current:
+                self._list.setCurrentItem(item)
+        blocker.unblock()
+        self._count.setText(self.tr("{0} questions are waiting").format(len(waiting)))
+        if len(waiting) > 1 and self._list_panel.isHidden() and self.isVisible():
+            self._resize_to(DIALOG_WIDTH + LIST_WIDTH)
+        self._list_panel.setVisible(len(waiting) > 1)
+
+    def _build_layout(self) -> None:
+        self.setAccessibleName(self.tr("An MCP server asks"))
+        self.setWindowTitle(self.tr("An MCP server asks"))
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self._list.setAccessibleName(self.tr("Waiting questions"))
+        self._list.setItemDelegate(RowDelegate(self._themes, self._list))
+        self._list.setMouseTracking(True)
+        beside = QVBoxLayout(self._list_panel)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.setSpacing(SPACE_S)
+        beside.addWidget(self._count)
+        beside.addWidget(self._list, 1)
+        self._list_panel.hide()
+        self._stop.hide()
+        detail = QVBoxLayout()
+        detail.setSpacing(SPACE_S)
+        detail.addWidget(self._stack, 1)
+        detail.addWidget(self._stop, 0, Qt.AlignmentFlag.AlignLeft)
+        self._main_layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        self._main_layout.setSpacing(SPACE_L)
+        self._main_layout.addWidget(self._list_panel)
+        self._main_layout.addLayout(detail, 1)

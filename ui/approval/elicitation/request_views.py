@@ -1,0 +1,261 @@
+"""The views of URL-mode elicitation (a page to open) and of sampling (a request to a model, and its answer)."""
+
+from dataclasses import replace
+
+from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QHBoxLayout, QTextEdit, QVBoxLayout, QWidget
+
+from desktop_agent.types.blocks import ToolResult, ToolUse
+from desktop_agent.types.mcp import (
+    ElicitationRequest,
+    SamplingAnswer,
+    SamplingContent,
+    SamplingModel,
+    SamplingRequest,
+    tool_result_text,
+)
+from ui.approval.untrusted_text import ServerText, ServerTextFrame, parse_address, quote_name, unusual_letters
+from ui.style.controls import announce, button, label, set_style_property
+from ui.style.layouts import ScrollColumn
+from ui.style.text import format_dollars, format_price, show_hidden
+from ui.style.text_display import arguments_as_json
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+
+
+class UrlElicitationView(ScrollColumn):
+    """Opens nothing by itself, and fetches nothing."""
+
+    open_requested = Signal(str)
+    """The address, which may be opened."""
+    action_row: QWidget
+    """What is to be done; below it, where it is always in sight."""
+
+    def __init__(self, themes: ThemeSource, request: ElicitationRequest, parent: QWidget | None = None) -> None:
+        super().__init__(SPACE_M, parent, trailing=SPACE_S)
+        self._themes = themes
+        address = parse_address(request.url or "")
+        self._address = replace(address, is_safe=address.is_safe and request.may_open_url)
+        self.message_box = ServerText(self.tr("What the server says"))
+        self.message_box.show_text(request.message)
+        said = ServerTextFrame(self.tr("“{0}” says (nobody checked this):").format(quote_name(request.server)))
+        said.column.addWidget(self.message_box)
+        self._host = label(self._host_text(), "heading", wrap=True)
+        self._address_box = ServerText(self.tr("Address"))
+        self._address_box.show_text(request.url or "")
+        self._note = label(self._note_text(), "muted" if self._address.is_safe else "error", wrap=True)
+        self._lookalike_label = label(self._lookalike_warning(), "warning", wrap=True)
+        self._lookalike_label.setVisible(bool(self._lookalike_label.text()))
+        self.open_button = button(
+            self.tr("Open the page"), self._request_open, "primary" if self._address.is_safe else ""
+        )
+        self.open_button.setEnabled(self._address.is_safe)
+        self._open_result = label(kind="ok", wrap=True)
+        self._open_result.hide()
+        self.action_row = self._create_action_row()
+        for each in (said, self._host, self._lookalike_label, self._address_box, self._note):
+            self.column.addWidget(each)
+        self.column.addStretch(1)
+        themes.changed.connect(self._highlight_host)
+        self._highlight_host()
+
+    @property
+    def is_idn(self) -> bool:
+        """Whether there is something to be read about its name."""
+        return self._address.is_idn
+
+    @property
+    def can_open(self) -> bool:
+        """Whether the address may be opened at all."""
+        return self._address.is_safe
+
+    def _create_action_row(self) -> QWidget:
+        step = QWidget()
+        row = QHBoxLayout(step)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SPACE_M)
+        row.addWidget(self.open_button)
+        row.addWidget(self._open_result, 1)
+        row.addStretch()
+        return step
+
+    def _host_text(self) -> str:
+        host, written = self._address.host, self._address.ascii_host
+        if not host:
+            return self.tr("It cannot be told where this leads")
+        return self.tr("Leads to {0}").format(show_hidden(written or host))
+
+    def _lookalike_warning(self) -> str:
+        """What is unusual in the name, which looks like another to whoever reads it fast."""
+        if not self._address.is_idn:
+            return ""
+        advice = self.tr(
+            "Such letters can look like others. Compare the name with the one that you know, or type that one into "
+            "your browser yourself."
+        )
+        if not self._address.unicode_host:
+            return " ".join((self.tr("This name has unusual letters that cannot be shown."), advice))
+        words = self.tr("This name has unusual letters: it reads “{0}”, with {1}.")
+        letters = ", ".join(f"{each} ({name})" for each, name in unusual_letters(self._address.unicode_host))
+        return " ".join((words.format(show_hidden(self._address.unicode_host), letters), advice))
+
+    def _note_text(self) -> str:
+        if not self._address.is_safe:
+            return self.tr(
+                "This address is not opened: only https addresses are, and http on this computer, without anything in "
+                "them that could be read in two ways, and none of a private network in which the server is not. "
+                "Decline, and report it to whoever made the server."
+            )
+        if self._address.user:
+            return self.tr("Before the host stands “{0}@”, which can look like another host.").format(
+                show_hidden(self._address.user)
+            )
+        return self.tr(
+            "It opens in your browser. What you enter there goes to that page, not to this program. Come back when you "
+            "are done."
+        )
+
+    def show_opened(self) -> None:
+        """The page is open: what is to be done next is done there."""
+        set_style_property(self.open_button, "kind", "")
+        set_style_property(self._open_result, "kind", "ok")
+        self._open_result.setText(self.tr("Opened in your browser."))
+        self._open_result.show()
+
+    def show_open_error(self, words: str) -> None:
+        """Nothing here can open it."""
+        set_style_property(self._open_result, "kind", "error")
+        self._open_result.setText(words)
+        self._open_result.show()
+        announce(self, words)
+
+    def _request_open(self) -> None:
+        self.open_requested.emit(self._address.text)
+
+    def _highlight_host(self) -> None:
+        """The host stands out of the address."""
+        shown, host = self._address_box.toPlainText(), show_hidden(self._address.host)
+        at = shown.lower().find(host.lower(), max(0, self._address.host_start)) if host else -1
+        if at < 0:
+            return
+        mark = QTextCharFormat()
+        mark.setBackground(QColor(self._themes.theme.selection))
+        cursor = QTextCursor(self._address_box.document())
+        cursor.setPosition(at)
+        cursor.setPosition(at + len(host), QTextCursor.MoveMode.KeepAnchor)
+        extra = QTextEdit.ExtraSelection()
+        extra.cursor, extra.format = cursor, mark
+        self._address_box.setExtraSelections([extra])
+
+
+# Four characters are about a token.
+_CHARACTERS_PER_TOKEN = 4
+_MAX_LINES = 14
+
+
+class SamplingView(ScrollColumn):
+    """With an answer, that stands first."""
+
+    def __init__(
+        self, request: SamplingRequest, answer: SamplingAnswer | None = None, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(SPACE_L, parent, trailing=SPACE_S)
+        about = QVBoxLayout()
+        about.setSpacing(SPACE_XS)
+        self.column.addLayout(about)
+        facts = describe_model(request) if answer is None else describe_answer(request, answer)
+        for at, words in enumerate(facts):
+            about.addWidget(label(words, "strong" if at == 0 else "muted", wrap=True))
+        self.message_box: ServerText | None = None
+        self._tool_names: dict[str, str] = {}
+        if answer is not None:
+            self._add_answer(answer)
+        if request.system_prompt:
+            self._add_text(self.tr("The server's instructions to the model"), request.system_prompt)
+        for role, said in request.messages:
+            self._add_message(role, said)
+        for tool in request.tools:
+            name = self.tr("The server's tool “{0}”, for which the model may ask").format(quote_name(tool.name))
+            self._add_text(name, "\n\n".join(filter(None, (tool.description, arguments_as_json(tool.schema)))))
+        self.column.addStretch(1)
+
+    def _add_answer(self, answer: SamplingAnswer) -> None:
+        if answer.text or not answer.calls:
+            self._add_text(self.tr("The model's answer"), answer.text)
+        for call in answer.calls:
+            name = self.tr("The model asks the server for its tool “{0}”").format(quote_name(call.name))
+            self._add_text(name, arguments_as_json(call.input))
+
+    def _add_message(self, role: str, said: SamplingContent) -> None:
+        match said:
+            case str():
+                name = self.tr("The server asks") if role == "user" else self.tr("A model answered, the server says")
+                self._add_text(name, said)
+            case ToolUse():
+                self._tool_names[said.id] = quote_name(said.name)
+                name = self.tr("A model asked for the server's tool “{0}”, the server says")
+                self._add_text(name.format(self._tool_names[said.id]), arguments_as_json(said.input))
+            case ToolResult():
+                failed, came = self.tr("“{0}” failed, the server says"), self.tr("“{0}” gave, the server says")
+                name = (failed if said.is_error else came).format(self._tool_names.get(said.tool_use_id, ""))
+                self._add_text(name, tool_result_text(said))
+
+    def _add_text(self, name: str, text: str) -> None:
+        box = ServerText(name, _MAX_LINES)
+        box.show_text(text)
+        column = QVBoxLayout()
+        column.setSpacing(SPACE_XS)
+        column.addWidget(label(name, "small"))
+        column.addWidget(box)
+        self.column.addLayout(column)
+        self.message_box = self.message_box or box
+
+
+def describe_model(request: SamplingRequest) -> list[str]:
+    """Who would answer, and what that may cost."""
+    model = request.answering_model
+    if model is None:
+        return [
+            QCoreApplication.translate("Sampling", "No model is chosen that could answer."),
+            QCoreApplication.translate("Sampling", "Deny this, choose a model, and let the server ask again."),
+        ]
+    names = (show_hidden(model.title), show_hidden(model.endpoint))
+    return [
+        QCoreApplication.translate("Sampling", "{0} on {1} would answer").format(*names),
+        " ".join((_describe_tokens(request), _describe_cost(request, model))),
+    ]
+
+
+def describe_answer(request: SamplingRequest, answer: SamplingAnswer) -> list[str]:
+    """Who answered, and what it cost."""
+    title = request.answering_model.title if request.answering_model is not None else answer.model
+    said = [QCoreApplication.translate("Sampling", "{0} answered").format(show_hidden(title))]
+    about: list[str] = []
+    if answer.usage is not None and answer.usage.cost is not None:
+        about.append(QCoreApplication.translate("Sampling", "It cost {0}.").format(format_dollars(answer.usage.cost)))
+    if answer.is_truncated:
+        about.append(QCoreApplication.translate("Sampling", "It was cut off before its end."))
+    about.append(QCoreApplication.translate("Sampling", "Nothing of it has gone to the server yet."))
+    return [*said, " ".join(about)]
+
+
+def _describe_tokens(request: SamplingRequest) -> str:
+    tokens = f"{request.max_tokens:,}"
+    if not request.tools:
+        words = QCoreApplication.translate("Sampling", "The answer has at most {0} tokens; no tools are used.")
+        return words.format(tokens)
+    words = QCoreApplication.translate(
+        "Sampling", "The answer has at most {0} tokens, and may ask the server to use tools of its own."
+    )
+    return words.format(tokens)
+
+
+def _describe_cost(request: SamplingRequest, model: SamplingModel) -> str:
+    known = model.price
+    if known is None or known.input is None or known.output is None:
+        return QCoreApplication.translate("Sampling", "What it costs is not known.")
+    maximum = (request.characters / _CHARACTERS_PER_TOKEN * known.input + request.max_tokens * known.output) / 1e6
+    words = QCoreApplication.translate(
+        "Sampling", "It costs about {0} at most: a million tokens are {1} in and {2} out."
+    )
+    return words.format(format_dollars(maximum), format_price(known.input), format_price(known.output))

@@ -1,0 +1,277 @@
+"""Labels for text of any length: wrapping anywhere, selectable, or expandable."""
+
+from math import ceil
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, Qt
+from PySide6.QtGui import (
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QTextCharFormat,
+    QTextLayout,
+    QTextOption,
+)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from ui.style.controls import ElidedLabel, LabelKind, button
+from ui.style.text_display import BIDI_MARKS, in_logical_order, strip_bidi_marks
+from ui.style.theme import SPACE_S
+
+_UNLIMITED_WIDTH = 1_000_000
+
+
+class WrappingLabel(QLabel):
+    """Plain text of any kind of label, never wider than its room. Between words where it can, else anywhere.
+
+    Marks of the written order are drawn by; `text()`, which screen readers read too, is without them.
+    """
+
+    direction = Qt.LayoutDirection.LayoutDirectionAuto
+    """How it is read: as its letters say."""
+
+    def __init__(self, text: str = "", kind: LabelKind = "") -> None:
+        super().__init__()
+        self._drawn_text = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(text)
+        if kind:
+            self.setProperty("kind", kind)
+        self.setWordWrap(True)
+
+    def setText(self, text: str) -> None:
+        """Another one."""
+        self._drawn_text = text.replace("\n", "\u2028")
+        super().setText(strip_bidi_marks(text))
+        # Qt's own is the same where only the marks are others.
+        self.update()
+
+    def hasHeightForWidth(self) -> bool:
+        """Always."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Of all of the text."""
+        return self._size_for_width(max(width, 1)).height()
+
+    def sizeHint(self) -> QSize:
+        """On as few lines as it is written."""
+        return self._size_for_width(_UNLIMITED_WIDTH)
+
+    def minimumSizeHint(self) -> QSize:
+        """A few letters wide."""
+        letters, usual = 6 * self.fontMetrics().averageCharWidth(), self.sizeHint()
+        return QSize(min(letters, usual.width()), usual.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The text, from its leading edge."""
+        del event
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        laid, _ = self._layout_at(self.width())
+        laid.draw(painter, QPointF(0, 0))
+
+    def _size_for_width(self, width: int) -> QSize:
+        self.ensurePolished()
+        return self._layout_at(width)[1]
+
+    def _layout_at(self, width: int) -> tuple[QTextLayout, QSize]:
+        is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft and width != _UNLIMITED_WIDTH
+        edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
+        option = QTextOption(edge | Qt.AlignmentFlag.AlignAbsolute)
+        # The window says where it begins.
+        option.setTextDirection(self.direction)
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        laid = QTextLayout(self._drawn_text, self.font())
+        laid.setTextOption(option)
+        laid.beginLayout()
+        height = widest = 0.0
+        while (line := laid.createLine()).isValid():
+            line.setLineWidth(width)
+            line.setPosition(QPointF(0, height))
+            height += line.height()
+            widest = max(widest, line.naturalTextWidth())
+        laid.endLayout()
+        return laid, QSize(ceil(widest), ceil(height))
+
+
+_BLANKS = frozenset(" \t\u2028")
+_CURSOR_MOVES = {
+    Qt.Key.Key_Left: QTextLayout.previousCursorPosition,
+    Qt.Key.Key_Right: QTextLayout.nextCursorPosition,
+}
+
+
+class SelectableLabel(WrappingLabel):
+    """With the mouse, and with Shift and the arrows once it was clicked. Tab passes it by.
+
+    Places are those of what is drawn, in Qt's units.
+    """
+
+    direction = Qt.LayoutDirection.LeftToRight
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
+        self._anchor = self._cursor = 0
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setCursor(Qt.CursorShape.IBeamCursor)
+
+    @property
+    def selected_text(self) -> str:
+        """What is marked of it."""
+        part = self._utf16[2 * min(self._anchor, self._cursor) : 2 * max(self._anchor, self._cursor)]
+        return strip_bidi_marks(part.decode("utf-16-le", "surrogatepass")).replace("\u2028", "\n")
+
+    def setText(self, text: str) -> None:
+        """Another one, in the order in which it is written."""
+        super().setText(in_logical_order(text))
+        self._utf16 = self._drawn_text.encode("utf-16-le", "surrogatepass")
+
+    def event(self, event: QEvent) -> bool:
+        """Keys that are its own start nothing else."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_selection_key(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin to mark; with Shift, mark up to here."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            place = self._position_at(event.position().toPoint())
+            is_more = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self._select(self._anchor if is_more else place, place)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Up to here."""
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self._select(self._anchor, self._position_at(event.position().toPoint()))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """All between two blanks: a word of a command, a path."""
+        place = self._position_at(event.position().toPoint())
+        begin = end = place
+        while begin > 0 and self._char_at(begin - 1) not in _BLANKS:
+            begin -= 1
+        while end < self._length and self._char_at(end) not in _BLANKS:
+            end += 1
+        self._select(begin, end)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Mark more, mark all, copy."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.selected_text)
+        elif event.matches(QKeySequence.StandardKey.SelectAll):
+            self._select(0, self._length)
+        elif _is_selection_key(event):
+            self._select(self._anchor, self._next_position(Qt.Key(event.key())))
+        else:
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Nothing stays marked, unless another window is only looked at."""
+        super().focusOutEvent(event)
+        if event.reason() != Qt.FocusReason.ActiveWindowFocusReason:
+            self._select(0, 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The text, and the ground of what is marked."""
+        del event
+        colours = self.palette()
+        ground = QTextCharFormat()
+        ground.setBackground(colours.color(QPalette.ColorRole.Highlight))
+        ground.setForeground(colours.color(QPalette.ColorRole.HighlightedText))
+        part = QTextLayout.FormatRange()
+        part.start, part.length, part.format = min(self._anchor, self._cursor), abs(self._anchor - self._cursor), ground
+        painter = QPainter(self)
+        painter.setPen(colours.color(self.foregroundRole()))
+        laid, _ = self._layout_at(self.width())
+        laid.draw(painter, QPointF(0, 0), [part] if part.length else [])
+
+    def _select(self, begin: int, end: int) -> None:
+        self._anchor, self._cursor = begin, end
+        self.update()
+
+    @property
+    def _length(self) -> int:
+        return len(self._utf16) // 2
+
+    def _char_at(self, at: int) -> str:
+        return self._utf16[2 * at : 2 * at + 2].decode("utf-16-le", "surrogatepass")
+
+    def _next_position(self, key: Qt.Key) -> int:
+        """One letter on; what cannot be seen is no letter."""
+        laid, _ = self._layout_at(self.width())
+        before, at = self._cursor, _CURSOR_MOVES[key](laid, self._cursor)
+        while at != before and self._char_at(min(at, before)) in BIDI_MARKS:
+            before, at = at, _CURSOR_MOVES[key](laid, at)
+        return at
+
+    def _position_at(self, point: QPoint) -> int:
+        """Between which letters this is."""
+        laid, _ = self._layout_at(self.width())
+        for at in range(laid.lineCount()):
+            line = laid.lineAt(at)
+            if point.y() < line.y() + line.height():
+                return line.xToCursor(point.x()) if point.y() >= line.y() else 0
+        return self._length
+
+
+def _is_selection_key(event: QKeyEvent) -> bool:
+    is_marking = event.key() in _CURSOR_MOVES and event.modifiers() == Qt.KeyboardModifier.ShiftModifier
+    return (
+        is_marking or event.matches(QKeySequence.StandardKey.Copy) or event.matches(QKeySequence.StandardKey.SelectAll)
+    )
+
+
+class ExpandableNote(QWidget):
+    """The first sentence, and the rest when the person asks for it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._short = ElidedLabel()
+        self._short.setProperty("kind", "muted")
+        self._full_text = WrappingLabel(kind="muted")
+        self._toggle_button = button(self.tr("Read all"), self._toggle, "link")
+        line = QHBoxLayout()
+        line.setSpacing(SPACE_S)
+        line.addWidget(self._short, 1)
+        line.addWidget(self._toggle_button, 0, Qt.AlignmentFlag.AlignTop)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(line)
+        layout.addWidget(self._full_text)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return self._full_text.text()
+
+    def show_note(self, short: str, whole: str) -> None:
+        """`short` stands on one line; `whole` is all there is to say."""
+        self._short.show_text(short)
+        self._short.setAccessibleName(strip_bidi_marks(short))
+        self._full_text.setText(whole)
+        self._toggle_button.setVisible(whole != short)
+        self._set_expanded(whole=False)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """A label of one line begins where its text does, the window's lines begin where it says."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.LayoutDirectionChange:
+            is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft
+            edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
+            self._short.setAlignment(edge | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignVCenter)
+
+    def _toggle(self) -> None:
+        self._set_expanded(whole=self._full_text.isHidden())
+
+    def _set_expanded(self, *, whole: bool) -> None:
+        self._full_text.setVisible(whole)
+        words = self.tr("Read less") if whole else self.tr("Read all")
+        self._toggle_button.setText(words)
+        self._toggle_button.setAccessibleName(words)

@@ -1,0 +1,387 @@
+"""The preview of a call's effect: a diff or text, a network request or a picture; commands are in `command_preview`."""
+
+from PySide6.QtCore import QBuffer, QByteArray, QObject, QRunnable, QSize, Qt, QThreadPool, Signal, Slot
+from PySide6.QtGui import QImage, QImageReader, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+
+from desktop_agent.types.blocks import detect_media_type
+from desktop_agent.types.tool_calls import (
+    CommandPreview,
+    DiffPreview,
+    NetworkPreview,
+    PicturePreview,
+    Preview,
+    TextPreview,
+)
+from ui.approval.code_view import CodeView
+from ui.approval.command_preview import CommandView
+from ui.approval.dialog_layout import Shrinkable
+from ui.approval.diff import DiffLine, count_lines, diff_texts, whole_file_lines
+from ui.approval.labels import WrappingLabel
+from ui.approval.untrusted_text import MAX_CHARACTERS, MAX_LINES, describe_host, fold_lines, truncate_text
+from ui.style.controls import label
+from ui.style.text import show_hidden
+from ui.style.text_display import isolate_untrusted, strip_bidi_marks
+from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
+
+MIN_ROWS, MAX_ROWS = 6, 100
+MAX_TOTAL_ROWS = 3 * MAX_LINES
+
+
+class TextView(QWidget):
+    """Each `show_` answers with the heading above it."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view = CodeView(themes, self.tr("Preview of the effect"), MIN_ROWS, MAX_ROWS)
+        # Blanks must not carry the end of a line out of sight.
+        self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._view)
+
+    @property
+    def shrinkable(self) -> Shrinkable:
+        """What can be lower."""
+        return self._view
+
+    @property
+    def initial_focus(self) -> QWidget:
+        """Where reading begins."""
+        return self._view
+
+    @property
+    def accessible_text(self) -> str:
+        """What stands there, without numbers and signs."""
+        return self._view.text
+
+    def show_text(self, preview: TextPreview) -> str:
+        """Words that the tool found for it."""
+        text, left_out = truncate_text(show_hidden(preview.text))
+        self._view.show_lines([], [fold_lines(text)])
+        if left_out:
+            return self.tr("What will happen. Not all of it is shown: {0} characters more").format(f"{left_out:,}")
+        return self.tr("What will happen")
+
+    def show_diff(self, preview: DiffPreview) -> str:
+        """A file that is new, changes or goes."""
+        heading, lines = self._heading_and_lines(preview)
+        lines, words = _fold_long_lines(lines)
+        pairs = zip(lines, words, strict=True)
+        self._view.show_lines(lines, [self._line_text(line, text) for line, text in pairs])
+        if any(line.kind == "more" for line in lines):
+            return self.tr("{0}. Not all of it is shown.").format(heading)
+        return heading
+
+    def _line_text(self, line: DiffLine, text: str) -> str:
+        if line.kind == "gap":
+            return self._gap_text(line.text)
+        return self.tr("{0} more lines, not shown").format(line.text) if line.kind == "more" else text
+
+    def _gap_text(self, count: str) -> str:
+        return self.tr("1 unchanged line") if count == "1" else self.tr("{0} unchanged lines").format(count)
+
+    def _heading_and_lines(self, preview: DiffPreview) -> tuple[str, list[DiffLine]]:
+        path = isolate_untrusted(preview.path)
+        if preview.before is None:
+            lines = whole_file_lines("added", preview.after or "")
+            return self.tr("New file: {0}").format(path), lines
+        if preview.after is None:
+            lines = whole_file_lines("removed", preview.before)
+            count = count_lines(lines, "removed")
+            words = self.tr("Deletes {0}: 1 line") if count == 1 else self.tr("Deletes {0}: {1} lines")
+            return words.format(path, count), lines
+        lines = diff_texts(preview.before, preview.after)
+        added, removed = count_lines(lines, "added"), count_lines(lines, "removed")
+        return self._change_summary(added, removed).format(path, added, removed), lines
+
+    def _change_summary(self, added: int, removed: int) -> str:
+        if not added and not removed:
+            return self.tr("{0}: no change")
+        return self.tr("{0}: 1 line added, {2} removed") if added == 1 else self.tr("{0}: {1} lines added, {2} removed")
+
+
+def _fold_long_lines(lines: list[DiffLine]) -> tuple[list[DiffLine], list[str]]:
+    """Very long lines over several rows; the rows after the first have no number. So many as can be shown at once."""
+    rows: list[DiffLine] = []
+    words: list[str] = []
+    characters = 0
+    for at, line in enumerate(lines):
+        if line.kind != "more" and (len(rows) >= MAX_TOTAL_ROWS or characters >= MAX_CHARACTERS):
+            left = sum(int(each.text) if each.kind == "more" else each.kind != "gap" for each in lines[at:])
+            return [*rows, DiffLine("more", str(left))], [*words, ""]
+        pieces = fold_lines(show_hidden(line.text)).split("\n")
+        rows += [line, *(DiffLine(line.kind, "") for _ in pieces[1:])]
+        words += pieces
+        characters += len(line.text)
+    return rows, words
+
+
+MAX_ADDRESS_ROWS = 6
+
+
+class NetworkView(QWidget):
+    """`show_request` answers with the heading above it."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._method = label()
+        self._method.setProperty("tag", "risk")
+        self._host = WrappingLabel(kind="heading")
+        self._address = CodeView(themes, self.tr("Address"), MAX_ADDRESS_ROWS, MAX_ADDRESS_ROWS)
+        self._address.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self._note = WrappingLabel(kind="muted")
+        top = QHBoxLayout()
+        top.setSpacing(SPACE_S)
+        top.addWidget(self._method)
+        top.addWidget(self._host, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(top)
+        layout.addWidget(self._address)
+        layout.addWidget(self._note)
+
+    @property
+    def initial_focus(self) -> QWidget:
+        """Where reading begins."""
+        return self._address
+
+    @property
+    def accessible_text(self) -> str:
+        """All that it says, for a screen reader."""
+        parts = (self._method.text(), self._host.text(), self._address.text, self._note.text())
+        return "\n".join(filter(None, parts))
+
+    def show_request(self, preview: NetworkPreview) -> str:
+        """This request."""
+        self._method.setText(show_hidden(preview.method))
+        self._host.setText(describe_host(preview.host))
+        self._address.show_lines([], [fold_lines(show_hidden(preview.url))])
+        self._note.setText(isolate_untrusted(preview.note))
+        self._note.setVisible(bool(preview.note))
+        return self.tr("Network request")
+
+
+# Larger than any screen that it could be shown on.
+MAX_SIDE = 2_400
+_MIN_SIZE = QSize(120, 90)
+_PREFERRED_SIZE = QSize(480, 320)
+
+
+class PictureView(QWidget):
+    """`show_picture` answers with the heading above it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._canvas = _ImageCanvas()
+        self._note = WrappingLabel(kind="muted")
+        self._load: _ImageLoad | None = None
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._canvas, 1)
+        layout.addWidget(self._note)
+
+    @property
+    def shrinkable(self) -> Shrinkable:
+        """What can be lower."""
+        return self._canvas
+
+    @property
+    def initial_focus(self) -> QWidget | None:
+        """Where reading begins: nowhere, a picture has no text."""
+        return None
+
+    @property
+    def accessible_text(self) -> str:
+        """All that it says, for a screen reader."""
+        return "\n".join(filter(None, (self._canvas.accessibleName(), self._note.text())))
+
+    def show_picture(self, preview: PicturePreview) -> str:
+        """This picture."""
+        name = isolate_untrusted(preview.name)
+        self._canvas.setAccessibleName(strip_bidi_marks(self.tr("Picture: {0}").format(name)))
+        self._canvas.show_image(QImage())
+        self._show_note(preview.note, self.tr("Reading the picture…"))
+        self._load = _ImageLoad(preview)
+        self._load.finished.connect(self._on_loaded)
+        QThreadPool.globalInstance().start(_LoadTask(self._load))
+        return self.tr("The picture {0}").format(name)
+
+    @Slot(object, QImage)
+    def _on_loaded(self, reading: "_ImageLoad", image: QImage) -> None:
+        # One that was on its way before the last was asked for still arrives.
+        if reading is not self._load:
+            return
+        self._load = None
+        self._canvas.show_image(image)
+        broken = self.tr("The picture cannot be shown: its file is damaged or of another kind.")
+        self._show_note(reading.preview.note, broken if image.isNull() else "")
+
+    def _show_note(self, note: str, state: str) -> None:
+        words = " ".join(filter(None, (isolate_untrusted(note), state)))
+        self._note.setText(words)
+        self._note.setVisible(bool(words))
+
+
+class _ImageLoad(QObject):
+    """One picture on its way. Lives in the window's thread; the worker only emits."""
+
+    finished = Signal(object, QImage)
+    """Itself, and the picture."""
+
+    def __init__(self, preview: PicturePreview) -> None:
+        super().__init__()
+        self.preview = preview
+
+
+class _LoadTask(QRunnable):
+    def __init__(self, reading: _ImageLoad) -> None:
+        super().__init__()
+        self._reading = reading
+
+    def run(self) -> None:
+        self._reading.finished.emit(self._reading, _decode_image(self._reading.preview.data))
+
+
+class _ImageCanvas(QWidget):
+    def __init__(self) -> None:
+        super().__init__()
+        self._image = QImage()
+        self._shrunk = 0
+        self.setMinimumSize(_MIN_SIZE)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    @property
+    def spare_height(self) -> int:
+        return _PREFERRED_SIZE.height() - _MIN_SIZE.height()
+
+    @property
+    def shrunk_height(self) -> int:
+        return self._shrunk
+
+    def shrink_by(self, pixels: int) -> None:
+        self._shrunk = pixels
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return _PREFERRED_SIZE - QSize(0, self._shrunk)
+
+    def show_image(self, image: QImage) -> None:
+        self._image = image
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        del event
+        if self._image.isNull():
+            return
+        ratio = self.devicePixelRatioF()
+        room = (self.size() * ratio).boundedTo(self._image.size())
+        shown = self._image.scaled(room, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation)
+        shown.setDevicePixelRatio(ratio)
+        size = shown.deviceIndependentSize().toSize()
+        painter = QPainter(self)
+        painter.drawImage((self.width() - size.width()) // 2, (self.height() - size.height()) // 2, shown)
+
+
+def _decode_image(data: bytes) -> QImage:
+    """No larger than is of use; null when it cannot be read."""
+    # Left to itself, Qt reads SVG too, and the files that it names.
+    kind = detect_media_type(data)
+    if kind is None:
+        return QImage()
+    buffer = QBuffer()
+    buffer.setData(QByteArray(data))
+    reader = QImageReader(buffer, QByteArray(kind.removeprefix("image/").encode()))
+    reader.setAutoDetectImageFormat(False)
+    reader.setAutoTransform(True)
+    size = reader.size()
+    if size.isValid() and max(size.width(), size.height()) > MAX_SIDE:
+        reader.setScaledSize(size.scaled(MAX_SIDE, MAX_SIDE, Qt.AspectRatioMode.KeepAspectRatio))
+    return reader.read()
+
+
+class PreviewView(QWidget):
+    """Hidden where a tool cannot say beforehand what it will do."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._heading = WrappingLabel(kind="strong")
+        self._status = WrappingLabel(kind="muted")
+        self._status.hide()
+        self._reserves_status = False
+        self._text = TextView(themes)
+        self._command = CommandView(themes)
+        self._network = NetworkView(themes)
+        self._picture = PictureView()
+        self._shown: TextView | CommandView | NetworkView | PictureView = self._text
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(self._heading)
+        layout.addWidget(self._status)
+        layout.addSpacing(SPACE_S - SPACE_XS)
+        # A stack would be as high as the highest of them.
+        self._views = (self._text, self._command, self._network, self._picture)
+        for each in self._views:
+            layout.addWidget(each)
+            each.setVisible(each is self._shown)
+
+    @property
+    def heading(self) -> str:
+        """What will change, in words."""
+        return self._heading.text()
+
+    @property
+    def shrinkables(self) -> tuple[Shrinkable, ...]:
+        """What can be lower."""
+        return (self._picture.shrinkable, self._text.shrinkable)
+
+    @property
+    def initial_focus(self) -> QWidget | None:
+        """Where reading begins, while there is something to read."""
+        return None if self.isHidden() else self._shown.initial_focus
+
+    @property
+    def shown_text(self) -> str:
+        """What the view says, without numbers and signs."""
+        return self._shown.accessible_text
+
+    def set_known_folder(self, folder: str) -> None:
+        """It is said elsewhere that calls work there."""
+        self._command.known_folder = folder
+
+    def set_reserve_status(self, kept: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Keep a line for `show_waiting`, while arguments are edited: what is below would jump."""
+        self._reserves_status = kept
+        self._status.setVisible(kept)
+
+    def show_preview(self, preview: Preview | None) -> None:
+        """Show this effect; None hides the view."""
+        self.setVisible(preview is not None)
+        self._status.setText("")
+        self._status.setVisible(self._reserves_status)
+        if preview is None:
+            return
+        match preview:
+            case DiffPreview():
+                self._shown, heading = self._text, self._text.show_diff(preview)
+            case CommandPreview():
+                self._shown, heading = self._command, self._command.show_command(preview)
+            case NetworkPreview():
+                self._shown, heading = self._network, self._network.show_request(preview)
+            case PicturePreview():
+                self._shown, heading = self._picture, self._picture.show_picture(preview)
+            case TextPreview():
+                self._shown, heading = self._text, self._text.show_text(preview)
+        for each in self._views:
+            each.setVisible(each is self._shown)
+        self._heading.setText(heading)
+
+    def show_waiting(self, *, valid: bool) -> None:
+        """The arguments were edited; the effect of the new ones is not known yet, or they cannot be used."""
+        checking = self.tr("Updating the preview for the edited arguments…")
+        last = self.tr("The edited arguments cannot be used yet; this is the last preview.")
+        self._status.setText(checking if valid else last)
+        self._status.show()

@@ -1,1 +1,0 @@
-"""What a call would do, shown before it happens: one view for each kind of effect."""

@@ -1,0 +1,234 @@
+"""Show text from outside as it is: long lines folded, host names with lookalikes named, URLs parsed for display.
+
+Also the frames that set the words of an MCP server apart from the program's own.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import QCoreApplication, Qt, QUrl
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout, QWidget
+
+from desktop_agent.types.lookalikes import find_lookalike
+from desktop_agent.types.providers import is_loopback
+from ui.style.controls import label
+from ui.style.text import show_hidden
+from ui.style.text_display import isolate_untrusted
+from ui.style.theme import SPACE_M, SPACE_S
+
+MAX_LINES, MAX_CHARACTERS = 10_000, 4_000_000
+FOLD_WIDTH = 1000
+FOLD_MARK = "\n↪ "
+
+
+def truncate_text(text: str) -> tuple[str, int]:
+    """As much of a text as can be shown at once, and how many characters are left out: Qt lays out every line."""
+    end, lines = -1, 0
+    while lines < MAX_LINES and (end := text.find("\n", end + 1)) >= 0:
+        lines += 1
+    kept = text[: min(len(text) if end < 0 else end, MAX_CHARACTERS)]
+    return kept, len(text) - len(kept)
+
+
+def fold_lines(text: str, width: int = FOLD_WIDTH) -> str:
+    """The whole text, with very long lines broken and marked: Qt lays out a line of megabytes for seconds."""
+    if len(text) <= width:
+        return text
+    return "\n".join(_fold_line(line, width) for line in text.split("\n"))
+
+
+def map_folded_positions(text: str, places: Sequence[int], width: int = FOLD_WIDTH) -> list[int]:
+    """Where rising places of the text are in what `folded` makes of it."""
+    if len(text) <= width:
+        return list(places)
+    found: list[int] = []
+    added, start, end = 0, 0, _line_end(text, 0)
+    for place in places:
+        while place > end:
+            added += _fold_count(end - start, end - start, width)
+            start, end = end + 1, _line_end(text, end + 1)
+        found.append(place + len(FOLD_MARK) * (added + _fold_count(place - start, end - start, width)))
+    return found
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _fold_count(at: int, length: int, width: int) -> int:
+    """How often a line of this length is broken before a place in it."""
+    return min(at // width, (length - 1) // width) if length else 0
+
+
+def _fold_line(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    return FOLD_MARK.join(line[start : start + width] for start in range(0, len(line), width))
+
+
+_ACE = "xn--"
+_HOST_PATTERN = re.compile(r"(\*\.)?(.*?)(:\d+)?", re.DOTALL)
+
+
+def describe_host(host: str) -> str:
+    """As computers write it and, where that stands for letters that could be taken for others, in these (RFC 3492).
+
+    A wildcard in front and a port behind stay where they are.
+    """
+    found = _HOST_PATTERN.fullmatch(host)
+    wildcard, name, port = (found[1] or "", found[2], found[3] or "") if found else ("", host, "")
+    plain, letters = _ascii_host(name), decode_punycode(name) if name.isascii() else name
+    whole = isolate_untrusted(f"{wildcard}{plain}{port}")
+    if letters in {"", plain.lower()}:
+        return whole
+    alike = find_lookalike(letters, is_name=True)
+    if alike is None:
+        return f"{whole} ({isolate_untrusted(letters)})"
+    words = QCoreApplication.translate("Hosts", "{0} (reads “{1}”, but “{2}” is {3})")
+    return words.format(whole, isolate_untrusted(letters), alike.char, alike.name)
+
+
+def decode_punycode(ascii_host: str) -> str:
+    """What the name stands for; nothing where it cannot be read."""
+    try:
+        return ".".join(
+            each.removeprefix(_ACE).encode("ascii").decode("punycode") if each.startswith(_ACE) else each
+            for each in ascii_host.lower().split(".")
+        )
+    except UnicodeError:
+        return ""
+
+
+def _ascii_host(name: str) -> str:
+    url = QUrl()
+    url.setHost(name)
+    return name if name.isascii() else url.host(QUrl.ComponentFormattingOption.FullyEncoded) or name
+
+
+@dataclass(frozen=True, slots=True)
+class PageAddress:
+    """As it was sent, with the place of its host in it. `ascii_host` is how computers write it (punycode).
+
+    `is_safe`: it may be opened, being https, or http on this machine. `user` stands before the host and can look like
+    one.
+    """
+
+    text: str
+    host: str
+    ascii_host: str
+    host_start: int
+    is_safe: bool
+    user: str = ""
+    is_idn: bool = False
+    """Whether its host has letters that computers have to write in another way (RFC 5890)."""
+    unicode_host: str = ""
+    """Such a host as people read it; nothing where it cannot be read."""
+
+
+def parse_address(text: str) -> PageAddress:
+    """Read it; what cannot be read has no host and is not safe."""
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError:
+        return PageAddress(text, "", "", -1, is_safe=False)
+    user, _, place = parts.netloc.rpartition("@")
+    start = text.find(parts.netloc) + len(parts.netloc) - len(place)
+    found = text.lower().find(host, start) if host else -1
+    # As Qt and a browser would go there; where they read another host than we do, nothing is opened.
+    url = QUrl(text, QUrl.ParsingMode.StrictMode)
+    ascii_host = url.host(QUrl.ComponentFormattingOption.FullyEncoded).lower()
+    reads_alike = url.isValid() and bool(ascii_host) and _is_same_host(host, url)
+    has_hidden = any(each.isspace() or not each.isprintable() or each == "\\" for each in text)
+    is_secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(ascii_host))
+    is_unusual = any(each.startswith(_ACE) for each in ascii_host.split(".")) or not host.isascii()
+    letters = decode_punycode(ascii_host) if is_unusual else ""
+    is_safe = is_secure and reads_alike and not has_hidden
+    return PageAddress(text, host, ascii_host, found, is_safe, user, is_unusual, letters)
+
+
+def unusual_letters(host: str) -> list[tuple[str, str]]:
+    """Each letter once that is not of the usual ones, and what it is called in Unicode."""
+    found = dict.fromkeys(each for each in host if not each.isascii())
+    return [(show_hidden(each), unicodedata.name(each, f"U+{ord(each):04X}").capitalize()) for each in found]
+
+
+def _is_same_host(host: str, url: QUrl) -> bool:
+    ours = QUrl()
+    ours.setHost(host)
+    encoded = QUrl.ComponentFormattingOption.FullyEncoded
+    return bool(host) and ours.host(encoded).lower() == url.host(encoded).lower()
+
+
+MAX_NAME_LENGTH = 80
+# " and all of the kinds of “ and «.
+_QUOTATION_MARKS = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u201f\xab\xbb\u2039\u203a\uff02', "'"))
+
+
+def quote_name(name: str) -> str:
+    """A name from outside for a sentence of ours: one short line, which cannot end our quotation marks."""
+    flat = " ".join(show_hidden(name).translate(_QUOTATION_MARKS).split())
+    return flat if len(flat) <= MAX_NAME_LENGTH else flat[: MAX_NAME_LENGTH - 1] + "…"
+
+
+class ServerTextFrame(QFrame):
+    """A frame with a line of ours at its top that says whose words stand in it."""
+
+    def __init__(self, whose: str, spacing: int = SPACE_S, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "card")
+        self.setAccessibleName(whose)
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
+        self.column.setSpacing(spacing)
+        self.column.addWidget(label(whose, "small", wrap=True))
+
+
+_FRAME_HEIGHT = 12
+
+
+class ServerText(QPlainTextEdit):
+    """Read-only and plain, as high as its lines up to a bound; the rest scrolls. Hidden characters can be seen."""
+
+    def __init__(self, name: str, most_lines: int = 8, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._most_lines = most_lines
+        self.setAccessibleName(name)
+        self.setReadOnly(True)
+        self.setProperty("kind", "code")
+        self.setUndoRedoEnabled(False)
+        self.setTabChangesFocus(True)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def show_text(self, words: str) -> None:
+        """These."""
+        self.setPlainText(fold_lines(show_hidden(words)))
+        self._fit()
+
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        """Other lines, another height."""
+        super().resizeEvent(e)
+        self._fit()
+
+    def _fit(self) -> None:
+        # The plain-text layout measures in lines (QPlainTextDocumentLayout::documentSize).
+        lines = max(round(self.document().size().height()), 1)
+        self.blockBoundingRect(self.document().firstBlock())  # lays it out
+        first = self.document().firstBlock().layout().lineAt(0)
+        # What a layout gives a line is more than the distance that the font names.
+        line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
+        always, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(always if lines > self._most_lines else never)
+        self.setFixedHeight(
+            min(lines, self._most_lines) * line + 2 * round(self.document().documentMargin()) + _FRAME_HEIGHT
+        )

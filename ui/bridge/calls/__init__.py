@@ -1,1 +1,0 @@
-"""Calls of tools for the screens: those that wait, the rules that stand, and what was decided."""

@@ -1,1 +1,0 @@
-"""What stands in conversations: files that are saved from it, pictures that are loaded for it."""

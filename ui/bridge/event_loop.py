@@ -1,0 +1,244 @@
+"""asyncio in Qt's event loop: running it, background tasks, frame ticks, termination signals, idle garbage collection.
+
+Looking through all objects for garbage takes 30 to 260 ms once long texts are open, and Python does it in the middle of
+a frame. So it hardly ever does it by itself: a moment is chosen in which no run works and nobody has touched the window
+for some seconds. What is left then is frozen, so that the next look sees only what came later. Frozen objects that
+become garbage stay, therefore all of them are looked at again when there are twice as many as after the last such look.
+In a long session without an idle moment memory is bounded all the same: after `MAX_UNCOLLECTED` objects that were made
+and not given up Python looks by itself, as ever.
+"""
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from math import ceil
+from time import monotonic
+from types import FrameType
+from typing import Any, cast
+
+import qasync  # pyright: ignore[reportMissingTypeStubs] - it ships none; only the loop class is used
+from PySide6.QtCore import QEvent, QObject, QSocketNotifier, Qt, QTimer, Signal, SignalInstance
+from PySide6.QtGui import QWindow
+from PySide6.QtWidgets import QApplication
+
+from desktop_agent.types.errors import AgentError, Sentence
+
+
+def run_event_loop(app: QApplication, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run `main` to its end inside Qt's loop; returns its exit code.
+
+    The program ends when `main` returns, not when the last window closes: what is open is put away in order first.
+    """
+    app.setQuitOnLastWindowClosed(False)
+    loop = cast("asyncio.AbstractEventLoop", qasync.QEventLoop(app))
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(main())
+    finally:
+        loop.close()
+        asyncio.set_event_loop(None)
+
+
+_SIGNAL_NAMES = ("SIGTERM", "SIGINT", "SIGHUP")
+
+
+class TerminationSignals(QObject):
+    """`end_requested`: the system or the terminal asks the program to end.
+
+    Python runs its handlers only between two of its own instructions, and an idle Qt runs none: the wakeup socket
+    makes Qt call into Python (doc.qt.io/qt-6/unix-signals.html, docs.python.org/3/library/signal.html).
+    """
+
+    end_requested = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._read, self._write = socket.socketpair()
+        self._read.setblocking(False)
+        self._write.setblocking(False)
+        self._notifier = QSocketNotifier(self._read.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._drain)
+        self._wakeup_before = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
+        # Windows has no SIGHUP.
+        numbers = [getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signal, name)]
+        self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
+
+    def close(self) -> None:
+        """Put back what was there before. A signal that comes while the program ends is ignored until then."""
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(self._wakeup_before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._read.close()
+        self._write.close()
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.end_requested.emit()
+
+    def _drain(self) -> None:
+        try:
+            self._read.recv(4096)
+        except BlockingIOError:
+            return
+
+
+_log = logging.getLogger(__name__)
+
+
+class BackgroundTasks:
+    """Starts coroutines and tells `on_error` of each that fails with something meant for the person."""
+
+    def __init__(self, on_error: Callable[[AgentError], None]) -> None:
+        self._on_error = on_error
+        self._running: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run it in the background."""
+        task = asyncio.get_running_loop().create_task(self._guarded(work))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        # One that is cancelled before its first step never awaits its work.
+        task.add_done_callback(lambda _: work.close())
+
+    async def close(self) -> None:
+        """Cancel what still runs and wait for it."""
+        # In rounds: what is cancelled may start something more.
+        while self._running:
+            for task in self._running:
+                task.cancel()
+            await asyncio.wait(self._running)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except AgentError as error:
+            self._on_error(error)
+        except Exception as error:  # noqa: BLE001 - the window must stay usable; the log has the rest
+            _log.exception("a background task failed")
+            sentence = Sentence("Something went wrong inside the program ({kind}).", {"kind": type(error).__name__})
+            self._on_error(AgentError(sentence))
+
+
+FRAME_SECONDS = 1 / 60
+
+
+class FrameClock(QObject):
+    """Ticks once after it was asked, and never twice within a frame. Idle, it does nothing at all."""
+
+    tick = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._on_timeout)
+        self._last = 0.0
+
+    def request(self) -> None:
+        """Tick soon: at once when the last frame is past, else when it is."""
+        if not self._timer.isActive():
+            wait = max(0.0, self._last + FRAME_SECONDS - monotonic())
+            self._timer.start(ceil(wait * 1000))
+
+    def stop(self) -> None:
+        """Forget a tick that was asked for."""
+        self._timer.stop()
+
+    def _on_timeout(self) -> None:
+        self._last = monotonic()
+        self.tick.emit()
+
+
+YOUNG, MIDDLE = 700, 10
+"""As Python has them: objects until the youngest are looked at, and such looks until those that survived are."""
+
+OLD = 100
+"""Looks at the middle generation until Python looks at all by itself."""
+
+MAX_UNCOLLECTED = YOUNG * MIDDLE * OLD
+
+_MIN_MIDDLE_COLLECTIONS = 3
+"""Looks at the middle generation since the last look at all: with fewer there is nothing to gain."""
+
+_MIN_FROZEN = 200_000
+"""Frozen objects that are not looked at again, however few there were."""
+
+_IDLE_MS = 4000
+"""Milliseconds without input or news."""
+
+_INPUT_EVENTS = frozenset(
+    {
+        QEvent.Type.KeyPress,
+        QEvent.Type.MouseButtonPress,
+        QEvent.Type.MouseButtonRelease,
+        QEvent.Type.MouseMove,
+        QEvent.Type.Wheel,
+        QEvent.Type.TouchUpdate,
+    }
+)
+
+
+class IdleGarbageCollector(QObject):
+    """Input and `news` wake it once; when nothing more comes it does nothing at all.
+
+    `works` says whether somebody waits for a run; its end is news.
+    """
+
+    def __init__(self, news: SignalInstance, works: Callable[[], bool], parent: QObject) -> None:
+        super().__init__(parent)
+        self._is_working = works
+        self._before = gc.get_threshold()
+        self._left = gc.get_freeze_count()
+        self._last_activity = 0.0
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._on_idle)
+        news.connect(self._on_activity)
+        set_thresholds()
+
+    def watch(self, window: QWindow) -> None:
+        """Hear what is done in a window."""
+        window.installEventFilter(self)
+
+    def close(self) -> None:
+        """Leave it to Python again."""
+        self._timer.stop()
+        gc.set_threshold(*self._before)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: ARG002  Qt's name
+        """Nothing is kept from the window."""
+        if event.type() in _INPUT_EVENTS:
+            self._on_activity()
+        return False
+
+    def _on_activity(self) -> None:
+        # A timer that were started again for every move of the mouse would cost more.
+        self._last_activity = monotonic()
+        if not self._timer.isActive():
+            self._timer.start(_IDLE_MS)
+
+    def _on_idle(self) -> None:
+        missing = _IDLE_MS - int((monotonic() - self._last_activity) * 1000)
+        if missing > 0:
+            self._timer.start(missing)
+        elif not self._is_working() and gc.get_count()[2] >= _MIN_MIDDLE_COLLECTIONS:
+            self._left = collect(self._left)
+
+
+def set_thresholds() -> None:
+    """Let Python look at the oldest generation by itself only as the last resort."""
+    gc.set_threshold(YOUNG, MIDDLE, OLD)
+
+
+def collect(left: int) -> int:
+    """Look for garbage and freeze the rest; `left` and the answer: objects that were left by the last look at all."""
+    is_whole = gc.get_freeze_count() > 2 * max(left, _MIN_FROZEN)
+    if is_whole:
+        gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    return gc.get_freeze_count() if is_whole else left

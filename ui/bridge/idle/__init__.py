@@ -1,1 +1,0 @@
-"""What is done while nobody works with the program and it works for nobody."""

@@ -1,1 +1,0 @@
-"""MCP servers, for the screens."""

@@ -1,0 +1,256 @@
+"""Import of MCP servers from the configuration files of other programs: preview first, then take over."""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import SecretStr
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.mcp.config_import import MAX_SERVERS, ImportedServers, import_servers
+from desktop_agent.types.errors import AgentError, Sentence, WrongUse
+from desktop_agent.types.mcp import McpServer, StdioConnection
+from ui.bridge.event_loop import BackgroundTasks
+
+MAX_CONFIG_BYTES = 200_000
+"""Of a file that is read, in bytes."""
+
+_TEXT_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TEXT_OR_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A file of servers. `program` is the name of whose it is."""
+
+    program: str
+    path: Path
+
+
+def find_config_files() -> tuple[ConfigFile, ...]:
+    """Those that exist here. It looks at the disk: call it in a thread."""
+    home, settings = Path.home(), _settings_folder()
+    known = (
+        ConfigFile("Claude Desktop", settings / "Claude" / "claude_desktop_config.json"),
+        ConfigFile("Visual Studio Code", settings / "Code" / "User" / "mcp.json"),
+        ConfigFile("Cursor", home / ".cursor" / "mcp.json"),
+    )
+    return tuple(each for each in known if _is_file(each.path))
+
+
+def read_config_file(path: Path) -> str:
+    """The text of a file, as far as LARGEST. It waits for the disk: call it in a thread. Raises OSError."""
+    if not path.is_file():
+        # What is no file may never end.
+        raise FileNotFoundError(path)
+    with path.open("rb") as file:
+        return file.read(MAX_CONFIG_BYTES + 1).decode("utf-8-sig", "replace")
+
+
+def strip_comments(text: str) -> str:
+    """JSON as editors of programs write it, made plain: no comments, no comma before a closing brace."""
+    plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text)
+    return _TEXT_OR_COMMA.sub(lambda found: found[1] or "", plain)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _settings_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+
+
+# What other programs ask for, or look up, before they start a server: “${input:token}”, “${env:HOME}”.
+_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportCandidate:
+    """One server as it would be taken over.
+
+    `placeholders` are the names of secrets whose values the other program fills in by itself; `unresolved` are words
+    with such a gap that stay as they are written.
+    """
+
+    server: McpServer
+    placeholders: tuple[str, ...] = ()
+    unresolved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPreview:
+    """What can be taken over, and why the rest cannot."""
+
+    found: tuple[ImportCandidate, ...]
+    refused: tuple[Sentence, ...]
+    imported: ImportedServers
+
+    def only(self, ids: Collection[str]) -> ImportedServers:
+        """These of the servers, with what they keep secret."""
+        servers = tuple(each.server for each in self.found if each.server.id in ids)
+        names = {server.keyring_name(name) for server in servers for name in server.secret_names}
+        secrets = {name: value for name, value in self.imported.secrets.items() if name in names}
+        return ImportedServers(servers, secrets)
+
+
+def error_sentence(error: AgentError) -> Sentence:
+    """What happened, and what to do about it."""
+    return error.whole
+
+
+def preview_of(text: str, taken: Collection[str]) -> ImportPreview:
+    """Look at a text. A server that cannot be taken over does not keep the others away. Raises WrongUse."""
+    plain = strip_comments(text)
+    try:
+        whole = import_servers(plain, taken)
+    except WrongUse:
+        entries = _entries(plain)
+        if entries is None or len(entries) > MAX_SERVERS:
+            raise
+        return _one_by_one(entries, taken)
+    return _preview(whole, ())
+
+
+class McpImports(QObject):
+    """Answers with signals; nothing is kept before `take`."""
+
+    files_found = Signal(object)
+    """The ForeignFiles that exist on this machine."""
+    file_read = Signal(str)
+    """Its text."""
+    previewed = Signal(object)
+    """An ImportPreview."""
+    refused = Signal(object)
+    """A Sentence: why nothing of it can be taken."""
+    taken = Signal()
+    """They are there now."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+
+    def find_files(self) -> None:
+        """Look for the files of other programs."""
+        self._tasks.start(self._find_files())
+
+    def read(self, path: Path) -> None:
+        """Read a file and look at it."""
+        self._tasks.start(self._read(path))
+
+    def preview(self, text: str) -> None:
+        """Say what could be taken over."""
+        try:
+            preview = preview_of(text, self._ids)
+        except WrongUse as error:
+            self.refused.emit(error_sentence(error))
+        else:
+            self.previewed.emit(preview)
+
+    def take(self, preview: ImportPreview, ids: Collection[str]) -> None:
+        """Take these over: what they keep secret goes to the keyring first."""
+        self._tasks.start(self._import_servers(preview.only(ids)))
+
+    async def keep(self, servers: tuple[McpServer, ...]) -> None:
+        """Use and save these servers. Raises StorageFailed."""
+        preferences = self._engine.preferences
+        mcp = preferences.mcp.model_copy(update={"servers": servers})
+        await self._engine.change_preferences(preferences.model_copy(update={"mcp": mcp}))
+
+    @property
+    def _ids(self) -> frozenset[str]:
+        return frozenset(each.id for each in self._engine.preferences.mcp.servers)
+
+    async def _find_files(self) -> None:
+        self.files_found.emit(await asyncio.to_thread(find_config_files))
+
+    async def _read(self, path: Path) -> None:
+        try:
+            text = await asyncio.to_thread(read_config_file, path)
+        except OSError as error:
+            values: dict[str, str | Sentence] = {"name": path.name, "why": error.strerror or type(error).__name__}
+            self.refused.emit(Sentence("“{name}” cannot be read: {why}. Choose another file.", values))
+            return
+        self.file_read.emit(text)
+
+    async def _import_servers(self, wanted: ImportedServers) -> None:
+        ids = tuple(each.id for each in wanted.servers)
+        if self._ids & set(ids):
+            self.refused.emit(Sentence("The servers were changed meanwhile. Look at the text again."))
+            return
+        try:
+            await self._engine.mcp.add_imported(wanted, self.keep)
+        except AgentError as error:
+            self.refused.emit(error_sentence(error))
+        else:
+            self.taken.emit()
+
+
+def _entries(plain: str) -> dict[str, object] | None:
+    """The servers of a text that is JSON, each by itself; None where there are none."""
+    try:
+        whole: Any = json.loads(plain)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(whole, dict):
+        return None
+    named = cast("dict[str, Any]", whole)
+    found: Any = named.get("mcpServers", named.get("servers"))
+    return cast("dict[str, object]", found) if isinstance(found, dict) and found else None
+
+
+def _one_by_one(entries: dict[str, object], taken: Collection[str]) -> ImportPreview:
+    servers: list[McpServer] = []
+    secrets: dict[str, SecretStr] = {}
+    refused: list[Sentence] = []
+    ids = set(taken)
+    for name, entry in entries.items():
+        try:
+            one = import_servers(json.dumps({"mcpServers": {name: entry}}), ids)
+        except WrongUse as error:
+            refused.append(error_sentence(error))
+            continue
+        servers += one.servers
+        secrets |= one.secrets
+        ids |= {each.id for each in one.servers}
+    return _preview(ImportedServers(tuple(servers), secrets), tuple(refused))
+
+
+def _strings(server: McpServer) -> tuple[str, ...]:
+    connection = server.connection
+    if isinstance(connection, StdioConnection):
+        return (connection.command, *connection.args, *connection.env.values())
+    return (connection.url,)
+
+
+def _preview(whole: ImportedServers, refused: tuple[Sentence, ...]) -> ImportPreview:
+    """Values that the other program would fill in are no values: they are left for the person to give."""
+    secrets = dict(whole.secrets)
+    found: list[ImportCandidate] = []
+    for server in whole.servers:
+        placeholders: list[str] = []
+        for name in server.secret_names:
+            if _PLACEHOLDER.search(secrets[server.keyring_name(name)].get_secret_value()):
+                placeholders.append(name)
+                del secrets[server.keyring_name(name)]
+        found.append(
+            ImportCandidate(
+                server, tuple(placeholders), tuple(each for each in _strings(server) if _PLACEHOLDER.search(each))
+            )
+        )
+    return ImportPreview(tuple(found), refused, replace(whole, secrets=secrets))

@@ -1,0 +1,238 @@
+"""Between MCP servers and the person: elicitation and sampling one way, prompts and resources the other."""
+
+import asyncio
+import base64
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.mcp.catalog import load_catalog
+from desktop_agent.types.blocks import Base64Source, Image, Text
+from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
+from desktop_agent.types.mcp import (
+    ConsentHandlers,
+    ElicitationAnswer,
+    ElicitationRequest,
+    McpServerCatalog,
+    SamplingAnswer,
+    SamplingRequest,
+)
+from desktop_agent.types.messages import new_id
+from ui.bridge.event_loop import BackgroundTasks
+
+
+@dataclass(frozen=True, slots=True)
+class PendingElicitation:
+    """A form to fill in, or a page to open."""
+
+    id: str
+    request: ElicitationRequest
+
+
+@dataclass(frozen=True, slots=True)
+class PendingSampling:
+    """A model is to answer; or, with `answer`, has answered, and that is to go to the server."""
+
+    id: str
+    request: SamplingRequest
+    answer: SamplingAnswer | None = None
+
+
+McpRequest = PendingElicitation | PendingSampling
+_CANCELLED = ElicitationAnswer("cancel")
+
+
+class McpRequests(QObject):
+    """All questions that wait, oldest first. Those of a call that ended are taken back by themselves."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._waiting: dict[str, tuple[McpRequest, asyncio.Future[Any]]] = {}
+        self._is_closed = False
+
+    @property
+    def people(self) -> ConsentHandlers:
+        """Who asks them, for the engine."""
+        return ConsentHandlers(self._elicit, self._approve_sampling, self._approve_answer)
+
+    @property
+    def waiting(self) -> tuple[McpRequest, ...]:
+        """Oldest first."""
+        return tuple(asked for asked, _ in self._waiting.values())
+
+    def answer(self, asked_id: str, answer: ElicitationAnswer) -> None:
+        """Answer a form or a page. Nothing happens where it does not wait any more."""
+        self._settle(asked_id, answer)
+
+    def approve(self, asked_id: str, *, agreed: bool) -> None:
+        """Answer what is asked about a model. Nothing happens where it does not wait any more."""
+        self._settle(asked_id, agreed)
+
+    def close(self) -> None:
+        """Nobody looks any more: all that waits, and all that comes, counts as not answered."""
+        self._is_closed = True
+        for asked in self.waiting:
+            self._settle(asked.id, _CANCELLED if isinstance(asked, PendingElicitation) else False)
+
+    async def _elicit(self, request: ElicitationRequest) -> ElicitationAnswer:
+        return await self._wait_for_answer(lambda asked_id: PendingElicitation(asked_id, request), _CANCELLED)
+
+    async def _approve_sampling(self, request: SamplingRequest) -> bool:
+        return await self._wait_for_answer(lambda asked_id: PendingSampling(asked_id, request), otherwise=False)
+
+    async def _approve_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> bool:
+        return await self._wait_for_answer(lambda asked_id: PendingSampling(asked_id, request, answer), otherwise=False)
+
+    async def _wait_for_answer(self, make: Callable[[str], McpRequest], otherwise: Any) -> Any:
+        if self._is_closed:
+            return otherwise
+        asked = make(new_id())
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[asked.id] = (asked, answered)
+        self.changed.emit()
+        try:
+            return await answered
+        finally:
+            if self._waiting.pop(asked.id, None) is not None:
+                self.changed.emit()
+
+    def _settle(self, asked_id: str, answer: object) -> None:
+        _, answered = self._waiting.pop(asked_id, (None, None))
+        if answered is None:
+            return
+        if not answered.done():
+            answered.set_result(answer)
+        self.changed.emit()
+
+
+MAX_RESOURCE_CHARACTERS = 200_000
+"""Characters of one resource: some 50,000 tokens."""
+_RESOURCE_HEAD = "[resource: "
+_OMITTED_HEAD = "[left out: "
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCatalog:
+    """One server. Neither `contents` nor `problem`: it is being asked."""
+
+    server_id: str
+    title: str
+    contents: McpServerCatalog | None = None
+    problem: Sentence | None = None
+
+
+ContentPart = str | bytes
+"""A text, or a picture as it came."""
+
+
+class McpCatalog(QObject):
+    """Asks the servers that are on, each by itself: a slow one keeps nobody from the others."""
+
+    changed = Signal()
+    outdated = Signal(str)
+    """The id of a server that says that it offers something else now: whoever shows it may ask again."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._workspace: Path | None = None
+        self._found: dict[str, ServerCatalog] = {}
+        self._refresh_number = 0
+        engine.on_preferences(lambda _: self.changed.emit())
+        engine.mcp.on_catalog_changed(self.outdated.emit)
+
+    @property
+    def has_enabled_server(self) -> bool:
+        """Whether there is a server that is on."""
+        return any(each.on for each in self._engine.preferences.mcp.servers)
+
+    @property
+    def groups(self) -> tuple[ServerCatalog, ...]:
+        """In the person's own order."""
+        on = [each for each in self._engine.preferences.mcp.servers if each.on]
+        return tuple(self._found.get(each.id, ServerCatalog(each.id, each.title)) for each in on)
+
+    def refresh(self, workspace: str | None) -> None:
+        """Look what they offer for a conversation in this folder; `changed` says of each that answered."""
+        folder = Path(workspace) if workspace else None
+        if folder != self._workspace:
+            self._found.clear()
+        self._workspace = folder
+        self._refresh_number += 1
+        self.changed.emit()
+        for each in self.groups:
+            if each.problem is not None:
+                self._found[each.server_id] = replace(each, problem=None)
+            self._tasks.start(self._fetch(each.server_id, each.title, self._refresh_number))
+
+    def refresh_server(self, server_id: str) -> None:
+        """Of this one alone; what it said before is there until it answers."""
+        for each in self.groups:
+            if each.server_id == server_id:
+                self._tasks.start(self._fetch(server_id, each.title, self._refresh_number))
+
+    async def read(self, server_id: str, title: str, uri: str) -> tuple[ContentPart, ...]:
+        """What lies at this address. Raises ToolFailed, also for what is neither text nor picture, or too long."""
+        blocks = await self._engine.mcp.read_resource(server_id, self._workspace, uri)
+        pieces = _content_parts(blocks, title)
+        if not pieces:
+            raise ToolFailed(Sentence("“{title}” is empty.", {"title": title}), "Choose another resource.")
+        return pieces
+
+    async def prompt(self, server_id: str, name: str, values: dict[str, str]) -> tuple[str, tuple[bytes, ...]]:
+        """The text of a prompt that is filled in, and its pictures. Raises ToolFailed."""
+        blocks = await self._engine.mcp.get_prompt(server_id, self._workspace, name, values)
+        texts = [each.text for each in blocks if isinstance(each, Text) and each.text]
+        return "\n\n".join(texts), tuple(_bytes_of(each) for each in blocks if isinstance(each, Image))
+
+    async def complete(self, server_id: str, of: str, argument: str, values: Mapping[str, str]) -> tuple[str, ...]:
+        """What an argument could be, when all this is written; nothing where the server does not say."""
+        written = values.get(argument, "")
+        with suppress(AgentError):
+            return await self._engine.mcp.complete(server_id, self._workspace, of, argument, written, values)
+        return ()
+
+    async def _fetch(self, server_id: str, title: str, number: int) -> None:
+        live = self._engine.mcp.server(server_id, self._workspace)
+        if live is None:
+            return
+        try:
+            found = ServerCatalog(server_id, title, await load_catalog(live))
+        except AgentError as error:
+            found = ServerCatalog(server_id, title, problem=error.sentence)
+        if number == self._refresh_number:
+            self._found[server_id] = found
+            self.changed.emit()
+
+
+def _content_parts(blocks: tuple[Text | Image, ...], title: str) -> tuple[ContentPart, ...]:
+    pieces: list[ContentPart] = []
+    for block in blocks:
+        if isinstance(block, Image):
+            pieces.append(_bytes_of(block))
+            continue
+        # What is no text was replaced by a line about it; the address stands over each text that is one.
+        head, _, body = block.text.partition("\n") if block.text.startswith(_RESOURCE_HEAD) else ("", "", block.text)
+        if (head and not body and head.endswith("that are no text]")) or body.startswith(_OMITTED_HEAD):
+            what = Sentence("“{title}” is neither text nor a picture that a message can hold.", {"title": title})
+            raise ToolFailed(what, "Ask the agent to work with it by a tool of the server.")
+        if body:
+            pieces.append(body)
+    length = sum(len(each) for each in pieces if isinstance(each, str))
+    if length > MAX_RESOURCE_CHARACTERS:
+        values = {"title": title, "length": f"{length:,}", "most": f"{MAX_RESOURCE_CHARACTERS:,}"}
+        what = Sentence("“{title}” has {length} characters; a message takes {most} of a resource.", values)
+        raise ToolFailed(what, "Ask the agent to read it in parts by a tool of the server.")
+    return tuple(pieces)
+
+
+def _bytes_of(image: Image) -> bytes:
+    return base64.b64decode(image.source.data) if isinstance(image.source, Base64Source) else b""

@@ -1,0 +1,278 @@
+"""MCP servers for the settings: state, log, test, sign-in, saving, and notices about them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from pydantic import SecretStr
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence, join_remedy
+from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState, SignInPageTexts
+from desktop_agent.types.preferences import Preferences
+from ui.bridge.event_loop import BackgroundTasks, FrameClock
+from ui.bridge.mcp_imports import McpImports, error_sentence
+
+ServerChange = Callable[[McpServer], McpServer]
+
+
+class McpServerSaver:
+    """A change is made to what is kept by the time when all that was wanted before it is kept."""
+
+    def __init__(self, engine: Engine, imports: McpImports) -> None:
+        self._engine = engine
+        self._save_servers = imports.keep
+        self._lock = asyncio.Lock()
+
+    async def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
+        """A new server, or one that is changed. Raises AgentError."""
+        async with self._lock:
+            await self._engine.mcp.save(server, secrets, self._save_servers)
+
+    async def remove(self, server_id: str) -> None:
+        """With its secrets. Raises AgentError."""
+        async with self._lock:
+            await self._engine.mcp.remove(server_id, self._save_servers)
+
+    async def change(self, server_id: str, change: ServerChange) -> None:
+        """Nothing happens if it is gone by then. Raises AgentError."""
+        async with self._lock:
+            for server in self._engine.preferences.mcp.servers:
+                if server.id == server_id:
+                    await self._engine.mcp.save(change(server), {}, self._save_servers)
+
+
+class McpNotices(QObject):
+    """`noticed` carries each notice once, also one that reads like another.
+
+    Those from before it was made come with `notify_all`. What failed that the person waits for is told each time.
+    """
+
+    noticed = Signal(object)
+
+    def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._notified: dict[int, Sentence] = {}
+        engine.mcp.on_notice(self._notify_once)
+        engine.mcp.on_failure(self._notify)
+
+    def notify_all(self) -> None:
+        """What was noticed before anybody listened."""
+        for each in self._engine.mcp.notices:
+            self._notify_once(each)
+
+    def _notify_once(self, sentence: Sentence) -> None:
+        if id(sentence) not in self._notified:
+            self._notify(sentence)
+
+    def _notify(self, sentence: Sentence) -> None:
+        # Held, so that no other one can have its id.
+        self._notified[id(sentence)] = sentence
+        self.noticed.emit(sentence)
+
+
+class McpServerSettings(QObject):
+    """States and lines of a log come once a frame at most, however fast the servers change and talk."""
+
+    servers_changed = Signal(object)
+    """A tuple of McpServers."""
+    state_changed = Signal(str, object)
+    """A server's id and its McpServerState."""
+    tested = Signal(str, object)
+    log_lines_added = Signal(str, object, bool)
+    """A server's id, its new LogLines, and whether they are all that there is."""
+    saved = Signal(str)
+    failed = Signal(str, object)
+    """A server's id, and a Sentence: what the person wanted is not done."""
+    held_names = Signal(str, object)
+    """A server's id, and a frozenset of those of its secrets whose values are there."""
+    sign_in_ended = Signal(str, object)
+    """A server's id, and a Sentence that says why it failed, or None."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: FrameClock,
+        tasks: BackgroundTasks,
+        open_folder: Callable[[], str | None] = lambda: None,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._clock = clock
+        self._tasks = tasks
+        self._folder = partial(_path_of, open_folder)
+        self._servers = self.servers
+        self._changed_servers: set[str] = set()
+        self._watched = ""
+        self._last_line: McpLogLine | None = None
+        self._has_new_lines = False
+        self._sign_ins: dict[str, asyncio.Task[None]] = {}
+        self.imports = McpImports(engine, tasks, self)
+        self._saving = McpServerSaver(engine, self.imports)
+        engine.on_preferences(self._on_preferences)
+        engine.mcp.on_state(self._on_state)
+        engine.mcp.on_log(self._on_line)
+        clock.tick.connect(self._emit_changes)
+
+    @property
+    def servers(self) -> tuple[McpServer, ...]:
+        """Those that the person set up."""
+        return self._engine.preferences.mcp.servers
+
+    def state(self, server_id: str) -> McpServerState:
+        """How it is for the folder of the conversation that is open."""
+        return self._engine.mcp.state(server_id, self._folder())
+
+    def watch_log(self, server_id: str) -> None:
+        """Tell what this server has said, and all that it says from now on; "": of none."""
+        self._watched = server_id
+        self._last_line = None
+        self._has_new_lines = False
+        if server_id:
+            self._emit_log_lines()
+
+    def test(self, server_id: str) -> None:
+        """Start it now and ask what it offers."""
+        self._tasks.start(_test_server(self._engine, server_id, self._folder(), self.tested.emit))
+
+    def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
+        """A new server, or one that is changed; a secret without a value stays as it lies in the keyring."""
+        self._tasks.start(self._run(server.id, self._saving.save(server, secrets), lambda: self.saved.emit(server.id)))
+
+    def change(self, server_id: str, change: ServerChange) -> None:
+        """Change what is kept by the time when all that was saved before is kept."""
+        self._tasks.start(self._run(server_id, self._saving.change(server_id, change)))
+
+    def find_secrets(self, server_id: str) -> None:
+        """Which of its secrets have a value; nothing is said where the keyring does not answer."""
+        self._tasks.start(_find_secrets(self._engine, server_id, self.held_names.emit))
+
+    def look_up_sign_in(self, server_id: str) -> None:
+        """Whether one is kept for it: its state says so."""
+        self._tasks.start(self._engine.mcp.check_sign_in(server_id))
+
+    def remove(self, server_id: str) -> None:
+        """With all that lies in the keyring for it."""
+        self.cancel_sign_in(server_id)
+        self._tasks.start(self._run(server_id, self._saving.remove(server_id)))
+
+    def sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
+        """`open_page` gets the address that the person has to visit."""
+        if server_id not in self._sign_ins:
+            self._tasks.start(self._sign_in(server_id, open_page))
+
+    def cancel_sign_in(self, server_id: str) -> None:
+        """Wait no longer."""
+        task = self._sign_ins.get(server_id)
+        if task is not None:
+            task.cancel()
+
+    def sign_out(self, server_id: str) -> None:
+        """Forget what signing in gave."""
+        self._tasks.start(self._run(server_id, self._engine.mcp.sign_out(server_id)))
+
+    async def _sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
+        task = asyncio.current_task()
+        if task is None or server_id in self._sign_ins:
+            return
+        self._sign_ins[server_id] = task
+        why: Sentence | None = None
+        try:
+            state = await self._engine.mcp.sign_in(server_id, open_page, _page_words())
+            if state.state in {"failed", "signed_out"}:
+                why = _sign_in_error(state)
+        except AgentError as error:
+            why = error_sentence(error)
+        finally:
+            del self._sign_ins[server_id]
+            self.sign_in_ended.emit(server_id, why)
+            self._on_state(server_id)
+
+    async def _run(self, server_id: str, work: Awaitable[object], then: Callable[[], object] = lambda: None) -> None:
+        """`failed` says why it could not be done."""
+        try:
+            await work
+        except AgentError as error:
+            self.failed.emit(server_id, error_sentence(error))
+        else:
+            then()
+        finally:
+            self._on_state(server_id)
+
+    def _on_preferences(self, preferences: Preferences) -> None:
+        servers = preferences.mcp.servers
+        if servers != self._servers:
+            self._servers = servers
+            self.servers_changed.emit(servers)
+
+    def _on_state(self, server_id: str) -> None:
+        self._changed_servers.add(server_id)
+        self._clock.request()
+
+    def _on_line(self, server_id: str, _line: McpLogLine) -> None:
+        if server_id == self._watched:
+            self._has_new_lines = True
+            self._clock.request()
+
+    def _emit_changes(self) -> None:
+        changed, self._changed_servers = self._changed_servers, set()
+        for server_id in changed:
+            self.state_changed.emit(server_id, self.state(server_id))
+        if self._has_new_lines:
+            self._emit_log_lines()
+
+    def _emit_log_lines(self) -> None:
+        """What came since the last time. The lines of another folder's server are not among them."""
+        self._has_new_lines = False
+        lines = self._engine.mcp.log(self._watched, self._folder())
+        new: list[McpLogLine] = []
+        for line in reversed(lines):
+            if line is self._last_line:
+                break
+            new.append(line)
+        if new or not lines:
+            self._last_line = lines[-1] if lines else None
+            self.log_lines_added.emit(self._watched, tuple(reversed(new)), len(new) == len(lines))
+
+
+def _path_of(open_folder: Callable[[], str | None]) -> Path | None:
+    folder = open_folder()
+    return Path(folder) if folder else None
+
+
+def _sign_in_error(state: McpServerState) -> Sentence:
+    """Why nobody is signed in, and what to do about it."""
+    why = state.reason or Sentence("You are not signed in.")
+    return join_remedy(why, state.remedy) if state.remedy is not None else why
+
+
+async def _test_server(
+    engine: Engine, server_id: str, folder: Path | None, tell: Callable[[str, object], object]
+) -> None:
+    tell(server_id, await engine.mcp.test(server_id, folder))
+
+
+async def _find_secrets(engine: Engine, server_id: str, tell: Callable[[str, object], object]) -> None:
+    with suppress(SecretsUnavailable):
+        tell(server_id, await engine.mcp.stored_secret_names(server_id))
+
+
+def _page_words() -> SignInPageTexts:
+    return SignInPageTexts(
+        done=_translate("You can close this page and go back to Desktop Agent."),
+        refused=_translate("The sign-in was refused. You can close this page and go back to Desktop Agent."),
+        finished=_translate("This sign-in is over."),
+        invalid_response=_translate("This is no answer to a sign-in."),
+        not_found=_translate("There is nothing here."),
+        # Whoever translates these words names their language here (BCP 47).
+        language=_translate("en"),
+    )
+
+
+def _translate(text: str) -> str:
+    return QCoreApplication.translate("ToolServers", text)

@@ -1,0 +1,323 @@
+"""Model servers for the screens: connections, their models, and the keys that stay with their addresses."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import SecretStr
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.connections import FoundServer, lacks_listing
+from desktop_agent.engine.engine import Engine
+from desktop_agent.types.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence, join_remedy
+from desktop_agent.types.preferences import ProviderPreferences
+from desktop_agent.types.providers import Capabilities, Dialect, Endpoint, ImageLimits, ModelInfo
+from ui.bridge.event_loop import BackgroundTasks
+
+
+class SavedServers:
+    """Adds, changes and removes them. Every method raises StorageFailed when the preferences cannot be saved."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connections = engine.connections
+
+    def find(self, endpoint_id: str) -> Endpoint | None:
+        """One that the person added."""
+        return next((each for each in self._providers.endpoints if each.id == endpoint_id), None)
+
+    def id_for(self, address: str, mirrors: tuple[str, ...], dialect: Dialect) -> str:
+        """The id of a server by its address and what it speaks there: two dialects are two servers.
+
+        One that was since given another address or dialect keeps its id for itself.
+        """
+        plain = Endpoint(id=f"custom:{address}", title="", dialect=dialect, base_url=address, mirrors=mirrors)
+        id_, number = plain.id, 2
+        while (taken := self.find(id_)) is not None and (taken.origins, taken.dialect) != (plain.origins, dialect):
+            id_, number = f"{plain.id}#{number}", number + 1
+        return id_
+
+    async def use(
+        self, endpoint: Endpoint, model: str | None, *, has_new_key: bool, session_only: bool = False
+    ) -> None:
+        """Keep a server that answered; with a model, make both the choice of new ones. Raises SecretsUnavailable.
+
+        `session_only`: the new key is not in the keyring.
+        """
+        old = self.find(endpoint.id)
+        has_key: bool | None = has_new_key and not session_only
+        if old is not None and not has_new_key:
+            if endpoint.origins <= old.origins:
+                has_key = old.has_key
+            else:
+                await self._drop_key(old)
+        endpoint = endpoint.model_copy(update={"has_key": has_key})
+        others = tuple(each for each in self._providers.endpoints if each.id != endpoint.id)
+        choice = {} if model is None else {"endpoint_id": endpoint.id, "model": model}
+        await self._change(endpoint.id, endpoints=(*others, endpoint), **choice)
+
+    async def edit(self, changed: Endpoint) -> bool:
+        """Another title, address, dialect or mirrors; answers whether its key was dropped.
+
+        The key goes first: where it cannot be deleted, the address stays what it was. Raises SecretsUnavailable.
+        """
+        old = self.find(changed.id)
+        if old is None:
+            return False
+        is_elsewhere = not changed.origins <= old.origins
+        if is_elsewhere:
+            await self._drop_key(old)
+            changed = changed.model_copy(update={"has_key": False})
+        endpoints = tuple(changed if each.id == changed.id else each for each in self._providers.endpoints)
+        await self._change(changed.id, endpoints=endpoints)
+        return is_elsewhere
+
+    async def remove(self, endpoint_id: str) -> None:
+        """Forget a server. Its key is the caller's to remove."""
+        rest = tuple(each for each in self._providers.endpoints if each.id != endpoint_id)
+        update: dict[str, object] = {"endpoints": rest}
+        if self._providers.endpoint_id == endpoint_id:
+            update |= {"endpoint_id": rest[0].id if rest else None, "model": None}
+        await self._change(endpoint_id, **update)
+
+    async def choose(self, endpoint_id: str, model: str) -> None:
+        """Make this the model of the next new conversation, where the server is one that the person added."""
+        if self.find(endpoint_id) is not None:
+            preferences = self._engine.preferences
+            providers = self._providers.model_copy(update={"endpoint_id": endpoint_id, "model": model})
+            await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+
+    async def servers_with_keys(self) -> tuple[str, ...]:
+        """The servers whose key is held, in the keyring or, without one, in memory."""
+        held: list[str] = []
+        for endpoint in self._connections.endpoints():
+            if not endpoint.may_have_key:
+                held += [endpoint.id] if self._engine.secrets.remembered_secret(endpoint.id) is not None else []
+                continue
+            with suppress(SecretsUnavailable):
+                if await self._engine.secrets.get(endpoint.id) is not None:
+                    held.append(endpoint.id)
+        return tuple(held)
+
+    async def keyring_name(self) -> str:
+        """Which keyring holds the keys, for the person. Raises SecretsUnavailable."""
+        return await self._engine.secrets.find_backend()
+
+    @property
+    def _providers(self) -> ProviderPreferences:
+        return self._engine.preferences.providers
+
+    async def _change(self, changed_id: str, /, **update: object) -> None:
+        preferences = self._engine.preferences
+        providers = preferences.providers.model_copy(update=update)
+        self._connections.forget(changed_id)
+        await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+
+    async def drop_key(self, endpoint_id: str) -> None:
+        """Delete the key of a server, and remember that it has none. Raises SecretsUnavailable."""
+        await self._connections.remove_key(endpoint_id)
+        old = self.find(endpoint_id)
+        if old is not None:
+            without = old.model_copy(update={"has_key": False})
+            endpoints = tuple(without if each is old else each for each in self._providers.endpoints)
+            await self._change(endpoint_id, endpoints=endpoints)
+
+    async def _drop_key(self, endpoint: Endpoint) -> None:
+        if not endpoint.may_have_key and self._engine.secrets.remembered_secret(endpoint.id) is None:
+            return
+        with suppress(KeyringMissing):  # then there was none in it
+            await self._connections.remove_key(endpoint.id)
+
+
+ConnectionState = Literal["busy", "ok", "error", "no_keyring"]
+
+_TYPE_MODEL = Sentence("Check the address. If the server does not list its models, type the name of one.")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelGroup:
+    """The models of one server, or why they cannot be listed."""
+
+    endpoint: Endpoint
+    models: tuple[ModelInfo, ...]
+    problem: Sentence | None = None
+
+
+class ModelServers(QObject):
+    """`models_changed` carries ModelGroups; `state_changed` says in words how connecting a server goes."""
+
+    models_changed = Signal(list)
+    local_servers_changed = Signal(list)
+    state_changed = Signal(str, str, object)
+    connected = Signal(str, str)
+    endpoints_changed = Signal()
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._connections = engine.connections
+        self._tasks = tasks
+        self.kept = SavedServers(engine)
+        self._refreshing = 0
+        engine.connections.on_models_changed(self._on_listing)
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Those in use."""
+        return self._connections.endpoints()
+
+    @property
+    def default_system_prompt(self) -> str:
+        """What models are told in conversations without a system prompt of their own."""
+        return self._engine.preferences.chat.system_prompt
+
+    def capabilities(self, endpoint_id: str | None, model: str | None) -> Capabilities:
+        """What this model can do, as far as is known."""
+        known = self._connections.known_model(endpoint_id or "", model or "")
+        return known.capabilities if known else Capabilities()
+
+    def picture_limits(self, endpoint_id: str | None, model: str | None) -> ImageLimits:
+        """What this model's server takes of pictures, as far as is known."""
+        return self._connections.picture_limits(endpoint_id or "", model or "")
+
+    def refresh_models(self, *, again: bool = False) -> None:
+        """List the models of all servers in use."""
+        self._tasks.start(self._refresh_models(again=again))
+
+    def find_local(self) -> None:
+        """Look for local servers."""
+        self._tasks.start(self._find_local())
+
+    def connect_endpoint(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool = False) -> None:
+        """Test the server with this key; when it answers, keep both and use its first model."""
+        self._tasks.start(self._connect(endpoint, key, session_only=session_only))
+
+    def replace_key(self, endpoint_id: str, key: SecretStr, *, session_only: bool = False) -> None:
+        """Test a server in use with another key; when it answers, keep that. What new ones begin with stays."""
+        endpoint = self._connections.endpoint(endpoint_id)
+        self._tasks.start(self._replace_key(endpoint, key, session_only=session_only))
+
+    def remove_key(self, endpoint_id: str) -> None:
+        """Delete a key from the keyring."""
+        self._tasks.start(self._remove_key(endpoint_id))
+
+    def remove(self, endpoint_id: str) -> None:
+        """Forget a server and its key."""
+        self._tasks.start(self._remove(endpoint_id))
+
+    def edit(self, changed: Endpoint) -> None:
+        """Another title, address, dialect or mirrors; a key that was given for other addresses is dropped first."""
+        self._tasks.start(self._edit(changed))
+
+    def test(self, endpoint_id: str) -> None:
+        """Ask a server in use for its models, with the key it has."""
+        self._tasks.start(self._test(endpoint_id))
+
+    async def _refresh_models(self, *, again: bool) -> None:
+        async def ask(endpoint: Endpoint) -> ModelGroup:
+            try:
+                return ModelGroup(endpoint, await self._connections.models(endpoint.id, refresh=again))
+            except AgentError as error:
+                return ModelGroup(endpoint, (), error.sentence)
+
+        self._refreshing += 1
+        try:
+            # Together: one server that does not answer must not hide the models of the others.
+            groups = await asyncio.gather(*(ask(endpoint) for endpoint in self.endpoints))
+        finally:
+            self._refreshing -= 1
+        self.models_changed.emit(list(groups))
+
+    def _on_listing(self, _endpoint_id: str) -> None:
+        """A listing that was asked for in the background is another than was remembered."""
+        if not self._refreshing:
+            self.refresh_models()
+
+    async def _find_local(self) -> None:
+        found: tuple[FoundServer, ...] = await self._connections.discover_local()
+        self.local_servers_changed.emit(list(found))
+
+    async def _test(self, endpoint_id: str) -> None:
+        self.state_changed.emit(endpoint_id, "busy", Sentence("Asking the server for its models…"))
+        try:
+            models = await self._connections.models(endpoint_id, refresh=True)
+        except AgentError as error:
+            both = error.whole
+            self.state_changed.emit(endpoint_id, "error", both)
+        else:
+            found = Sentence("It answers and has {count} models.", {"count": str(len(models))})
+            self.state_changed.emit(endpoint_id, "ok", found)
+
+    async def _connect(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool) -> None:
+        model = await self._save(endpoint, key, session_only=session_only, is_chosen=True)
+        if model is not None:
+            self.connected.emit(endpoint.id, model)
+
+    async def _replace_key(self, endpoint: Endpoint, key: SecretStr, *, session_only: bool) -> None:
+        await self._save(endpoint, key, session_only=session_only, is_chosen=False)
+
+    async def _save(
+        self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool, is_chosen: bool
+    ) -> str | None:
+        """Test it and keep it; returns its first model, or None after saying why not."""
+        self.state_changed.emit(
+            endpoint.id, "busy", Sentence("Asking {title} for its models…", {"title": endpoint.title})
+        )
+        try:
+            models = await self._connections.check(endpoint, key)
+            if not models:
+                self.state_changed.emit(endpoint.id, "error", _no_models(endpoint))
+                return None
+            if key is not None:
+                await self._connections.save_key(endpoint.id, key, session_only=session_only)
+            model = models[0].id
+            chosen = model if is_chosen else None
+            await self.kept.use(endpoint, chosen, has_new_key=key is not None, session_only=session_only)
+        except SecretsUnavailable as error:
+            # Of another address, the old key could not be deleted: there is none that memory could hold instead.
+            self.state_changed.emit(endpoint.id, "error" if key is None else "no_keyring", error.whole)
+            return None
+        except AgentError as error:
+            remedy = _TYPE_MODEL if endpoint.kind == "custom" and lacks_listing(error) else error.remedy
+            self.state_changed.emit(endpoint.id, "error", join_remedy(error.sentence, remedy))
+            return None
+        self.state_changed.emit(endpoint.id, "ok", Sentence("Connected."))
+        self.endpoints_changed.emit()
+        self._tasks.start(self._refresh_models(again=False))
+        return model
+
+    async def _edit(self, changed: Endpoint) -> None:
+        try:
+            is_elsewhere = await self.kept.edit(changed)
+        except AgentError as error:
+            both = error.whole
+            self.state_changed.emit(changed.id, "error", both)
+            return
+        self.endpoints_changed.emit()
+        if not is_elsewhere:
+            await self._test(changed.id)
+        await self._refresh_models(again=False)
+
+    async def _remove_key(self, endpoint_id: str) -> None:
+        try:
+            await self.kept.drop_key(endpoint_id)
+        except AgentError as error:
+            self.state_changed.emit(endpoint_id, "error", error.whole)
+        else:
+            self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
+
+    async def _remove(self, endpoint_id: str) -> None:
+        old = self.kept.find(endpoint_id)
+        await self.kept.remove(endpoint_id)
+        self.endpoints_changed.emit()
+        # Without a keyring there is no key to delete; a locked one is worth a word, when the server is gone already.
+        if old is None or old.may_have_key or self._engine.secrets.remembered_secret(endpoint_id) is not None:
+            with suppress(KeyringMissing):
+                await self._connections.remove_key(endpoint_id)
+        await self._refresh_models(again=False)
+
+
+def _no_models(endpoint: Endpoint) -> Sentence:
+    sentence = Sentence("{title} answered, but it has no models yet.", {"title": endpoint.title})
+    return join_remedy(sentence, _TYPE_MODEL) if endpoint.kind == "custom" else sentence

@@ -1,0 +1,282 @@
+"""Approvals, permission rules and the audit trail, for the screens."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.permission_records import AuditTrail, to_json_lines
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
+from desktop_agent.types.permissions import AuditEntry, Rule, RuleEffect, RuleScope
+from desktop_agent.types.tool_calls import CommandPreview, Decision, Effect, Preview, TextPreview, ToolClass
+from ui.bridge.event_loop import BackgroundTasks
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+    from desktop_agent.permissions.approvals import Approval
+    from desktop_agent.tools.tool import AnyTool
+
+
+_PREVIEW_SECONDS = 10.0
+"""Seconds in which a tool must say what it would do."""
+
+
+@dataclass(frozen=True)
+class WaitingCall:
+    """One call. `validate` answers with a sentence when arguments do not fit the tool, and with None when they do.
+
+    `reasons` are why somebody is asked, where it is not the tool's default; `outsiders` are those outside whose content
+    is one of them. `proposals` are the rules that may be made of it, with AllowAlways, each with what it matches.
+    `undoable`: whether what it changes can be undone; None where it changes nothing.
+    `server` is the MCP server that offers the tool, by its title, and `server_says` its own words about the tool.
+    """
+
+    approval_id: str
+    tool: str
+    arguments: JsonObject
+    tool_class: ToolClass
+    effects: frozenset[Effect]
+    preview: Preview | None
+    agent_path: tuple[str, ...]
+    validate: Callable[[JsonObject], str | None]
+    reasons: tuple[Sentence, ...] = ()
+    outsiders: tuple[str, ...] = ()
+    proposals: tuple[tuple[Rule, Sentence], ...] = ()
+    undoable: bool | None = None
+    server: str = ""
+    server_says: str = ""
+
+
+class Approvals:
+    """The waiting calls of one session."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._shown: tuple[str, ...] = ()
+
+    def waiting(self) -> tuple[WaitingCall, ...]:
+        """In call order. Those outside whom they name are those who can be trusted from then on."""
+        taint = self._session.permission_policy.untrusted_content
+        why = taint.suspension.why
+        names = tuple(each.name for each in taint.sources)
+        found = tuple(
+            _waiting_call(approval, names if why in approval.reasons else ())
+            for approval in self._session.approvals.open_approvals
+        )
+        self._shown = names if any(each.outsiders for each in found) else ()
+        return found
+
+    def answer(self, approval_id: str, decision: Decision) -> None:
+        """Decide. Raises ToolInputInvalid for an edit that does not fit, and WrongUse; the call waits on then."""
+        self._session.approvals.answer(approval_id, decision)
+
+    def trust(self) -> None:
+        """Let pass what those outside brought whom the person was shown: what was allowed for good holds again."""
+        shown, self._shown = self._shown, ()
+        self._session.permission_policy.lift_suspension(shown)
+
+    async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
+        """What the call would do with these arguments; where that cannot be told, why."""
+        # Late, here and below: what decides about calls comes with the first conversation.
+        from desktop_agent.permissions.approvals import copy_preview
+        from desktop_agent.permissions.gate import validate_edited_arguments
+        from desktop_agent.processes.foreign_code import plain_text, type_name
+
+        for approval in self._session.approvals.open_approvals:
+            if approval.approval_id == approval_id and approval.tool.preview is not None:
+                try:
+                    async with asyncio.timeout(_PREVIEW_SECONDS):
+                        fitted = validate_edited_arguments(arguments, approval.tool)
+                        return copy_preview(await approval.tool.preview(approval.tool.checked(fitted)))
+                except ToolFailed as error:
+                    return TextPreview(plain_text(str(error)))
+                except Exception as error:  # noqa: BLE001 - whatever the code of a tool raises
+                    return TextPreview(f"What it would do cannot be shown ({type_name(error)}).")
+        return None
+
+
+def _waiting_call(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCall:
+    from desktop_agent.permissions.gate import validate_edited_arguments
+    from desktop_agent.permissions.rule_proposals import describe_rule
+
+    def validate(arguments: JsonObject) -> str | None:
+        try:
+            # Just as the decision will be looked at.
+            validate_edited_arguments(arguments, approval.tool)
+        except ToolFailed as error:
+            return str(error)
+        return None
+
+    server = _server_of(approval)
+    return WaitingCall(
+        approval_id=approval.approval_id,
+        tool=approval.tool.name,
+        arguments=approval.input,
+        tool_class=approval.tool.tool_class,
+        effects=approval.tool.effects,
+        preview=approval.preview,
+        agent_path=approval.agent_path,
+        validate=validate,
+        reasons=_reasons(approval),
+        outsiders=outsiders,
+        undoable=_undoable(approval.tool),
+        server=server,
+        server_says=approval.tool.description if server else "",
+        proposals=tuple((rule, describe_rule(rule)) for rule in approval.proposals),
+    )
+
+
+def _reasons(approval: "Approval") -> tuple[Sentence, ...]:
+    """Without what the preview says too, beside the line that it is about."""
+    from desktop_agent.permissions.hard_denies import UNCLEAR
+
+    if isinstance(approval.preview, CommandPreview) and not approval.preview.understood:
+        return tuple(each for each in approval.reasons if each.template != UNCLEAR)
+    return approval.reasons
+
+
+def _server_of(approval: "Approval") -> str:
+    from desktop_agent.tools.json_schema import JsonSchema
+
+    tool = approval.tool
+    # Tools of servers bring a JSON Schema and take the arguments as they are: to have them checked again, however
+    # large they are, would hold up the window.
+    if tool.brings is None or not isinstance(tool.schema, JsonSchema):
+        return ""
+    source = tool.brings(approval.input)
+    return source.name if source is not None and source.kind == "mcp" else ""
+
+
+def _undoable(tool: "AnyTool") -> bool | None:
+    if tool.changes is not None or tool.undo is not None:
+        return True
+    # What a specialist does is asked about call by call.
+    changes = tool.tool_class is not ToolClass.READ_ONLY and Effect.DELEGATE not in tool.effects
+    return False if changes or {Effect.EXECUTE, Effect.NETWORK} & tool.effects else None
+
+
+@dataclass(frozen=True)
+class RuleSummary:
+    """A rule in words. `place` is the folder or the conversation that it holds in; empty for everywhere."""
+
+    rule_id: str
+    effect: RuleEffect
+    words: Sentence
+    scope: RuleScope
+    place: str
+    origin: str
+    created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime | None
+
+
+class PermissionRules(QObject):
+    """`changed`: look again. `dry_run_finished` answers a dry run, `read` a page of what was decided."""
+
+    changed = Signal()
+    tools_found = Signal(object)
+    """The names of a conversation's tools."""
+    dry_run_finished = Signal(object)
+    """A Sentence: what would become of the call."""
+    read = Signal(object, bool)
+    """The AuditEntry items so far, newest first, and whether that is all."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._trail: AuditTrail | None = None
+
+    def all(self) -> tuple[RuleSummary, ...]:
+        """Newest first."""
+        return tuple(self._summary(rule) for rule in reversed(self._engine.rules))
+
+    def revoke(self, rule_id: str) -> None:
+        """Take a rule back everywhere."""
+        self._tasks.start(self._revoke(rule_id))
+
+    def find_tools(self, conversation_id: str) -> None:
+        """Find out which tools a conversation has."""
+        self._tasks.start(self._find_tools(conversation_id))
+
+    def dry_run(self, conversation_id: str, tool: str, arguments: JsonObject) -> None:
+        """Find out what would become of such a call, without making it."""
+        self._tasks.start(self._dry_run(conversation_id, tool, arguments))
+
+    def read_newest(self) -> None:
+        """Read what was decided, from the newest on."""
+        self._trail = self._engine.permission_inspector.audit()
+        self.read_more()
+
+    def read_more(self) -> None:
+        """One page more."""
+        if self._trail is not None:
+            self._tasks.start(self._read(self._trail))
+
+    def as_json_lines(self) -> str:
+        """All that was read, for other programs."""
+        return "".join(to_json_lines(self._entries))
+
+    @property
+    def _entries(self) -> tuple[AuditEntry, ...]:
+        return () if self._trail is None else self._trail.entries
+
+    async def _find_tools(self, conversation_id: str) -> None:
+        self.tools_found.emit(await self._engine.permission_inspector.tool_names(conversation_id))
+
+    async def _revoke(self, rule_id: str) -> None:
+        try:
+            await self._engine.revoke_rule(rule_id)
+        finally:
+            # Also when it failed: what is shown then is what holds.
+            self.changed.emit()
+
+    async def _dry_run(self, conversation_id: str, tool: str, arguments: JsonObject) -> None:
+        try:
+            verdict = await self._engine.permission_inspector.verdict_for(conversation_id, tool, arguments)
+        except AgentError as error:
+            self.dry_run_finished.emit(error.sentence)
+            return
+        # Late, here and below: what decides about calls comes with the first conversation.
+        from desktop_agent.permissions.gate import Allowed, Denied
+
+        match verdict:
+            case Allowed(by="rule"):
+                sentence = Sentence("It would run without asking: a rule allows it.")
+            case Allowed(by="mode"):
+                sentence = Sentence("It would run without asking: the mode allows it.")
+            case Allowed():
+                sentence = Sentence("It would run without asking: it only reads.")
+            case Denied():
+                sentence = Sentence("It would not run: {why}", {"why": verdict.sentence})
+            case _ if verdict.reasons:
+                sentence = Sentence("You would be asked: {why}", {"why": verdict.reasons[0]})
+            case _:
+                sentence = Sentence("You would be asked.")
+        self.dry_run_finished.emit(sentence)
+
+    async def _read(self, trail: AuditTrail) -> None:
+        await trail.load_more()
+        if trail is self._trail:
+            self.read.emit(trail.entries, trail.is_complete)
+
+    def _summary(self, rule: Rule) -> RuleSummary:
+        from desktop_agent.permissions.rule_proposals import describe_rule
+
+        place = rule.workspace or "" if rule.scope is RuleScope.WORKSPACE else ""
+        return RuleSummary(
+            rule.id,
+            rule.effect,
+            describe_rule(rule),
+            rule.scope,
+            place,
+            rule.origin,
+            rule.created_at,
+            rule.last_used_at,
+            rule.expires_at,
+        )

@@ -1,0 +1,17 @@
+"""What a permission rule says, for the screens. Imported late: it brings the parser of shell commands."""
+
+from dataclasses import replace
+
+from desktop_agent.permissions.rule_proposals import describe_rule
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import Rule
+
+_EVERY_TOOL = Sentence("every tool")
+
+
+def rule_sentence(rule: Rule) -> Sentence:
+    """Word for word what it matches, as where it is granted."""
+    words = describe_rule(rule)
+    if rule.tool == "*" and "tool" in words.values:
+        return replace(words, values={**words.values, "tool": _EVERY_TOOL})
+    return words

@@ -1,0 +1,286 @@
+"""What the person changes in an open conversation: mode, message queue, questions, undo of checkpoints."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
+from desktop_agent.types.blocks import Block, Image, Text
+from desktop_agent.types.checkpoints import FileRestorePlan, RestorePlan
+from desktop_agent.types.engine_events import (
+    Event,
+    ModeChanged,
+    ModeChangeRequested,
+    QuestionAnswered,
+    QuestionAsked,
+    RunFinished,
+    RunStarted,
+    UserMessageDelivered,
+    UserMessageQueued,
+    UserMessageReturned,
+)
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.permissions import Mode
+from desktop_agent.types.policies import QueuedMessage, When
+from desktop_agent.types.tool_calls import DiffPreview
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.checkpoints import Checkpoints
+    from desktop_agent.engine.session import Session
+    from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
+
+
+_NO_CHECKPOINTS = "This conversation keeps nothing, so nothing of it can be undone."
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRequest:
+    """What is to be undone or redone: that of an item of the transcript, or of the checkpoints `ids` alone."""
+
+    item_id: str
+    is_redo: bool = False
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotUndone:
+    """What was not undone, and why. `path` is a file, or a tool."""
+
+    path: str
+    why: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class UndoResult:
+    """What came of it. `files` were put back, brought back or removed; `said` is what tools say that they undid.
+
+    `saved` are the checkpoints that take this back.
+    """
+
+    files: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    left: tuple[NotUndone, ...] = ()
+    saved: tuple[str, ...] = ()
+
+
+class CheckpointUndo:
+    """Says what undoing and redoing would do, and does it. Items are named by their ids in the transcript.
+
+    All methods raise WrongUse for what is not there any more, and StorageFailed.
+    """
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+
+    async def show(self) -> None:
+        """Let the calls in the transcript say which of them can be undone."""
+        if self._session.checkpoints is not None:
+            await self._session.checkpoints.publish_saved_calls()
+
+    def prompt_at(self, index: int) -> UserItem | None:
+        """The prompt at a place of the transcript, or the last one before it."""
+        items = (self._session.transcript[at] for at in range(min(index, len(self._session.transcript) - 1), -1, -1))
+        return next((item for item in items if isinstance(item, UserItem)), None)
+
+    def item(self, item_id: str) -> ToolCallItem | UserItem | NoticeItem | None:
+        """The call, the prompt, or the line that tells of an undoing."""
+        found = (each for each in self._session.transcript if isinstance(each, ToolCallItem | UserItem | NoticeItem))
+        return next((each for each in found if each.id == item_id), None)
+
+    async def forecast(self, request: UndoRequest) -> RestorePlan:
+        """What that would do: for a call, for all since a prompt, for all of one undoing; nothing is changed."""
+        if request.is_redo:
+            return await self._checkpoints.preview_redo(*(request.ids or self._redos(request.item_id)))
+        if request.ids:
+            return await self._checkpoints.preview(*request.ids)
+        match self.item(request.item_id):
+            case ToolCallItem() as call:
+                return await self._checkpoints.preview(*(id_ for id_, done in call.checkpoints.items() if not done))
+            case UserItem() as prompt:
+                return await self._checkpoints.preview_since(prompt.message_id)
+            case _:
+                raise WrongUse("There is no such message in this conversation.", "Choose one that is shown.")
+
+    def _redos(self, item_id: str) -> tuple[str, ...]:
+        item = self.item(item_id)
+        return () if item is None or isinstance(item, UserItem) else tuple(item.redos)
+
+    async def difference(self, file: FileRestorePlan, *, replaced: bool) -> DiffPreview | Sentence:
+        """The lines of a file that would change, or why there are none."""
+        return await self._checkpoints.difference(file, replaced=replaced)
+
+    async def undo(
+        self, forecast: RestorePlan, replacing: Collection[FileRestorePlan], on_progress: Callable[[int, int], None]
+    ) -> UndoResult:
+        """Do it. Files in `replacing` are put back although they were changed since.
+
+        Raises WrongUse while the agent works.
+        """
+        return _undo_result(await self._checkpoints.restore_forecast(forecast, replacing, on_progress))
+
+    @property
+    def _checkpoints(self) -> "Checkpoints":
+        found = self._session.checkpoints
+        if found is None:
+            raise WrongUse(_NO_CHECKPOINTS, "Change the files back by hand.")
+        return found
+
+
+def _undo_result(done: "tuple[RestoreReport, ...]") -> UndoResult:
+    left = {each.path: NotUndone(each.path, each.why) for restored in done for each in restored.left_alone}
+    return UndoResult(
+        files=tuple(dict.fromkeys(path for each in done for path in each.restored)),
+        said=tuple(each.undone for each in done if each.is_new_undo),
+        left=tuple(left.values()),
+        saved=tuple(each.saved.id for each in done if each.saved is not None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingMessage:
+    """A message that waits. `pictures` is how many go with it."""
+
+    id: str
+    text: str
+    when: When
+    pictures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedMessage:
+    """A message that does not wait any more, and its place among the others."""
+
+    entry: QueuedMessage
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question of the agent. `several` choices may be taken; `free_text`: own words are an answer too."""
+
+    id: str
+    question: str
+    choices: tuple[str, ...] = ()
+    several: bool = False
+    free_text: bool = True
+
+
+class SessionControls(QObject):
+    """Reads and changes them; a signal says that one of them is to be read again."""
+
+    modes_changed = Signal()
+    waiting_changed = Signal()
+    questions_changed = Signal()
+
+    def __init__(self, session: "Session", parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that holds."""
+        return self._session.modes.current
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """All that can be chosen."""
+        return self._session.modes.modes
+
+    @property
+    def requested_mode(self) -> Mode | None:
+        """What the agent asks for, once it was announced."""
+        request = self._session.modes.requested
+        if request is None or not request.announced:
+            return None
+        return next((mode for mode in self.modes if mode.name == request.to_mode), None)
+
+    def set_mode(self, name: str) -> None:
+        """Apply at once, to every call that has not started. Raises WrongUse."""
+        self._session.modes.set_by_person(name)
+        self.modes_changed.emit()
+
+    def reject_mode(self) -> None:
+        """Let the agent's request come to nothing. Raises WrongUse when closed."""
+        self._session.modes.cancel_request()
+        self.modes_changed.emit()
+
+    @property
+    def waiting(self) -> tuple[WaitingMessage, ...]:
+        """First to be delivered first."""
+        return tuple(_waiting_message(entry) for entry in self._session.queue.entries)
+
+    def edit_message(self, message_id: str, text: str) -> None:
+        """Say something else; pictures stay. Raises WrongUse when it does not wait any more, or says nothing."""
+        entry = self._entry(message_id)
+        others: list[Block] = [block for block in entry.message.blocks if not isinstance(block, Text)] if entry else []
+        blocks: list[Block] = [Text(text=text), *others] if text.strip() else others
+        self._session.queue.edit(message_id, blocks)
+        self.waiting_changed.emit()
+
+    def set_when(self, message_id: str, when: When) -> None:
+        """Send it at another moment. Raises WrongUse when it does not wait any more."""
+        self._session.queue.edit(message_id, when=when)
+        self.waiting_changed.emit()
+
+    def move(self, message_id: str, position: int) -> None:
+        """Put it at this place, counted from 0. Raises WrongUse when it does not wait any more."""
+        self._session.queue.move(message_id, position)
+        self.waiting_changed.emit()
+
+    def remove_message(self, message_id: str) -> RemovedMessage:
+        """Send it never. Raises WrongUse when it does not wait any more."""
+        queue = self._session.queue
+        place = [entry.id for entry in queue.entries].index(message_id) if self._entry(message_id) else 0
+        removed = RemovedMessage(queue.remove(message_id), place)
+        self.waiting_changed.emit()
+        return removed
+
+    def restore_message(self, removed: RemovedMessage) -> None:
+        """Undo that, also where the conversation was closed and opened again meanwhile. Raises WrongUse."""
+        self._session.queue.add(removed.entry.message, removed.entry.when)
+        self._session.queue.move(removed.entry.id, removed.place)
+        self.waiting_changed.emit()
+
+    @property
+    def questions(self) -> tuple[OpenQuestion, ...]:
+        """Those that wait for an answer, oldest first."""
+        return tuple(
+            OpenQuestion(each.question_id, each.question, each.choices, each.several, each.free_text)
+            for each in self._session.questions.open_questions
+        )
+
+    def answer(self, question_id: str, answer: Iterable[str]) -> None:
+        """Nothing happens where it has ended by then. Raises WrongUse for what is no answer; it stays open then."""
+        if self._session.questions.answer(question_id, answer):
+            self.questions_changed.emit()
+
+    def skip_question(self, question_id: str) -> None:
+        """The agent goes on without an answer."""
+        self._session.questions.withdraw(question_id)
+        self.questions_changed.emit()
+
+    def on_event(self, event: Event) -> None:
+        """What happens in the conversation."""
+        match event:
+            case ModeChanged() | ModeChangeRequested():
+                self.modes_changed.emit()
+            case UserMessageQueued() | UserMessageDelivered() | UserMessageReturned():
+                self.waiting_changed.emit()
+            case QuestionAsked() | QuestionAnswered():
+                self.questions_changed.emit()
+            case RunStarted() | RunFinished():
+                # A run takes the next message with it, and leaves a mode that was only asked for behind.
+                self.waiting_changed.emit()
+                self.modes_changed.emit()
+            case _:
+                pass
+
+    def _entry(self, message_id: str) -> QueuedMessage | None:
+        return next((each for each in self._session.queue.entries if each.id == message_id), None)
+
+
+def _waiting_message(entry: QueuedMessage) -> WaitingMessage:
+    pictures = sum(isinstance(block, Image) for block in entry.message.blocks)
+    return WaitingMessage(entry.id, entry.message.text, entry.when, pictures)

@@ -1,0 +1,207 @@
+"""The disk for the screens: its state and checks, picture files, files that the person saves."""
+
+import asyncio
+import errno
+import os
+import stat
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from uuid import uuid4
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from desktop_agent.conversation.picture_preparation import ImportedPicture, import_picture_async
+from desktop_agent.engine.engine import Engine
+from desktop_agent.storage.content_files import PictureFiles
+from desktop_agent.types.blocks import Image, StoredSource
+from desktop_agent.types.errors import AgentError, DiskFull, ImageRefused, Sentence, StorageFailed
+from ui.bridge.event_loop import BackgroundTasks
+
+IDLE_MS = 60_000
+"""After the start, and after a moment in which a run was under way."""
+_CHECK_INTERVAL_MS = 6 * 3_600_000
+
+
+class DiskMonitor(QObject):
+    """`noticed` carries a Sentence about what was found and repaired."""
+
+    trouble_changed = Signal(object)
+    """A StorageFailed, or None when the disk takes everything again."""
+    recovered = Signal()
+    """The same as None: what is listed may be another file now."""
+    noticed = Signal(object)
+    checking = Signal()
+    """A check that somebody asked for has begun."""
+    checked = Signal(object, bool)
+    """How it went, as a Sentence, and whether all is well now."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._store = engine.store
+        self._store.on_notice(self.noticed.emit)
+        self._store.disk.on_change(self._on_change)
+        self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
+        self._idle.timeout.connect(self._on_idle)
+        self._idle.start()
+
+    @property
+    def trouble(self) -> StorageFailed | None:
+        """What the disk refused last; None while it takes everything."""
+        return self._store.disk.trouble
+
+    @property
+    def folder(self) -> str:
+        """Where everything is."""
+        return str(self._engine.folder)
+
+    def check(self) -> None:
+        """Check all of it, at once; `checked` says how it went."""
+        self._tasks.start(self._check())
+
+    async def last_check(self) -> datetime | None:
+        """When nothing was found wrong last."""
+        return await asyncio.to_thread(self._store.integrity_checker.last)
+
+    def close(self) -> None:
+        """Begin no more checks."""
+        self._idle.stop()
+
+    async def _check(self) -> None:
+        self.checking.emit()
+        try:
+            result = await self._store.integrity_checker.run(full=True)
+        except AgentError as error:
+            self.checked.emit(error.whole, False)
+            raise
+        if result is not None:
+            self.checked.emit(result, True)
+
+    def _on_change(self, trouble: StorageFailed | None) -> None:
+        self.trouble_changed.emit(trouble)
+        if trouble is None:
+            self.recovered.emit()
+
+    def _on_idle(self) -> None:
+        if self._engine.working or self.trouble is not None:
+            self._idle.start(IDLE_MS)
+            return
+        self._idle.start(_CHECK_INTERVAL_MS)
+        self._tasks.start(self._check_if_due())
+
+    async def _check_if_due(self) -> None:
+        if await asyncio.to_thread(self._store.integrity_checker.is_due):
+            await self._store.integrity_checker.run(full=False)
+
+
+class PictureStore:
+    """Takes pictures in, keeps them, and says where they lie."""
+
+    def __init__(self, files: PictureFiles) -> None:
+        self._files = files
+
+    async def take(self, data: bytes, name: str) -> ImportedPicture:
+        """Checked, freed of metadata and scaled. Raises ImageRefused."""
+        return await import_picture_async(data, name)
+
+    async def keep(self, picture: ImportedPicture, name: str) -> Image:
+        """As a block for a message. Raises StorageFailed."""
+        source = await self._files.put(picture.data, picture.media_type, picture.width, picture.height)
+        return Image(source=source, name=name)
+
+    async def reload(self, image: Image) -> ImportedPicture:
+        """A kept picture as it was taken in.
+
+        Raises ImageRefused when its file is gone or damaged, StorageFailed when it cannot be read now.
+        """
+        source = image.source
+        if not isinstance(source, StoredSource):
+            raise ImageRefused.unreadable(image.name or "")
+        return ImportedPicture(await self._files.get(source), source.media_type, source.width, source.height, ())
+
+    def path_of(self, source: StoredSource) -> Path:
+        """The file of a kept picture."""
+        return self._files.path_of(source)
+
+
+class WebPictures:
+    """Fetches what the person asks for. A private machine is asked only after they insisted on that very one."""
+
+    def __init__(self) -> None:
+        self._refused: dict[str, str] = {}
+        self._allowed: dict[str, frozenset[str]] = {}
+
+    async def load(self, address: str, *, insists: bool = False) -> bytes:
+        """The bytes of a picture. `insists`: the person read why it was refused, and wants it all the same.
+
+        Raises ImageRefused; its kind is "private_address" where insisting would help.
+        """
+        # Imported when the first picture is wanted: most people never load one.
+        from desktop_agent.network.fetch import PrivateImageHost, fetch_image
+
+        allowed = self._allowed.get(address, frozenset[str]())
+        if insists and address in self._refused:
+            allowed = self._allowed[address] = allowed | {self._refused.pop(address)}
+        try:
+            return await fetch_image(address, allowed=allowed)
+        except PrivateImageHost as error:
+            self._refused[address] = error.host
+            raise
+
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NEW_FILE_MODE = 0o666
+"""Less what the person's umask takes away."""
+
+
+async def save_file(path: Path, data: bytes) -> None:
+    """Write it in a thread; a file of that name is replaced and keeps its rights. Raises StorageFailed."""
+    try:
+        await asyncio.to_thread(_write_atomically, path, data)
+    except OSError as error:
+        raise _save_error(error, path) from error
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    # Through a link to what it leads to: replacing the link would leave the old file where people expect the new one.
+    target = path.resolve()
+    temporary = target.with_name(f".{uuid4().hex}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(temporary, flags, _NEW_FILE_MODE)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            _check_writable(target)
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _check_writable(target: Path) -> None:
+    """Raises OSError for a folder, and for a file that its owner wants kept as it is."""
+    with target.open("r+b"):
+        pass
+
+
+def _save_error(error: OSError, path: Path) -> AgentError:
+    name, detail = str(path), f"{error.strerror}: {path}"
+    if error.errno in _NO_ROOM:
+        what = Sentence("There is no room left for “{path}”.", {"path": name})
+        return DiskFull(what, "Free some space, or save it on another disk.", detail=detail)
+    if error.errno in _NOT_ALLOWED:
+        what = Sentence("“{path}” cannot be written to.", {"path": name})
+        return StorageFailed(what, "Choose another folder, or change the rights of this one.", detail=detail)
+    if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+        what = Sentence("The folder of “{path}” is gone.", {"path": name})
+        return StorageFailed(what, "Choose another folder.", detail=detail)
+    what = Sentence("“{path}” cannot be saved: {reason}.", {"path": name, "reason": error.strerror or str(error)})
+    return StorageFailed(what, "Choose another name or another folder.", detail=detail)

@@ -1,0 +1,285 @@
+"""The chips above the message editor, one for each attachment, and the row that holds them."""
+
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QBrush, QImage, QKeyEvent, QPainter, QPainterPath, QPixmap
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from ui.composer.attachment_items import (
+    AttachmentFetch,
+    PendingPicture,
+    PendingResource,
+    PromptSource,
+    UnreadablePicture,
+)
+from ui.style.controls import IconButton, label
+from ui.style.text import plain_tooltip
+from ui.style.theme import RADIUS_S, SPACE_S, SPACE_XS, ThemeSource, pixmap
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+THUMBNAIL_SIZE = 36
+MAX_NAME_WIDTH = 170
+
+
+class AttachmentChip(QFrame):
+    """A picture or a long pasted text. Delete removes it while it has the focus."""
+
+    removed = Signal()
+
+    def __init__(self, themes: ThemeSource, icon_name: str, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._icon_name = icon_name
+        self._has_picture = False
+        self._drawing = QLabel()
+        self._drawing.setFixedSize(QSize(THUMBNAIL_SIZE, THUMBNAIL_SIZE))
+        self._drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._name = label()
+        self._name.setText(self._name.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, MAX_NAME_WIDTH))
+        self._detail = label(kind="small")
+        self.remove_button = IconButton(themes, "close", self.tr("Remove"))
+        self.remove_button.setAccessibleDescription(name)
+        self.setProperty("kind", "chip")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setToolTip(plain_tooltip(name))
+        self.remove_button.clicked.connect(self._emit_removed)
+        themes.changed.connect(self._draw_icon)
+        self._build_layout()
+        self._draw_icon()
+
+    @property
+    def detail(self) -> str:
+        """The second line."""
+        return self._detail.text()
+
+    def show_detail(self, text: str) -> None:
+        """What it weighs, or that it is being prepared."""
+        self._detail.setText(text)
+        self.setAccessibleDescription(text)
+
+    def show_picture(self, image: QImage) -> None:
+        """Show a thumbnail instead of the icon."""
+        if image.isNull():
+            return
+        self._has_picture = True
+        self._drawing.setPixmap(_rounded_thumbnail(image, THUMBNAIL_SIZE, self.devicePixelRatioF()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Delete and Backspace remove it."""
+        if event.key() in {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}:
+            self._emit_removed()
+        else:
+            super().keyPressEvent(event)
+
+    def _emit_removed(self) -> None:
+        self.removed.emit()
+
+    def _draw_icon(self) -> None:
+        if not self._has_picture:
+            ratio = 2 if self.devicePixelRatioF() > 1 else 1
+            self._drawing.setPixmap(pixmap(self._icon_name, self._themes.theme.muted, 22, ratio))
+
+    def _build_layout(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(self._name)
+        words.addWidget(self._detail)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(SPACE_S, SPACE_XS, SPACE_XS, SPACE_XS)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._drawing)
+        layout.addLayout(words)
+        layout.addWidget(self.remove_button)
+
+
+def _rounded_thumbnail(image: QImage, side: int, ratio: float) -> QPixmap:
+    whole = QPixmap(round(side * ratio), round(side * ratio))
+    whole.setDevicePixelRatio(ratio)
+    whole.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(whole)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    path = QPainterPath()
+    path.addRoundedRect(0, 0, side, side, RADIUS_S, RADIUS_S)
+    scaled = image.scaled(
+        round(side * ratio),
+        round(side * ratio),
+        Qt.AspectRatioMode.KeepAspectRatioByExpanding,
+        Qt.TransformationMode.SmoothTransformation,
+    )
+    scaled.setDevicePixelRatio(ratio)
+    painter.fillPath(path, QBrush(scaled))
+    painter.end()
+    return whole
+
+
+_RETRY_MS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PastedText:
+    """A pasted text that is too long for the editor. It is sent behind what is typed."""
+
+    text: str
+
+
+Attachment = PendingPicture | UnreadablePicture | PendingResource | PastedText | PromptSource
+"""What goes with a text. PromptSource is no chip: it stands for words in the text itself."""
+
+
+@dataclass(eq=False)
+class AttachmentEntry:
+    """One chip, and what it stands for; nothing of that yet while `fetching` brings it."""
+
+    chip: AttachmentChip
+    picture: PendingPicture | None = None
+    unreadable: UnreadablePicture | None = None
+    text: PastedText | None = None
+    resource: PendingResource | None = None
+    fetch: AttachmentFetch | None = None
+    is_picture: bool = False
+    task: "asyncio.Task[None] | None" = None
+
+
+class AttachmentRow(QScrollArea):
+    """Holds them in order; the one after a chip that is taken off gets the focus."""
+
+    changed = Signal()
+    lost = Signal()
+    """Something was taken off, or did not come, or not whole."""
+    problem = Signal(object, object)
+    """What is wrong with a picture and what to do about it: two Sentences."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._entries: list[AttachmentEntry] = []
+        self._prompt_sources: list[PromptSource] = []
+        self._waiting: list[tuple[AttachmentEntry, Coroutine[Any, Any, None]]] = []
+        self._retry_timer = QTimer(self)
+        self._retry_timer.timeout.connect(self._start_waiting)
+        inner = QWidget()
+        self._row = QHBoxLayout(inner)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(SPACE_S)
+        self._row.addStretch(1)
+        self.setWidget(inner)
+        self.setWidgetResizable(True)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName(self.tr("Attachments"))
+        inner.setAutoFillBackground(False)
+        self.hide()
+
+    @property
+    def pictures(self) -> list[PendingPicture]:
+        """Those that are ready, in order."""
+        return [each.picture for each in self._entries if each.picture is not None]
+
+    @property
+    def has_pictures(self) -> bool:
+        """Whether there is one, also one that is still on its way in."""
+        return any(each.is_picture for each in self._entries)
+
+    @property
+    def texts(self) -> list[str]:
+        """Pasted texts, in order."""
+        return [each.text.text for each in self._entries if each.text is not None]
+
+    @property
+    def is_preparing(self) -> bool:
+        """Whether something is still on its way in."""
+        return any(each.fetch is not None for each in self._entries)
+
+    @property
+    def items(self) -> list[Attachment]:
+        """What goes with the text, in order."""
+        ready = [each.picture or each.unreadable or each.resource or each.text for each in self._entries]
+        return [*(each for each in ready if each is not None), *self._prompt_sources]
+
+    @property
+    def chips(self) -> list[AttachmentChip]:
+        """In order."""
+        return [each.chip for each in self._entries]
+
+    def take_pending(self) -> list[AttachmentFetch]:
+        """Take off what is still on its way in, without ending that: it goes where it is added again."""
+        several: list[AttachmentFetch] = []
+        for each in tuple(self._entries):
+            if each.fetch is not None:
+                several.append(each.fetch)
+                each.fetch = None
+                self._drop_entry(each)
+        self.changed.emit()
+        return several
+
+    async def wait_until_ready(self) -> None:
+        """Wait until nothing is on its way in any more."""
+        import asyncio
+
+        self._start_waiting()
+        while tasks := [each.task for each in self._entries if each.fetch is not None and each.task is not None]:
+            await asyncio.wait(tasks)
+
+    def clear(self) -> None:
+        """Remove all; what is still on its way in is forgotten."""
+        self._prompt_sources.clear()
+        for each in tuple(self._entries):
+            self._drop_entry(each)
+        self.changed.emit()
+
+    def _add_entry(self, held: AttachmentEntry) -> AttachmentEntry:
+        held.chip.removed.connect(lambda: self._remove_entry(held))
+        self._entries.append(held)
+        self._row.insertWidget(self._row.count() - 1, held.chip)
+        self.setFixedHeight(held.chip.sizeHint().height() + self.horizontalScrollBar().sizeHint().height())
+        self.show()
+        return held
+
+    def _remove_entry(self, held: AttachmentEntry) -> None:
+        at = self._entries.index(held)
+        self._drop_entry(held)
+        self.lost.emit()
+        if self._entries:
+            self._entries[min(at, len(self._entries) - 1)].chip.setFocus()
+        self.changed.emit()
+
+    def _drop_entry(self, held: AttachmentEntry) -> None:
+        if held not in self._entries:
+            return
+        self._entries.remove(held)
+        if held.fetch is not None:
+            held.fetch.cancel()
+        if held.task is not None:
+            held.task.cancel()
+        self._row.removeWidget(held.chip)
+        held.chip.hide()
+        held.chip.deleteLater()
+        self.setVisible(bool(self._entries))
+
+    def _start_task(self, held: AttachmentEntry, work: Coroutine[Any, Any, None]) -> None:
+        self._waiting.append((held, work))
+        self._start_waiting()
+
+    @Slot()
+    def _start_waiting(self) -> None:
+        """What waits, once there is a loop for it: the window takes what is pasted before that."""
+        # Late: the window is drawn first.
+        import asyncio
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._retry_timer.start(_RETRY_MS)
+            return
+        self._retry_timer.stop()
+        waiting, self._waiting = self._waiting, []
+        for held, work in waiting:
+            if held in self._entries:
+                held.task = loop.create_task(work)
+            else:
+                work.close()

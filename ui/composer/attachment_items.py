@@ -1,0 +1,257 @@
+"""What can be attached to a message: pictures, resources of MCP servers, and fetches still under way.
+
+Also the notices about pictures that the model in use cannot read as they are.
+"""
+
+import math
+import stat
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QMimeData, QSize, Qt
+from PySide6.QtGui import QImage, QImageReader, QImageWriter
+
+from desktop_agent.types.errors import AgentError, ImageRefused
+from ui.style.text import format_bytes
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from desktop_agent.conversation.picture_preparation import ImportedPicture
+    from desktop_agent.types.blocks import Image
+    from desktop_agent.types.providers import ImageLimits
+
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".svg")
+# Read no file that is certainly too large: the intake has its own, tighter limit.
+MAX_FILE_SIZE = 100_000_000
+_RAW_FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPicture:
+    """A picture that is ready to be sent, and what the person knows it by. `server` of tools that it came from."""
+
+    name: str
+    taken: "ImportedPicture"
+    server: str = ""
+    server_id: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.taken.data)
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it will cost."""
+        return estimated_tokens(self.taken.width, self.taken.height)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadablePicture:
+    """A picture that was attached before, and whose file cannot be read now."""
+
+    image: "Image"
+
+
+class PictureIntake(Protocol):
+    """Checks a picture, frees it of metadata and scales it. Raises ImageRefused."""
+
+    def __call__(self, data: bytes, name: str) -> "Awaitable[ImportedPicture]":
+        """The picture as it will be sent."""
+        ...
+
+
+def estimated_tokens(width: int, height: int) -> int:
+    """OpenAI's rule for high detail: fit into 2048², shorter side to 768, then 170 for each tile of 512² and 85 more.
+
+    Other providers count differently but land in the same range (developers.openai.com, "Images and vision").
+    """
+    scale = min(1.0, 2048 / max(width, height))
+    scale *= min(1.0, 768 / max(1.0, min(width, height) * scale))
+    tiles = math.ceil(width * scale / 512) * math.ceil(height * scale / 512)
+    return 85 + 170 * tiles
+
+
+def looks_like_picture(path: Path) -> bool:
+    """By its name only: good enough to tell a dropped photo from a dropped text."""
+    return path.suffix.lower() in SUFFIXES
+
+
+def read_picture_file(path: Path) -> bytes:
+    """The bytes of a picture file; blocks. Raises ImageRefused, also for what is no regular file."""
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise ImageRefused.unsupported(path.name)
+        if about.st_size > MAX_FILE_SIZE:
+            raise ImageRefused.too_large(path.name, "100 MB")
+        return path.read_bytes()
+    except OSError as error:
+        raise ImageRefused.not_read(path.name, error) from error
+
+
+def picture_from_mime(mime: QMimeData) -> bytes | QImage | None:
+    """The picture on a clipboard: the bytes where the format can be sent, else the decoded image."""
+    for name in _RAW_FORMATS:
+        if mime.hasFormat(name):
+            data = mime.data(name).data()
+            if data:
+                return bytes(data)
+    image = mime.imageData()
+    return image if isinstance(image, QImage) and not image.isNull() else None
+
+
+def encode_png(image: QImage) -> bytes:
+    """Encode; takes tens of milliseconds, so call it in a thread."""
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    QImageWriter(buffer, QByteArray(b"png")).write(image)
+    return bytes(buffer.data().data())
+
+
+def thumbnail(data: bytes, side: int) -> QImage:
+    """The picture, cut to a square of `side` pixels; null if it cannot be drawn. Decodes: call it in a thread."""
+    from desktop_agent.types.blocks import detect_media_type
+
+    source = QBuffer()
+    source.setData(QByteArray(data))
+    source.open(QIODevice.OpenModeFlag.ReadOnly)
+    # Told what it is: some of what Qt would find out by itself reads other files.
+    reader = QImageReader(source, QByteArray((detect_media_type(data) or "").rpartition("/")[2].encode()))
+    reader.setAutoDetectImageFormat(False)
+    whole = reader.size()
+    if whole.isValid():
+        reader.setScaledSize(whole.scaled(QSize(side, side), Qt.AspectRatioMode.KeepAspectRatioByExpanding))
+    image = reader.read()
+    left, top = (image.width() - side) // 2, (image.height() - side) // 2
+    return image if image.isNull() else image.copy(max(left, 0), max(top, 0), side, side)
+
+
+def picture_notices(
+    pictures: Sequence[PendingPicture], limits: "ImageLimits | None", *, can_see: bool | None
+) -> list[str]:
+    """One sentence for each thing to know, in the person's language; nothing where all goes as it is.
+
+    Pictures are made to fit when they are sent: another format, fewer pixels, a smaller file; the last ones if there
+    are too many.
+    """
+    translate = QCoreApplication.translate
+    if can_see is False:
+        return [
+            translate(
+                "Pictures",
+                "This model cannot see images. Choose another model or remove the pictures before you send.",
+            )
+        ]
+    limits = limits or _default_limits()
+    remarks = [words for each in pictures if (words := _conversion_notice(each, limits))]
+    if limits.max_count is not None and len(pictures) > limits.max_count:
+        words = translate("Pictures", "This model takes at most {0} pictures: the first of these are left out.")
+        remarks.append(words.format(limits.max_count))
+    return remarks + _scaling_notices(pictures, limits)
+
+
+def _default_limits() -> "ImageLimits":
+    # Late: nothing is attached to the window when it is drawn for the first time.
+    from desktop_agent.types.providers import ImageLimits
+
+    return ImageLimits()
+
+
+def _conversion_notice(picture: PendingPicture, limits: "ImageLimits") -> str:
+    translate = QCoreApplication.translate
+    if picture.taken.media_type not in limits.media_types:
+        kind = picture.taken.media_type.removeprefix("image/").upper()
+        words = translate("Pictures", "“{0}” is sent in another format: this model does not read {1}.")
+        return words.format(picture.name, kind)
+    if limits.max_bytes is not None and picture.size > limits.max_bytes:
+        words = translate("Pictures", "“{0}” is made smaller: this model takes at most {1}.")
+        return words.format(picture.name, format_bytes(limits.max_bytes))
+    return ""
+
+
+def _scaling_notices(pictures: Sequence[PendingPicture], limits: "ImageLimits") -> list[str]:
+    crowded = limits.many_images is not None and len(pictures) > limits.many_images
+    edges = [limits.max_edge, limits.downscale_edge, limits.many_images_max_edge if crowded else None]
+    most = min((each for each in edges if each is not None), default=None)
+    names = [each.name for each in pictures if most is not None and max(each.taken.width, each.taken.height) > most]
+    translate = QCoreApplication.translate
+    if not names:
+        return []
+    if len(names) == 1:
+        words = translate("Pictures", "“{0}” is scaled down: this model sees at most {1} pixels a side.")
+        return [words.format(names[0], f"{most:,}")]
+    words = translate("Pictures", "{0} pictures are scaled down: this model sees at most {1} pixels a side.")
+    return [words.format(len(names), f"{most:,}")]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingResource:
+    """A text that was read of a server; it goes with the message as a block of its own."""
+
+    server: str
+    title: str
+    uri: str
+    text: str
+    server_id: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.text) if self.text.isascii() else len(self.text.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPicture:
+    """A picture of a server, as it came."""
+
+    server: str
+    title: str
+    data: bytes
+    server_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSource:
+    """In the text that is being written stand words of this server: a prompt of its that was inserted."""
+
+    server: str
+    server_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """What arrived, and why something did not."""
+
+    items: Sequence[PendingPicture | PendingResource] = ()
+    problems: Sequence[AgentError] = ()
+
+
+class AttachmentFetch:
+    """Fetches once, for whoever waits; it goes on where the chip that showed it is gone."""
+
+    def __init__(
+        self, name: str, fetch: Callable[[], Coroutine[Any, Any, FetchResult]], *, is_picture: bool = False
+    ) -> None:
+        self.name = name
+        self.is_picture = is_picture
+        self._fetch = fetch
+        self._task: asyncio.Task[FetchResult] | None = None
+
+    async def result(self) -> FetchResult:
+        """Wait for it, and begin where that has not been done yet. Raises also what nobody expects of fetching."""
+        # Late: the window is drawn before there is a loop.
+        import asyncio
+
+        if self._task is None:
+            self._task = asyncio.create_task(self._fetch())
+        return await asyncio.shield(self._task)
+
+    def cancel(self) -> None:
+        """End it: nobody wants it any more."""
+        if self._task is not None:
+            self._task.cancel()

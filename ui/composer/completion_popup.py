@@ -1,0 +1,174 @@
+"""The completion popup for slash commands and @ mentions, and the dialog for the arguments of what was chosen."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QSize, QStringListModel, Qt, QTimer, Signal
+from PySide6.QtWidgets import QCompleter, QDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from desktop_agent.types.mcp import McpPromptArgument
+from ui.bridge.mcp_requests import ServerCatalog
+from ui.composer.completions import CompletionItem, CompletionKind, completion_items
+from ui.style.controls import button, label
+from ui.style.layouts import ScrollColumn
+from ui.style.pickers import SearchPopup
+from ui.style.text import show_hidden
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+
+POPUP_SIZE = QSize(460, 420)
+
+
+class CompletionPopup(SearchPopup):
+    """`chosen` carries an CompletionItem. A sign in the message opens it, so Backspace in the empty field closes it."""
+
+    settings_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget) -> None:
+        words = {
+            "name": _tr("From MCP servers"),
+            "refresh": _tr("Ask the servers again"),
+            "link": _tr("MCP servers…"),
+        }
+        super().__init__(themes, self._search, POPUP_SIZE, parent, **words)
+        self._groups: Sequence[ServerCatalog] = ()
+        self._completion_kind: CompletionKind = "all"
+        self.link_followed.connect(self.settings_requested)
+        self.panel.backspace_pressed.connect(self.hide)
+
+    def set_groups(self, groups: Sequence[ServerCatalog]) -> None:
+        """Another set."""
+        self._groups = groups
+        self.fill()
+
+    def open_above(self, widget: QWidget, wanted: CompletionKind) -> None:
+        """Show these above this, or below where there is no room."""
+        self._completion_kind = wanted
+        names = {
+            "all": _tr("Search prompts and resources"),
+            "prompts": _tr("Search prompts"),
+            "resources": _tr("Search resources"),
+        }
+        self.set_label(names[wanted])
+        self.show_over(widget)
+
+    def _search(self, typed: str) -> Sequence[CompletionItem]:
+        return completion_items(self._groups, typed, self._completion_kind)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("OffersPopup", text)
+
+
+DIALOG_WIDTH = 460
+COMPLETION_DELAY_MS = 200
+_MAX_FORM_HEIGHT = 420
+
+
+class PromptArgumentsDialog(QDialog):
+    """Window-modal, shown with `open()`. Answers "what could stand here" with `show_completions`."""
+
+    arguments_submitted = Signal(dict)
+    """The values by name, without empty ones."""
+    completion_requested = Signal(str, str)
+    """An argument's name, and what is written so far."""
+
+    def __init__(
+        self,
+        title: str,
+        description: str,
+        arguments: Sequence[McpPromptArgument],
+        parent: QWidget | None = None,
+        pause_ms: int = COMPLETION_DELAY_MS,
+    ) -> None:
+        super().__init__(parent)
+        self._arguments = {each.name: each for each in arguments}
+        self._lines: dict[str, QLineEdit] = {}
+        self._completed_name = ""
+        self._completion_timer = QTimer(self, singleShot=True, interval=pause_ms)
+        self._completion_timer.timeout.connect(self._request_completion)
+        self._missing = label(kind="small", wrap=True)
+        self._insert = button(self.tr("Insert"), self._submit, "primary")
+        self._build_layout(show_hidden(title), show_hidden(description))
+        self._refresh()
+
+    def show_completions(self, name: str, values: Sequence[str]) -> None:
+        """What the server would fill in there, unless something else is being written by now."""
+        line = self._lines.get(name)
+        if line is None or not line.hasFocus() or self._completion_timer.isActive():
+            return
+        completer = line.completer()
+        model, popup = completer.model(), completer.popup()
+        if isinstance(model, QStringListModel):
+            model.setStringList([show_hidden(each) for each in values if each != line.text()])
+        if model.rowCount() > 0:
+            completer.complete()
+        elif popup is not None:
+            popup.hide()
+
+    def _on_edited(self, name: str, _text: str) -> None:
+        self._completed_name = name
+        self._completion_timer.start()
+
+    def _request_completion(self) -> None:
+        self.completion_requested.emit(self._completed_name, self._lines[self._completed_name].text())
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What is written so far, by name."""
+        return {name: line.text() for name, line in self._lines.items() if line.text()}
+
+    def _refresh(self) -> None:
+        needed = [each.name for each in self._arguments.values() if each.required]
+        missing = [show_hidden(name) for name in needed if name not in self.values]
+        self._missing.setText(self.tr("Still needed: {0}").format(", ".join(missing)) if missing else "")
+        self._insert.setEnabled(not missing)
+
+    def _submit(self) -> None:
+        if self._insert.isEnabled():
+            self.accept()
+            self.arguments_submitted.emit(self.values)
+
+    def _build_layout(self, title: str, description: str) -> None:
+        self.setAccessibleName(title)
+        self.setWindowTitle(title)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        asked = ScrollColumn(SPACE_M, trailing=SPACE_S)
+        for each in self._arguments.values():
+            asked.column.addLayout(self._create_row(each))
+        asked.column.addStretch(1)
+        asked.setMinimumHeight(min(asked.column.sizeHint().height(), _MAX_FORM_HEIGHT))
+        self._insert.setDefault(True)
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(self._missing, 1)
+        foot.addWidget(button(self.tr("Cancel"), self.reject))
+        foot.addWidget(self._insert)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(label(title, "heading", wrap=True))
+        if description:
+            layout.addWidget(label(description, "muted", wrap=True))
+        layout.addWidget(asked, 1)
+        layout.addLayout(foot)
+        self.setMinimumWidth(DIALOG_WIDTH)
+
+    def _create_row(self, argument: McpPromptArgument) -> QVBoxLayout:
+        name = show_hidden(argument.name)
+        heading = label(name if argument.required else self.tr("{0} (optional)").format(name), "strong", wrap=True)
+        line = QLineEdit()
+        line.setAccessibleName(name)
+        line.setAccessibleDescription(show_hidden(argument.description))
+        completer = QCompleter(QStringListModel(line), line)
+        completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        line.setCompleter(completer)
+        line.textEdited.connect(partial(self._on_edited, argument.name))
+        line.textChanged.connect(self._refresh)
+        self._lines[argument.name] = line
+        column = QVBoxLayout()
+        column.setSpacing(SPACE_XS)
+        column.addWidget(heading)
+        if argument.description:
+            column.addWidget(label(show_hidden(argument.description), "muted", wrap=True))
+        column.addWidget(line)
+        return column

@@ -1,0 +1,197 @@
+"""Slash commands and @ mentions in the message editor: trigger characters and completion items.
+
+The items are prompts, resources and resource templates of MCP servers; URI templates are expanded here (RFC 6570).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QPlainTextEdit
+
+from desktop_agent.types.mcp import McpPrompt, McpResource, McpResourceTemplate
+from ui.bridge.mcp_requests import ServerCatalog
+from ui.style.list_rows import ResultRow
+from ui.style.text import format_bytes, show_hidden, translate_sentence
+
+TRIGGER_CHARACTERS = {"/", "@"}
+
+
+class CompletionTriggers(QObject):
+    """The sign stands in the editor when it is told; `remove_trigger` removes it once something was taken."""
+
+    triggered = Signal(str)
+
+    def __init__(self, editor: QPlainTextEdit) -> None:
+        super().__init__(editor)
+        self._editor = editor
+        self._character = ""
+        self._position: int | None = None
+        editor.installEventFilter(self)
+        editor.textChanged.connect(self._on_text_changed)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Only what a key writes: nothing that is pasted or put there opens anything."""
+        if watched is self._editor and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            self._character = event.text() if event.text() in TRIGGER_CHARACTERS else ""
+        return super().eventFilter(watched, event)
+
+    def remove_trigger(self) -> None:
+        """Remove the sign, where it still stands."""
+        at, self._position = self._position, None
+        if at is None or self._editor.toPlainText()[at : at + 1] not in TRIGGER_CHARACTERS:
+            return
+        cursor = self._editor.textCursor()
+        cursor.setPosition(at)
+        cursor.deleteChar()
+
+    def continue_typing(self, words: str) -> None:
+        """Nothing was taken: what was typed meanwhile belongs behind the sign."""
+        if self._position is not None and words:
+            self._editor.insertPlainText(words)
+        self._position = None
+
+    def _on_text_changed(self) -> None:
+        sign, self._character = self._character, ""
+        at = self._editor.textCursor().position() - 1
+        if not sign or at < 0:
+            return
+        text = self._editor.toPlainText()
+        before = text[at - 1 : at]
+        if text[at : at + 1] == sign and (text == sign if sign == "/" else not before or before.isspace()):
+            self._position = at
+            self.triggered.emit(sign)
+
+
+CompletionKind = Literal["all", "prompts", "resources"]
+CatalogItem = McpPrompt | McpResource | McpResourceTemplate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionItem(ResultRow):
+    """Something to take, or a heading or a remark (then `offered` is None)."""
+
+    server_id: str
+    server: str
+    offered: CatalogItem | None = None
+
+
+def completion_items(groups: Sequence[ServerCatalog], typed: str, wanted: CompletionKind) -> list[CompletionItem]:
+    """What has `typed` in its title, name, address or description, of each server."""
+    return [row for group in groups for row in _items_of(group, typed.strip().casefold(), wanted)]
+
+
+def _items_of(group: ServerCatalog, typed: str, wanted: CompletionKind) -> list[CompletionItem]:
+    title, found, of = show_hidden(group.title), group.contents, (group.server_id, group.title)
+    heading = CompletionItem(text=title, server_id=of[0], server=of[1], is_heading=True)
+    if found is None:
+        words = translate_sentence(group.problem) if group.problem is not None else _tr("Starting…")
+        badge = "problem" if group.problem is not None else ""
+        return [heading, CompletionItem(text=words, server_id=of[0], server=of[1], badge=badge, is_faded=True)]
+    prompts: tuple[CatalogItem, ...] = found.prompts if wanted != "resources" else ()
+    readable: tuple[CatalogItem, ...] = (*found.resources, *found.templates) if wanted != "prompts" else ()
+    rows = [_item_of(group, each) for each in (*prompts, *readable) if typed in _search_text(each)]
+    if not rows and not typed:
+        rows = [CompletionItem(text=_empty_text(wanted), server_id=of[0], server=of[1], is_faded=True)]
+    return [heading, *rows] if rows else []
+
+
+def _empty_text(wanted: CompletionKind) -> str:
+    return {
+        "all": _tr("It offers no prompts and no resources."),
+        "prompts": _tr("It offers no prompts."),
+        "resources": _tr("It offers no resources."),
+    }[wanted]
+
+
+def _item_of(group: ServerCatalog, offered: CatalogItem) -> CompletionItem:
+    parts = [" ".join(show_hidden(offered.description).split())]
+    if isinstance(offered, McpResource):
+        parts += [format_bytes(offered.size)] if offered.size is not None else []
+        parts += [] if parts[0] else [show_hidden(offered.uri)]
+    elif isinstance(offered, McpResourceTemplate):
+        parts.append(show_hidden(offered.uri_template))
+    elif any(each.required for each in offered.arguments):
+        parts.append(_tr("asks for more"))
+    return CompletionItem(
+        text=show_hidden(offered.title),
+        under=" · ".join(each for each in parts if each),
+        icon=_icon_of(offered),
+        is_choosable=True,
+        server_id=group.server_id,
+        server=group.title,
+        offered=offered,
+    )
+
+
+def _icon_of(offered: CatalogItem) -> str:
+    match offered:
+        case McpPrompt():
+            return "pencil"
+        case McpResource(media_type=kind) if kind.startswith("image/"):
+            return "picture"
+        case McpResource():
+            return "document"
+        case McpResourceTemplate():
+            return "more"
+
+
+def _search_text(offered: CatalogItem) -> str:
+    address = ""
+    if isinstance(offered, McpResource):
+        address = offered.uri
+    elif isinstance(offered, McpResourceTemplate):
+        address = offered.uri_template
+    return f"{offered.title}\n{offered.name}\n{offered.description}\n{address}".casefold()
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("OfferRows", text)
+
+
+_EXPRESSION = re.compile(r"\{([+#./;?&]?)([A-Za-z0-9_.,:*%]+)\}")
+_RESERVED = ":/?#[]@!$&'()*+,;="
+# First, between, whether names are written, and what stays as it is (section 3.2.1).
+_OPERATORS = {
+    "": ("", ",", False, ""),
+    "+": ("", ",", False, _RESERVED),
+    "#": ("#", ",", False, _RESERVED),
+    ".": (".", ".", False, ""),
+    "/": ("/", "/", False, ""),
+    ";": (";", ";", True, ""),
+    "?": ("?", "&", True, ""),
+    "&": ("&", "&", True, ""),
+}
+
+
+def template_variables(template: str) -> tuple[str, ...]:
+    """The names of the gaps, in order, each once."""
+    names = [_variable_name(each) for found in _EXPRESSION.finditer(template) for each in found[2].split(",")]
+    return tuple(dict.fromkeys(names))
+
+
+def expand_template(template: str, values: dict[str, str]) -> str:
+    """The address; a gap without a value becomes nothing."""
+
+    def fill(found: re.Match[str]) -> str:
+        first, between, is_named, safe = _OPERATORS[found[1]]
+        parts: list[str] = []
+        for each in found[2].split(","):
+            name, _, length = each.partition(":")
+            value = values.get(_variable_name(each), "")
+            if not value:
+                continue
+            cut = value[: int(length)] if length.isdigit() else value
+            written = quote(cut, safe=f"{safe}-._~")
+            parts.append(f"{name.rstrip('*')}={written}" if is_named else written)
+        return first + between.join(parts) if parts else ""
+
+    return _EXPRESSION.sub(fill, template)
+
+
+def _variable_name(name: str) -> str:
+    return name.partition(":")[0].rstrip("*")

@@ -1,0 +1,224 @@
+"""The bar of controls under the message editor, with the Send/Stop button at its end."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
+
+from ui.style.controls import IconButton
+from ui.style.layouts import WrappingRows
+from ui.style.text import native_shortcut
+from ui.style.theme import SPACE_XS, ThemeSource, icon
+
+_GAP = SPACE_XS
+
+
+class ControlBar(WrappingRows):
+    """Controls have their words or none (`minimumSizeHint`); words of the first ones stay longest.
+
+    A control whose horizontal policy is Maximum can also have a part of them. `end` stands at the end of the last row;
+    `reserved` are the pixels that it may come to want, so that nothing moves when it does.
+    """
+
+    def __init__(self, end: QWidget, reserved: Callable[[], int]) -> None:
+        super().__init__(_GAP)
+        self._end = end
+        self._reserved_width = reserved
+        end.setParent(self)
+
+    def add(self, item: QWidget) -> None:
+        """One more, behind the others and before the end."""
+        item.setParent(self)
+        # Whoever is shown already shows no new child by itself, and nobody wants one that was hidden on purpose.
+        if not item.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide):
+            item.show()
+        # For assistive technology, and for the Tab key.
+        self._end.raise_()
+        for one, next_one in pairwise([*self._items[-1:], item, *self._end.findChildren(QAbstractButton)]):
+            QWidget.setTabOrder(one, next_one)
+        self._items.append(item)
+        self.updateGeometry()
+
+    def enable(self, enabled: bool, but: QWidget) -> None:  # noqa: FBT001  # a slot
+        """Let all of them be used or none, but for one that can be in any case, and the end."""
+        for each in self._items:
+            each.setEnabled(enabled or each is but)
+
+    def sizeHint(self) -> QSize:
+        """All in one row, with their words."""
+        row = [*self._shown(), self._end]
+        return QSize(_total_width(self._shown(), _full_width) + self._end_width(), self._height_of(row))
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as the widest of them without words.
+
+        No more: Qt's layouts take the height for this width where they have to give less.
+        """
+        row = [*self._shown(), self._end]
+        return QSize(max(_min_width(each) for each in row), self._height_of(row))
+
+    def _end_width(self) -> int:
+        return self._reserved_width() + _GAP
+
+    def _rows(self, width: int) -> list[list[QWidget]]:
+        """Their order stays; the last row has room for the end."""
+        shown, rows = self._shown(), list[list[QWidget]]()
+        full, least = cache(_full_width), cache(_min_width)  # asked again and again, and Qt measures each time
+        last = width - self._end_width()
+        while shown and _total_width(shown, least) > last:
+            counts = range(1, len(shown) + 1)
+            whole = max((at for at in counts if _total_width(shown[:at], full) <= width), default=1)
+            folded = max((at for at in counts if _total_width(shown[:at], least) <= width), default=1)
+            # With their words if the rest then has room beside the end.
+            count = next((at for at in range(whole, folded) if _total_width(shown[at:], least) <= last), folded)
+            rows.append(shown[:count])
+            shown = shown[count:]
+        return [*rows, [*shown, self._end]]
+
+    def _place(self) -> None:
+        width, top = self.width(), 0
+        rows = self._rows(width)
+        for row in rows:
+            height = self._height_of(row)
+            is_last = row is rows[-1]
+            items = row[:-1] if is_last else row
+            at = 0
+            for each, own in zip(
+                items, _share_width(items, width - (self._end_width() if is_last else 0)), strict=True
+            ):
+                self._put(each, at, own, top, height)
+                at += own + _GAP
+            if is_last:
+                own = min(self._end.sizeHint().width(), width)
+                self._put(self._end, width - own, own, top, height)
+            top += height + _GAP
+
+
+def _share_width(items: Sequence[QWidget], room: int) -> list[int]:
+    """Widths in one row: words come back in order as far as there is room."""
+    widths = [_min_width(each) for each in items]
+    left = room - sum(widths) - _GAP * max(len(widths) - 1, 0)
+    for at, each in enumerate(items):
+        wanted = _full_width(each) - widths[at]
+        can_have_part = each.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Maximum
+        if wanted > left and not can_have_part:
+            continue
+        widths[at] += max(min(wanted, left), 0)
+        left -= max(min(wanted, left), 0)
+    return widths
+
+
+def _full_width(item: QWidget) -> int:
+    return max(item.sizeHint().width(), item.minimumWidth())
+
+
+def _min_width(item: QWidget) -> int:
+    return max(item.minimumSizeHint().width(), item.minimumWidth())
+
+
+def _total_width(items: Sequence[QWidget], width_of: Callable[[QWidget], int]) -> int:
+    return sum(width_of(each) for each in items) + _GAP * max(len(items) - 1, 0)
+
+
+class SendStopButton(QWidget):
+    """Send while idle, Stop while the agent works; beside it then, where something is written, a way to let it wait."""
+
+    send_pressed = Signal()
+    queue_pressed = Signal()
+    stop_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._had_focus = False
+        self._send = IconButton(themes, "send", self.tr("Send"), "primary")
+        self.set_blocked("")
+        self._stopping = self.tr("Stopping…")
+        self._stop = QPushButton(self.tr("Stop"))
+        self._stop.setAccessibleName(self.tr("Stop"))
+        self._stop.setToolTip(self.tr("Stop") + f" ({native_shortcut('Esc')})")
+        self._stop.setAutoDefault(False)
+        self._stop.hide()
+        self._queue = IconButton(themes, "send", self.tr("Let the message wait"))
+        self._queue.hide()
+        self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Send"))
+        self._steer_action = self._menu.addAction("", self.send_pressed.emit)
+        self._queue_action = self._menu.addAction("", self.queue_pressed.emit)
+        self._can_send = False
+        self.set_enter_sends(enter_sends=True)
+        self._queue.clicked.connect(self._open_menu)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(self._queue)
+        layout.addWidget(self._stop)
+        layout.addWidget(self._send)
+        self._send.clicked.connect(self.send_pressed)
+        # At the press, not at the release: a press by assistive technology is released 100 ms later.
+        self._stop.pressed.connect(self.stop)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    @property
+    def is_working(self) -> bool:
+        """Whether Stop is shown."""
+        return not self._stop.isHidden()
+
+    @property
+    def has_focus(self) -> bool:
+        """Whether the keyboard is at one of the two."""
+        return self._had_focus or self._send.hasFocus() or self._stop.hasFocus()
+
+    def max_width(self) -> int:
+        """Pixels that it has while it stops, with a message written: as wide as it ever gets."""
+        letters, stop = self._stop.fontMetrics(), self._stop.sizeHint().width()
+        more = letters.horizontalAdvance(self._stopping) - letters.horizontalAdvance(self._stop.text())
+        return max(self._queue.sizeHint().width() + SPACE_XS + stop + more, self._send.sizeHint().width())
+
+    def show_working(self, *, working: bool) -> None:
+        """Show Stop, or Send again."""
+        self._stop.setText(self.tr("Stop"))
+        self._stop.setEnabled(True)
+        self._stop.setVisible(working)
+        self._send.setVisible(not working)
+        self._queue.setVisible(working and self._can_send)
+        self._had_focus = False
+
+    def set_can_send(self, *, can_send: bool) -> None:
+        """Whether there is something to send."""
+        self._can_send = can_send
+        self._send.setEnabled(can_send)
+        self._queue.setVisible(self.is_working and can_send)
+
+    def set_blocked(self, why: str) -> None:
+        """Why nothing can be sent at all, for who points at Send or has it read; empty when it can."""
+        self._send.setToolTip(why or self.tr("Send") + f" ({native_shortcut('Ctrl+Enter')})")
+        self._send.setAccessibleDescription(why)
+
+    def set_enter_sends(self, *, enter_sends: bool) -> None:
+        """Which keys say when a message is sent while the agent works."""
+        plain, held = (f" ({native_shortcut(keys)})" for keys in ("Enter", "Ctrl+Enter"))
+        soon, later = (plain, held) if enter_sends else (held, "")
+        self._steer_action.setText(self.tr("Send as soon as possible") + soon)
+        self._queue_action.setText(self.tr("Send when the agent is done") + later)
+
+    def stop(self) -> None:
+        """Ask for a stop, once; the button says so at once."""
+        if not self.is_working or not self._stop.isEnabled():
+            return
+        self._stop.setText(self._stopping)
+        # A button that cannot be pressed loses the focus to its neighbour.
+        self._had_focus = self._stop.hasFocus()
+        self._stop.setEnabled(False)
+        # Now, not when the loop comes round: whoever listens may be busy for longer than a frame.
+        self._stop.repaint()
+        self.stop_requested.emit()
+
+    def _open_menu(self) -> None:
+        self._menu.popup(self._queue.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
+
+    def _apply_theme(self) -> None:
+        self._stop.setIcon(icon("stop", self._themes.theme.danger, self._themes.theme.muted, 16))

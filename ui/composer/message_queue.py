@@ -1,0 +1,437 @@
+"""The message queue above the composer: messages that wait while the agent works, to edit, reorder or remove."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QMenu, QSizePolicy, QStyle, QVBoxLayout, QWidget
+
+from ui.bridge.session_controls import WaitingMessage
+from ui.style.controls import ElidedLabel, IconButton, announce, button, label
+from ui.style.layouts import ScrollColumn
+from ui.style.text import native_shortcut
+from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
+from ui.style.widgets import SmallTextEdit
+
+
+class QueuedMessageControls(QWidget):
+    """Folded, it says in a word when the message is sent, and the other buttons are in a menu."""
+
+    when_pressed = Signal()
+    moved = Signal(int)
+    """By so many places."""
+    edit_pressed = Signal()
+    remove_pressed = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._is_soon = True
+        self._is_folded = False
+        self._pictures = label(kind="small")
+        self._when = button("", self.when_pressed.emit, "quiet")
+        self._up = IconButton(themes, "chevron-up", self.tr("Send earlier"))
+        self._down = IconButton(themes, "chevron-down", self.tr("Send later"))
+        self._edit = IconButton(themes, "pencil", self.tr("Edit"))
+        self._remove = IconButton(themes, "trash", self.tr("Remove"))
+        self._buttons = (self._up, self._down, self._edit, self._remove)
+        self._more = IconButton(themes, "more", self.tr("Change this message"))
+        self._menu = QMenu(self)
+        self._menu.setAccessibleName(self._more.accessibleName())
+        for each, keys in zip(self._buttons, ("Alt+Up", "Alt+Down", "Enter", "Del"), strict=True):
+            self._menu.addAction(f"{each.accessibleName()} ({keys})", each.click)
+        self._build_layout()
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the buttons are in the menu."""
+        return self._is_folded
+
+    def show_message(self, message: WaitingMessage, *, is_first: bool, is_last: bool) -> None:
+        """Of this message, and whether it can go up or down."""
+        self._is_soon = message.when == "soon"
+        when, other = self.when_text, self._when_name(soon=not self._is_soon)
+        self._when.setAccessibleName(self.tr("Sent: {0}. Press to change it to: {1}").format(when, other))
+        self._when.setToolTip(self.tr("Change to: {0}").format(other) + f" ({native_shortcut('Ctrl+Enter')})")
+        # Also where none are said, for the width of the row.
+        self._pictures.setText(self.tr("Pictures: {0}").format(message.pictures))
+        self._pictures.setVisible(bool(message.pictures))
+        self._up.setEnabled(not is_first)
+        self._down.setEnabled(not is_last)
+        for action, each in zip(self._menu.actions(), self._buttons, strict=True):
+            action.setEnabled(each.isEnabled())
+        self.fold(folded=self._is_folded)
+
+    @property
+    def when_text(self) -> str:
+        """When the message is sent."""
+        return self._when_name(soon=self._is_soon)
+
+    @property
+    def pictures_text(self) -> str:
+        """How many pictures it has; nothing without any."""
+        return "" if self._pictures.isHidden() else self._pictures.text()
+
+    def fold(self, *, folded: bool) -> None:
+        """Fold, or unfold."""
+        self._is_folded = folded
+        self._when.setText(self._when_name(soon=self._is_soon, short=folded))
+        for each in self._buttons:
+            each.setVisible(not folded)
+        self._more.setVisible(folded)
+
+    def preferred_width(self, *, folded: bool) -> int:
+        """Pixels that it wants, folded or not: as many in each row, so that the rows of a list look alike."""
+        words = [self._when_name(soon=soon, short=folded) for soon in (True, False)]
+        self._when.ensurePolished()
+        measured = self._when.fontMetrics()
+        longest = max(measured.horizontalAdvance(each) for each in words)
+        when = self._when.sizeHint().width() - measured.horizontalAdvance(self._when.text()) + longest
+        widths = [self._pictures.sizeHint().width(), when]
+        widths += [each.sizeHint().width() for each in ((self._more,) if folded else self._buttons)]
+        return sum(widths) + SPACE_XS * (len(widths) - 1)
+
+    def _when_name(self, *, soon: bool, short: bool = False) -> str:
+        if short:
+            return self.tr("Soon") if soon else self.tr("When done")
+        return self.tr("As soon as possible") if soon else self.tr("When the agent is done")
+
+    def _open_menu(self) -> None:
+        self._menu.popup(self._more.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
+
+    def _build_layout(self) -> None:
+        self._up.clicked.connect(lambda: self.moved.emit(-1))
+        self._down.clicked.connect(lambda: self.moved.emit(1))
+        self._edit.clicked.connect(self.edit_pressed)
+        self._remove.clicked.connect(self.remove_pressed)
+        self._more.clicked.connect(self._open_menu)
+        self._more.hide()
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addStretch(1)
+        for each in (self._pictures, self._when, *self._buttons, self._more):
+            layout.addWidget(each)
+
+
+MIN_LETTERS = 24
+
+
+class QueuedMessageLine(QWidget):
+    """One line. In little room first the controls fold; then the words, not to be cut to nothing, stand over them."""
+
+    def __init__(self, words: ElidedLabel, controls: QueuedMessageControls, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._words, self._controls = words, controls
+        words.setParent(self)
+        controls.setParent(self)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def hasHeightForWidth(self) -> bool:
+        """Always."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Of one line, or of two."""
+        words, controls = self._words.sizeHint().height(), self._controls.sizeHint().height()
+        return max(words, controls) if self._is_one_line(width) else words + SPACE_XS + controls
+
+    def sizeHint(self) -> QSize:
+        """With all that there is in one line."""
+        width = self._min_text_width + SPACE_S + self._controls.preferred_width(folded=False)
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        """As narrow as the folded controls."""
+        return QSize(self._controls.preferred_width(folded=True), self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width, other places."""
+        super().resizeEvent(event)
+        self._place()
+
+    def event(self, event: QEvent) -> bool:
+        """What stands in it wants another size."""
+        if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}:
+            self._place()
+            self.updateGeometry()
+        return super().event(event)
+
+    @property
+    def _min_text_width(self) -> int:
+        return self._words.fontMetrics().averageCharWidth() * MIN_LETTERS
+
+    def _is_one_line(self, width: int) -> bool:
+        return self._min_text_width + SPACE_S + self._controls.preferred_width(folded=True) <= width
+
+    def _place(self) -> None:
+        width, height = self.width(), self.height()
+        folded = self.sizeHint().width() > width
+        if folded != self._controls.is_folded:
+            self._controls.fold(folded=folded)
+        if self._is_one_line(width):
+            room = self._controls.sizeHint().width()
+            words = QRect(0, 0, width - room - SPACE_S, height)
+            controls = QRect(width - room, 0, room, height)
+        else:
+            top = self._words.sizeHint().height()
+            words, controls = QRect(0, 0, width, top), QRect(0, top + SPACE_XS, width, height - top - SPACE_XS)
+        for part, area in ((self._words, words), (self._controls, controls)):
+            part.setGeometry(QStyle.visualRect(self.layoutDirection(), self.rect(), area))
+
+
+EDITOR_LINES = 4
+
+
+class QueuedMessageRow(QFrame):
+    """Takes the focus as a whole: Enter edits, Delete removes, Alt+Up and Alt+Down move, Up and Down walk.
+
+    Ctrl+Enter changes when it is sent.
+    """
+
+    text_edited = Signal(str)
+    """The new text."""
+    removed = Signal()
+    when_chosen = Signal(str)
+    """The other moment."""
+    moved = Signal(int)
+    """By so many places."""
+    navigated = Signal(int)
+
+    def __init__(self, themes: ThemeSource, message: WaitingMessage, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._message = message
+        self._editor: SmallTextEdit | None = None
+        self._unchanged = ""
+        """What the editor said at first: not always letter by letter what the message says."""
+        self._editor_panel: QWidget | None = None
+        self._text = ElidedLabel()
+        self._controls = QueuedMessageControls(themes)
+        self._main_layout = QVBoxLayout(self)
+        self._build_layout()
+        self.show_message(message, is_first=True, is_last=True)
+
+    @property
+    def changed_text(self) -> str | None:
+        """What is being written instead; None while nothing else is."""
+        text = self._unchanged if self._editor is None else self._editor.toPlainText()
+        return None if text == self._unchanged else text
+
+    def show_message(self, message: WaitingMessage, *, is_first: bool, is_last: bool) -> None:
+        """What it says now, and whether it can go up or down."""
+        self._message = message
+        words = " ".join(message.text.split()) or self.tr("Only pictures")
+        self._text.show_text(words)
+        self._controls.show_message(message, is_first=is_first, is_last=is_last)
+        self.setAccessibleName(self.tr("Waiting message: {0}").format(words))
+        facts = (self._controls.pictures_text, self._controls.when_text)
+        self.setAccessibleDescription(" · ".join(filter(None, facts)))
+
+    def begin_editing(self) -> None:
+        """Change the text in place."""
+        if self._editor is not None:
+            return
+        self._editor = SmallTextEdit(self.tr("Text of the waiting message"), EDITOR_LINES)
+        self._editor.setPlainText(self._message.text)
+        self._unchanged = self._editor.toPlainText()
+        self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
+        self._editor.given.connect(self._save_text)
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(button(self.tr("Cancel"), self.end_editing))
+        foot.addWidget(button(self.tr("Save"), self._save_text, "primary"))
+        self._editor_panel = QWidget()
+        below = QVBoxLayout(self._editor_panel)
+        below.setContentsMargins(0, 0, 0, 0)
+        below.setSpacing(SPACE_XS)
+        below.addWidget(self._editor)
+        below.addLayout(foot)
+        self._main_layout.addWidget(self._editor_panel)
+        # What a layout shows later takes no focus now.
+        self._editor_panel.show()
+        self._editor.setFocus()
+
+    def end_editing(self) -> None:
+        """Forget what is being written instead."""
+        if self._editor_panel is None:
+            return
+        focused = QApplication.focusWidget()
+        if focused is not None and self._editor_panel.isAncestorOf(focused):
+            self.setFocus()
+        self._main_layout.removeWidget(self._editor_panel)
+        self._editor_panel.hide()
+        self._editor_panel.deleteLater()
+        self._editor, self._editor_panel = None, None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """The keys of the row."""
+        alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
+        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        match event.key():
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if control:
+                self._toggle_when()
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_F2:
+                self.begin_editing()
+            case Qt.Key.Key_Escape if self._editor is not None:
+                self.end_editing()
+            case Qt.Key.Key_Delete | Qt.Key.Key_Backspace:
+                self.removed.emit()
+            case Qt.Key.Key_Up:
+                (self.moved if alt else self.navigated).emit(-1)
+            case Qt.Key.Key_Down:
+                (self.moved if alt else self.navigated).emit(1)
+            case _:
+                super().keyPressEvent(event)
+
+    def _toggle_when(self) -> None:
+        self.when_chosen.emit("idle" if self._message.when == "soon" else "soon")
+
+    def _save_text(self) -> None:
+        text = self.changed_text
+        self.end_editing()
+        if text is not None:
+            self.text_edited.emit(text)
+
+    def _build_layout(self) -> None:
+        self.setProperty("kind", "chip")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        # Where there is no room for all rows they scroll; they never shrink.
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        self._main_layout.setContentsMargins(SPACE_S, 2, SPACE_XS, 2)
+        self._main_layout.setSpacing(SPACE_XS)
+        self._main_layout.addWidget(QueuedMessageLine(self._text, self._controls))
+        self._controls.when_pressed.connect(self._toggle_when)
+        self._controls.moved.connect(self.moved)
+        self._controls.edit_pressed.connect(self.begin_editing)
+        self._controls.remove_pressed.connect(self.removed)
+
+
+MAX_QUEUE_HEIGHT = 230
+
+
+class MessageQueueView(QWidget):
+    """Hidden while none waits. Says what the person wants; the list follows what is shown to it."""
+
+    text_edited = Signal(str, str)
+    """A message's id and its new text."""
+    moved = Signal(str, int)
+    """A message's id and its new place."""
+    when_chosen = Signal(str, str)
+    """A message's id, and when it is to be sent."""
+    removed = Signal(str)
+    send_requested = Signal()
+    """Nothing works; what waits shall be sent now."""
+    draft_returned = Signal(str)
+    """What was being written instead of a message, and is not any more."""
+    navigated_out = Signal()
+    """Below the last one."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._messages: tuple[WaitingMessage, ...] = ()
+        self._rows: dict[str, QueuedMessageRow] = {}
+        self._title = label(kind="small")
+        self._send = button(self.tr("Send now"), self.send_requested.emit, "link")
+        self._list = ScrollColumn(SPACE_XS, most=lambda: MAX_QUEUE_HEIGHT * themes.zoom // 100)
+        self._build_layout()
+        self.hide()
+
+    @property
+    def rows(self) -> tuple[QueuedMessageRow, ...]:
+        """First to be sent first."""
+        return tuple(self._rows[message.id] for message in self._messages)
+
+    def show_messages(self, messages: Sequence[WaitingMessage], *, working: bool) -> None:
+        """These wait now; `working`: the agent is at work and takes them by itself."""
+        self._send.setVisible(not working)
+        if tuple(messages) != self._messages:
+            self._update_rows(tuple(messages))
+        self.setVisible(bool(messages))
+
+    @property
+    def changed_texts(self) -> tuple[str, ...]:
+        """What is being written instead of messages that wait."""
+        return tuple(row.changed_text for row in self.rows if row.changed_text is not None)
+
+    def return_drafts(self) -> None:
+        """Let go what is being written instead of them: they wait on as they are."""
+        for row in self.rows:
+            self._return_draft(row)
+            row.end_editing()
+
+    def take_focus(self) -> None:
+        """The person wants to do something about the first."""
+        if self._messages:
+            self._focus_row(0)
+
+    def _update_rows(self, messages: tuple[WaitingMessage, ...]) -> None:
+        focused = next((at for at, row in enumerate(self.rows) if row.hasFocus()), None)
+        held = None if focused is None else self._messages[focused].id
+        grew = len(messages) > len(self._messages)
+        self._messages = messages
+        for gone in set(self._rows) - {message.id for message in messages}:
+            self._remove_row(self._rows.pop(gone))
+        for at, message in enumerate(messages):
+            row = self._rows.get(message.id) or self._create_row(message.id, message)
+            row.show_message(message, is_first=at == 0, is_last=at == len(messages) - 1)
+            if self._list.column.indexOf(row) != at:
+                self._list.column.insertWidget(at, row)
+                row.show()
+        self._title.setText(self.tr("Waiting messages: {0}").format(len(messages)))
+        if grew:
+            announce(self, self._title.text())
+        if focused is not None and held not in self._rows:
+            self._focus_row(min(focused, len(messages) - 1))
+
+    def _create_row(self, message_id: str, message: WaitingMessage) -> QueuedMessageRow:
+        row = self._rows[message_id] = QueuedMessageRow(self._themes, message)
+        row.text_edited.connect(partial(self.text_edited.emit, message_id))
+        row.when_chosen.connect(partial(self.when_chosen.emit, message_id))
+        row.removed.connect(partial(self.removed.emit, message_id))
+        row.moved.connect(partial(self._move_message, message_id))
+        row.navigated.connect(partial(self._navigate, message_id))
+        return row
+
+    def _remove_row(self, row: QueuedMessageRow) -> None:
+        self._return_draft(row)
+        self._list.column.removeWidget(row)
+        row.hide()
+        row.deleteLater()
+
+    def _return_draft(self, row: QueuedMessageRow) -> None:
+        if row.changed_text is not None:
+            self.draft_returned.emit(row.changed_text)
+
+    def _index_of(self, message_id: str) -> int:
+        return next(at for at, message in enumerate(self._messages) if message.id == message_id)
+
+    def _move_message(self, message_id: str, by: int) -> None:
+        place = self._index_of(message_id) + by
+        if 0 <= place < len(self._messages):
+            self.moved.emit(message_id, place)
+
+    def _navigate(self, message_id: str, by: int) -> None:
+        self._focus_row(self._index_of(message_id) + by)
+
+    def _focus_row(self, place: int) -> None:
+        if place >= len(self._messages) or not self._messages:
+            self.navigated_out.emit()
+        elif place >= 0:
+            row = self._rows[self._messages[place].id]
+            row.setFocus(Qt.FocusReason.OtherFocusReason)
+            self._list.ensureWidgetVisible(row)
+
+    def _build_layout(self) -> None:
+        self.setAccessibleName(self.tr("Waiting messages"))
+        head = QHBoxLayout()
+        head.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
+        head.addWidget(self._title, 1)
+        head.addWidget(self._send)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addLayout(head)
+        layout.addWidget(self._list)

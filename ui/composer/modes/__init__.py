@@ -1,1 +1,0 @@
-"""The mode: how much may happen unasked."""

@@ -1,0 +1,116 @@
+"""Notices above the message editor: the agent requests another mode, or the message overflows the context window."""
+
+import math
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
+
+from desktop_agent.types.permissions import Mode
+from ui.style.controls import announce, button, label
+from ui.style.layouts import FlowRows
+from ui.style.pickers import mode_title
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
+
+MIN_TEXT_CHARS = 36
+"""Letters in a line beside the buttons."""
+
+
+class ModeRequestBar(QFrame):
+    """Hidden while the agent asks for nothing."""
+
+    accepted = Signal(str)
+    """The mode's name."""
+    refused = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._requested_name = ""
+        self._request_label = label(wrap=True)
+        self._accept_button = button("", lambda: self.accepted.emit(self._requested_name))
+        self._refuse_button = button("", self.refused.emit)
+        self.setProperty("kind", "card")
+        self.setAccessibleName(self.tr("The agent asks for another mode"))
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        self._row.setSpacing(SPACE_S)
+        self._row.addWidget(self._request_label, 1)
+        self._row.addWidget(FlowRows((self._accept_button, self._refuse_button), trailing=True))
+        self.hide()
+
+    def show_request(self, requested: Mode | None, current: Mode) -> None:
+        """The mode that is asked for, if one is, and the one that holds."""
+        wish = requested.name if requested is not None else ""
+        is_new = bool(wish) and wish != self._requested_name
+        self._requested_name = wish
+        if requested is not None:
+            words = self.tr("The agent asks for the mode “{0}”. It changes at its next step unless you object.")
+            self._request_label.setText(words.format(mode_title(requested)))
+            for each, text in (
+                (self._accept_button, self.tr("Change now")),
+                (self._refuse_button, self._refuse_text(current)),
+            ):
+                each.setText(text.replace("&", "&&"))
+                each.setAccessibleName(text)
+        self.setVisible(bool(wish))
+        if is_new:
+            announce(self, self._request_label.text())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The words stand over the buttons where they would have little room beside them."""
+        super().resizeEvent(event)
+        letters = MIN_TEXT_CHARS * self.fontMetrics().averageCharWidth()
+        wide = letters + self._accept_button.sizeHint().width() + self._refuse_button.sizeHint().width()
+        side = QBoxLayout.Direction
+        self._row.setDirection(side.LeftToRight if self.width() >= wide else side.TopToBottom)
+
+    def _refuse_text(self, current: Mode) -> str:
+        return self.tr("Keep “{0}”").format(mode_title(current))
+
+
+class ContextOverflowNotice(QWidget):
+    """By how many tokens, and what can be done about it. Hidden while it fits."""
+
+    summary_requested = Signal()
+    model_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._words = label(kind="warning", wrap=True)
+        # The sentence above says the rest; with large text in a narrow window there is room for no more.
+        summarise, choose = self.tr("Summarise older messages"), self.tr("Choose another model")
+        self._summarise = button(self.tr("Summarise"), self.summary_requested.emit, "link", summarise)
+        self._choose = button(self.tr("Another model"), self.model_requested.emit, "link", choose)
+        buttons = FlowRows((self._summarise, self._choose), gap=SPACE_XS)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._words)
+        layout.addWidget(buttons)
+        self.hide()
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the person has been told."""
+        return not self.isHidden()
+
+    def show_overflow(self, over: int, window: int, *, can_summarise: bool) -> None:
+        """What is to be sent is `over` tokens more than the `window` of the model; 0 or less is no overflow."""
+        self._summarise.setVisible(can_summarise)
+        if can_summarise:
+            words = self.tr(
+                "With this the conversation is about {0} tokens longer than the {1} that the model can read. "
+                "Write less, have older messages summarised, or choose a model that reads more."
+            )
+        else:
+            words = self.tr(
+                "This is about {0} tokens longer than the {1} that the model can read. "
+                "Write less, or choose a model that reads more."
+            )
+        # An estimate: more than two figures would claim more than is known.
+        about = round(over, 1 - int(math.log10(over))) if over > 0 else 0
+        said = words.format(f"{about:,}", f"{window:,}") if over > 0 else ""
+        if said and self.isHidden():
+            announce(self, said)
+        self._words.setText(said)
+        self.setVisible(bool(said))

@@ -1,1 +1,0 @@
-"""What MCP servers offer for a message: resources and ready prompts."""

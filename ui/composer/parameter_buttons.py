@@ -1,0 +1,242 @@
+"""The buttons for what goes with each request: the reasoning picker and the conversation's parameters."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication, QPoint, Signal
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QMenu, QWidget
+
+from desktop_agent.types.providers import (
+    Capabilities,
+    ConversationParameters,
+    Effort,
+    Reasoning,
+    ReasoningAdaptive,
+    ReasoningBetweenTools,
+    ReasoningBudget,
+    ReasoningDisabled,
+    ReasoningEffort,
+    ReasoningMode,
+)
+from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
+from ui.style.theme import SPACE_XS, ThemeSource
+from ui.style.widgets import CollapsingButton
+
+# Where nobody says what a model can do: what most servers take.
+_DEFAULT_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
+_BUDGETS = (2_048, 8_192, 16_384, 32_768)
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningChoice:
+    """One entry. `reasoning` None leaves it to the model; `hint` says what that is, where it is known."""
+
+    reasoning: Reasoning | None
+    hint: str = ""
+
+    @property
+    def text(self) -> str:
+        """The choice in the person's language."""
+        return reasoning_name(self.reasoning)
+
+
+def reasoning_choices(capabilities: Capabilities, current: Reasoning | None) -> list[ReasoningChoice]:
+    """Default first; nothing where there is nothing to choose.
+
+    Of a model that nobody knows, the choice made before stays among them: nobody says that it is lacking.
+    """
+    if capabilities.reasoning is False:
+        return []
+    if not _is_known(capabilities):
+        usual: list[Reasoning | None] = [None, ReasoningDisabled(), *map(_effort, _DEFAULT_EFFORTS)]
+        return [ReasoningChoice(each) for each in (usual if current in usual else [*usual, current])]
+    offered = _supported(capabilities)
+    return [ReasoningChoice(None, _default_hint(capabilities)), *map(ReasoningChoice, offered)] if offered else []
+
+
+def is_unsupported(capabilities: Capabilities, reasoning: Reasoning | None) -> bool:
+    """Whether this choice is known not to be one for this model."""
+    if reasoning is None:
+        return False
+    if capabilities.reasoning is False:
+        return True
+    if isinstance(reasoning, ReasoningBudget) and "budget" in (capabilities.reasoning_modes or ()):
+        return (
+            capabilities.budget is not None and not capabilities.budget[0] <= reasoning.tokens <= capabilities.budget[1]
+        )
+    return _is_known(capabilities) and reasoning not in _supported(capabilities)
+
+
+def reasoning_name(reasoning: Reasoning | None) -> str:
+    """A choice in a word or two."""
+    translate = QCoreApplication.translate
+    match reasoning:
+        case None:
+            return translate("Reasoning", "Default")
+        case ReasoningDisabled():
+            return translate("Reasoning", "Off")
+        case ReasoningBetweenTools():
+            return translate("Reasoning", "Between tools")
+        case ReasoningAdaptive():
+            return translate("Reasoning", "Adaptive")
+        case ReasoningBudget():
+            return translate("Reasoning", "Up to {0} tokens").format(f"{reasoning.tokens:,}")
+        case ReasoningEffort():
+            return _effort_name(reasoning.level)
+
+
+def _is_known(capabilities: Capabilities) -> bool:
+    return capabilities.reasoning_modes is not None or capabilities.efforts is not None
+
+
+def _supported(capabilities: Capabilities) -> list[Reasoning]:
+    """Without the default. Where only efforts are known, they are all that is known."""
+    modes: frozenset[ReasoningMode] = capabilities.reasoning_modes or frozenset()
+    found: list[Reasoning] = []
+    if "disabled" in modes:
+        found.append(ReasoningDisabled())
+    if "between_tools" in modes:
+        found.append(ReasoningBetweenTools())
+    if "effort" in modes or capabilities.reasoning_modes is None:
+        found += map(_effort, capabilities.efforts or _DEFAULT_EFFORTS)
+    elif "budget" in modes:
+        least, most = capabilities.budget or (_BUDGETS[0], _BUDGETS[-1])
+        found += [ReasoningBudget(tokens=each) for each in _BUDGETS if least <= each <= most]
+    if "adaptive" in modes:
+        found.append(ReasoningAdaptive())
+    return found
+
+
+def _effort(level: Effort) -> Reasoning:
+    return ReasoningEffort(level=level)
+
+
+def _default_hint(capabilities: Capabilities) -> str:
+    if capabilities.reasons_by_default is False:
+        return reasoning_name(ReasoningDisabled())
+    return _effort_name(capabilities.default_effort) if capabilities.default_effort else ""
+
+
+def _effort_name(level: Effort) -> str:
+    translate = QCoreApplication.translate
+    words: dict[Effort, str] = {
+        "minimal": translate("Reasoning", "Minimal"),
+        "low": translate("Reasoning", "Low"),
+        "medium": translate("Reasoning", "Medium"),
+        "high": translate("Reasoning", "High"),
+        "xhigh": translate("Reasoning", "Very high"),
+        "max": translate("Reasoning", "Maximum"),
+    }
+    return words[level]
+
+
+REASONING_KEYS = "Ctrl+Shift+R"
+
+
+class ReasoningPicker(CollapsingButton):
+    """Hidden where a model has nothing to choose."""
+
+    reasoning_chosen = Signal(object)
+    """A Reasoning, or None for the model's default."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(themes, parent)
+        self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Reasoning"))
+        self._group: QActionGroup | None = None
+        self._shown: tuple[list[ReasoningChoice], Reasoning | None] = ([], None)
+        self.setAccessibleName(self.tr("Reasoning"))
+        self.clicked.connect(self.open_menu)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.hide()
+
+    @property
+    def choices(self) -> list[ReasoningChoice]:
+        """What the menu offers."""
+        return self._shown[0]
+
+    def show_choices(self, capabilities: Capabilities, current: Reasoning | None) -> None:
+        """What this model offers, and what holds."""
+        choices = reasoning_choices(capabilities, current)
+        if (choices, current) != self._shown:
+            self._shown = (choices, current)
+            self._rebuild_menu()
+        words = reasoning_name(current)
+        hint = next((each.hint for each in choices if each.reasoning == current), "")
+        whole = f"{words} ({hint})" if hint else words
+        # A bare “Default” would not say of what.
+        self.setText(" " + escape_mnemonics(self.tr("Reasoning") if current is None else words))
+        self.setAccessibleDescription(whole)
+        self.setToolTip(
+            plain_tooltip(self.tr("Reasoning: {0}").format(whole) + f" ({native_shortcut(REASONING_KEYS)})")
+        )
+        self.setVisible(bool(choices))
+
+    def open_menu(self) -> None:
+        """Offer what there is, above the button."""
+        if not self._shown[0]:
+            return
+        self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height() - SPACE_XS)))
+        checked = self._group.checkedAction() if self._group is not None else None
+        if checked is not None:
+            self._menu.setActiveAction(checked)
+
+    def _rebuild_menu(self) -> None:
+        choices, current = self._shown
+        self._menu.clear()
+        self._group = QActionGroup(self._menu)
+        for each in choices:
+            words = f"{each.text} ({each.hint})" if each.hint else each.text
+            action = self._menu.addAction(escape_mnemonics(words))
+            action.setCheckable(True)
+            action.setChecked(each.reasoning == current)
+            action.triggered.connect(lambda _checked=False, each=each: self.reasoning_chosen.emit(each.reasoning))
+            self._group.addAction(action)
+
+    def _apply_theme(self) -> None:
+        self.draw("thought", self._themes.theme.text)
+
+
+PARAMETERS_KEYS = "Ctrl+Shift+P"
+
+
+class ParametersButton(CollapsingButton):
+    """An icon alone while every parameter is the default; in the accent's colour when one is not."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(themes, parent, has_arrow=False)
+        self._is_set = False
+        self.setAccessibleName(self.tr("Conversation settings"))
+        themes.changed.connect(self._apply_theme)
+        self.show_parameters(ConversationParameters())
+
+    def show_parameters(self, parameters: ConversationParameters) -> None:
+        """Say what was set, one by name and several by their number."""
+        words = describe_parameters(parameters)
+        short = words[0] if len(words) == 1 else self.tr("{0} own settings").format(len(words)) if words else ""
+        self.setText(" " + escape_mnemonics(short) if short else "")
+        self.setAccessibleDescription(", ".join(words) or self.tr("Default"))
+        self._is_set = bool(words)
+        self._apply_theme()
+        title = self.tr("Conversation settings") + f" ({native_shortcut(PARAMETERS_KEYS)})"
+        self.setToolTip(plain_tooltip("\n".join([title, *words])))
+
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        self.draw("sliders", theme.accent if self._is_set else theme.text)
+
+
+def describe_parameters(parameters: ConversationParameters) -> list[str]:
+    """Return each parameter that is not the default, in a few words."""
+    translate = QCoreApplication.translate
+    words: list[str] = []
+    if parameters.system_prompt is not None:
+        words.append(translate("Parameters", "Own system prompt"))
+    if parameters.temperature is not None:
+        words.append(translate("Parameters", "Temperature {0}").format(f"{parameters.temperature:g}"))
+    if parameters.top_p is not None:
+        words.append(translate("Parameters", "Top-p {0}").format(f"{parameters.top_p:g}"))
+    if parameters.max_tokens is not None:
+        words.append(translate("Parameters", "At most {0} tokens").format(f"{parameters.max_tokens:,}"))
+    return words

@@ -1,0 +1,278 @@
+"""The model picker and the workspace picker under the message editor."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Protocol
+
+from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.providers import Endpoint, ModelInfo
+from ui.style.list_rows import ResultRow
+from ui.style.pickers import SearchPopup
+from ui.style.text import (
+    escape_mnemonics,
+    format_count,
+    format_price,
+    native_shortcut,
+    plain_tooltip,
+    show_hidden,
+    translate_sentence,
+)
+from ui.style.theme import ThemeSource, themed_icon
+from ui.style.widgets import CollapsingButton
+
+
+class ServerModels(Protocol):
+    """One server's models, or why they cannot be listed."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The server."""
+        ...
+
+    @property
+    def models(self) -> tuple[ModelInfo, ...]:
+        """Its models, in its own order."""
+        ...
+
+    @property
+    def problem(self) -> Sentence | None:
+        """Why there are none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow(ResultRow):
+    """A model, or a model id as typed; without one a heading or a remark."""
+
+    endpoint_id: str = ""
+    model_id: str = ""
+
+
+def model_rows(groups: Sequence[ServerModels], typed: str, current: tuple[str, str]) -> list[ModelRow]:
+    """The models whose id or title contains `typed`, of each server; `current` is (endpoint id, model id)."""
+    return [row for group in groups for row in _rows_of(group, typed.strip(), current)]
+
+
+def _rows_of(group: ServerModels, typed: str, current: tuple[str, str]) -> list[ModelRow]:
+    translate, wanted = QCoreApplication.translate, typed.casefold()
+    found = [each for each in group.models if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
+    today = datetime.now().astimezone().date()
+    rows = [_row_of(group.endpoint.id, model, current, today) for model in found]
+    if typed and all(model.id != typed for model in group.models):
+        rows.append(_custom_row(group.endpoint.id, typed, current))
+    if group.problem is not None:
+        rows.insert(0, ModelRow(text=translate_sentence(group.problem), badge="problem"))
+    elif not group.models:
+        rows.insert(0, ModelRow(text=translate("ModelRows", "No models"), badge="problem"))
+    return [ModelRow(text=group.endpoint.title, is_heading=True), *rows]
+
+
+def _row_of(endpoint_id: str, model: ModelInfo, current: tuple[str, str], today: date) -> ModelRow:
+    title, facts, is_current = model.title or model.id, model_details(model, today), (endpoint_id, model.id) == current
+    return ModelRow(
+        text=title,
+        under=" · ".join(facts),
+        detail="✓" if is_current else "",
+        tip=model_tooltip(model),
+        spoken=", ".join((title, *facts, *(["✓"] if is_current else []))),
+        is_faded=model.retires is not None and model.retires <= today,
+        is_choosable=True,
+        is_current=is_current,
+        endpoint_id=endpoint_id,
+        model_id=model.id,
+    )
+
+
+def _custom_row(endpoint_id: str, typed: str, current: tuple[str, str]) -> ModelRow:
+    return ModelRow(
+        text=QCoreApplication.translate("ModelRows", "Use “{0}”").format(typed),
+        tip=typed,
+        is_choosable=True,
+        is_current=(endpoint_id, typed) == current,
+        endpoint_id=endpoint_id,
+        model_id=typed,
+    )
+
+
+def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
+    """What is known about a model, in as few words as there can be."""
+    translate, able, facts = QCoreApplication.translate, model.capabilities, list[str]()
+    if able.context_window:
+        facts.append(format_count(able.context_window))
+    for has_it, words in (
+        (able.images, translate("ModelRows", "images")),
+        (able.tools, translate("ModelRows", "tools")),
+        (able.reasoning, translate("ModelRows", "reasoning")),
+    ):
+        if has_it:
+            facts.append(words)
+    cost = model.price
+    if cost is not None and cost.input is not None and cost.output is not None:
+        facts.append(f"{format_price(cost.input)} / {format_price(cost.output)}")
+    if model.retires is not None:
+        gone = model.retires <= today
+        words = translate("ModelRows", "retired {0}") if gone else translate("ModelRows", "retires {0}")
+        facts.append(words.format(model.retires.isoformat()))
+    return tuple(facts)
+
+
+def model_tooltip(model: ModelInfo) -> str:
+    """The id, and the figures with their units."""
+    translate, cost, lines = QCoreApplication.translate, model.price, [model.id]
+    if model.capabilities.context_window:
+        words = translate("ModelRows", "Context window: {0} tokens")
+        lines.append(words.format(f"{model.capabilities.context_window:,}"))
+    if cost is not None and cost.input is not None and cost.output is not None:
+        words = translate("ModelRows", "A million tokens cost {0} in and {1} out")
+        lines.append(words.format(format_price(cost.input), format_price(cost.output)))
+    return "\n".join(lines)
+
+
+POPUP_SIZE = QSize(440, 460)
+MAX_NAME_LENGTH = 40
+ARROW_SIZE = 14
+"""Pixels at 100 % zoom."""
+MIN_NAME_LENGTH = 8
+"""Letters of a name that are left where there is no room for all of it."""
+
+
+class ModelPicker(QToolButton):
+    """Shows and changes the model. A model id that no server lists can be typed."""
+
+    model_chosen = Signal(str, str)
+    """Endpoint id and model id."""
+    refresh_requested = Signal()
+    connect_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._groups: Sequence[ServerModels] = ()
+        self._current = ("", "")
+        words = {
+            "name": self.tr("Models"),
+            "refresh": self.tr("Refresh models"),
+            "link": self.tr("Connect a model…"),
+        }
+        self._popup = SearchPopup(themes, self._search, POPUP_SIZE, self, **words)
+        self._popup.set_label(self.tr("Search models"), self.tr("Search, or type a model id"))
+        self.setAccessibleName(self.tr("Model"))
+        self.setProperty("kind", "quiet")
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.clicked.connect(self.open_list)
+        self._popup.chosen.connect(self._on_chosen)
+        self._popup.refresh_requested.connect(self.refresh_requested)
+        self._popup.link_followed.connect(self.connect_requested)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self._update_text()
+
+    def minimumSizeHint(self) -> QSize:
+        """With a name that is cut."""
+        letters = self.fontMetrics()
+        more = letters.horizontalAdvance(self.text()) - MIN_NAME_LENGTH * letters.averageCharWidth()
+        return self.sizeHint() - QSize(max(more, 0), 0)
+
+    def set_models(self, groups: Sequence[ServerModels]) -> None:
+        """What there is to choose from."""
+        self._groups = groups
+        self._popup.fill()
+        self._update_text()
+
+    def set_current(self, endpoint_id: str | None, model_id: str | None) -> None:
+        """The model in use, or none."""
+        self._current = (endpoint_id or "", model_id or "")
+        self._popup.fill()
+        self._update_text()
+
+    def open_list(self) -> None:
+        """Show the list above the button, or below where there is no room above."""
+        self._popup.show_over(self)
+
+    def _search(self, typed: str) -> Sequence[ModelRow]:
+        return model_rows(self._groups, typed, self._current)
+
+    def _on_chosen(self, row: ModelRow) -> None:
+        self.model_chosen.emit(row.endpoint_id, row.model_id)
+
+    def _update_text(self) -> None:
+        endpoint_id, model_id = self._current
+        listed = (model for group in self._groups if group.endpoint.id == endpoint_id for model in group.models)
+        title = next((model.title or model.id for model in listed if model.id == model_id), model_id)
+        words = title or self.tr("Choose a model")
+        short = words if len(words) <= MAX_NAME_LENGTH else words[: MAX_NAME_LENGTH - 1] + "…"
+        self.setText(escape_mnemonics(short))
+        self.setAccessibleDescription(words)
+        self.setToolTip(plain_tooltip(f"{words} ({native_shortcut('Ctrl+M')})"))
+
+    def _apply_theme(self) -> None:
+        # The arrow belongs behind the name; Qt puts icons in front, in reading direction.
+        ltr = QGuiApplication.layoutDirection() == Qt.LayoutDirection.LeftToRight
+        self.setLayoutDirection(Qt.LayoutDirection.RightToLeft if ltr else Qt.LayoutDirection.LeftToRight)
+        side = round(ARROW_SIZE * self._themes.zoom / 100)
+        self.setIcon(themed_icon("chevron-down", self._themes.theme, side))
+        self.setIconSize(QSize(side, side))
+
+
+class WorkspacePicker(CollapsingButton):
+    """Shows and changes the folder. Without one the agent has no file tools."""
+
+    folder_chosen = Signal(object, str)
+    """A Path, or None for no folder; and for which conversation: another one may be shown since the choice began."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(themes, parent)
+        self._folder: Path | None = None
+        self._conversation_id = self._requested_conversation_id = ""
+        self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Workspace folder"))
+        self._menu.addAction(self.tr("Choose folder…"), self.choose_folder)
+        self._none = self._menu.addAction(self.tr("No folder"), self._choose_none)
+        self.setAccessibleName(self.tr("Workspace folder"))
+        self.clicked.connect(self.open_menu)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.set_folder(None)
+
+    def set_folder(self, folder: Path | None, conversation_id: str = "") -> None:
+        """The folder in use, and whose it is."""
+        self._folder, self._conversation_id = folder, conversation_id
+        # Of a name that is no UTF-8, Qt would drop all from there on.
+        path = "" if folder is None else show_hidden(str(folder))
+        words = self.tr("No folder") if folder is None else show_hidden(folder.name) or path
+        self.setText(" " + escape_mnemonics(words))
+        self.setAccessibleDescription(path or words)
+        tip = path or f"{words}\n" + self.tr("The agent works without files.")
+        self.setToolTip(plain_tooltip(tip))
+        self._none.setEnabled(folder is not None)
+
+    def open_menu(self) -> None:
+        """Offer a folder or none."""
+        self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
+
+    def choose_folder(self) -> None:
+        """Ask for a folder, without waiting."""
+        dialog = QFileDialog(self, self.tr("Choose the workspace folder"), str(self._folder or Path.home()))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.fileSelected.connect(self._on_folder_chosen)
+        self._requested_conversation_id = self._conversation_id
+        dialog.open()
+
+    def _on_folder_chosen(self, folder: str) -> None:
+        self.folder_chosen.emit(Path(folder), self._requested_conversation_id)
+
+    def _choose_none(self) -> None:
+        self.folder_chosen.emit(None, self._conversation_id)
+
+    def _apply_theme(self) -> None:
+        self.draw("folder", self._themes.theme.text)

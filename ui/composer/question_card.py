@@ -1,0 +1,272 @@
+"""The card above the composer with a question of the agent, its choices and a field for a custom answer."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QButtonGroup,
+    QCheckBox,
+    QFrame,
+    QHBoxLayout,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ui.bridge.session_controls import OpenQuestion
+from ui.style.controls import announce, button, label
+from ui.style.layouts import ScrollColumn
+from ui.style.text import native_shortcut
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from ui.style.widgets import SmallTextEdit, TextWithButtons, WrappedChoice
+
+EDITOR_LINES = 2
+MAX_NUMBERED = 9
+"""Choices that have a key: its digit."""
+
+
+class AnswerChoices(QWidget):
+    """One answer, or several. Where one is taken, own words and a choice put each other out."""
+
+    changed = Signal()
+    submitted = Signal()
+    """Enter was pressed."""
+
+    def __init__(self, question: OpenQuestion, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._question = question
+        self._group = QButtonGroup(self)
+        self._group.setExclusive(False)
+        self._boxes: list[QAbstractButton] = []
+        self._custom_field = (
+            SmallTextEdit(self.tr("Answer in your own words"), EDITOR_LINES) if question.free_text else None
+        )
+        layout = QVBoxLayout(self)
+        # The boxes reach that far out of their places, with the frame that shows the focus.
+        layout.setContentsMargins(SPACE_XS, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        for at, choice in enumerate(question.choices):
+            box = QCheckBox() if question.several else QRadioButton()
+            self._group.addButton(box)
+            self._boxes.append(box)
+            layout.addWidget(self._create_choice(box, at, choice))
+            box.toggled.connect(self._on_choice_toggled)
+        self._group.setExclusive(not question.several)
+        if self._custom_field is not None:
+            self._custom_field.setPlaceholderText(self._custom_field.accessibleName())
+            layout.addWidget(self._custom_field)
+            self._custom_field.textChanged.connect(self._on_custom_edited)
+            self._custom_field.given.connect(self.submitted)
+
+    @property
+    def answer(self) -> Sequence[str]:
+        """What is chosen and written; nothing yet where that is empty."""
+        chosen = [choice for choice, box in zip(self._question.choices, self._boxes, strict=True) if box.isChecked()]
+        own = self.custom_answer
+        return [*chosen, own] if own else chosen
+
+    @property
+    def custom_answer(self) -> str:
+        """What is written of the person's own."""
+        return self._custom_field.toPlainText().strip() if self._custom_field is not None else ""
+
+    def clear_custom_answer(self) -> None:
+        """Begin anew to write."""
+        if self._custom_field is not None:
+            self._custom_field.clear()
+
+    @property
+    def accepts_numbers(self) -> bool:
+        """Whether a digit chooses now, and is not written."""
+        return bool(self._boxes) and (self._custom_field is None or not self._custom_field.hasFocus())
+
+    @property
+    def initial_focus(self) -> QWidget:
+        """Where the keyboard begins."""
+        return self._boxes[0] if self._boxes else self._custom_field or self
+
+    def toggle_choice(self, place: int) -> bool:
+        """The choice with this number, counted from 0, or not any more; False where there is none."""
+        if not 0 <= place < min(len(self._boxes), MAX_NUMBERED):
+            return False
+        box = self._boxes[place]
+        box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        box.click()
+        return True
+
+    def _create_choice(self, box: QAbstractButton, at: int, choice: str) -> QWidget:
+        if at >= MAX_NUMBERED:
+            return WrappedChoice(box, choice)
+        worded = WrappedChoice(box, self.tr("{0}. {1}").format(at + 1, choice))
+        # As the agent gave it: the number is said after it.
+        box.setAccessibleName(choice)
+        box.setAccessibleDescription(self.tr("Key {0}").format(at + 1))
+        return worded
+
+    def _on_choice_toggled(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
+        if chosen and not self._question.several:
+            self.clear_custom_answer()
+        self.changed.emit()
+
+    def _on_custom_edited(self) -> None:
+        if self._custom_field is not None and self._custom_field.toPlainText() and not self._question.several:
+            self._group.setExclusive(False)
+            for box in self._boxes:
+                box.setChecked(False)
+            self._group.setExclusive(True)
+        self.changed.emit()
+
+
+QUESTION_KEYS = "Ctrl+J"
+MAX_CARD_HEIGHT = 280
+
+
+class QuestionCard(QFrame):
+    """Shows the oldest question that waits, and how many follow. Hidden while none waits.
+
+    A number takes the choice of that number, Enter answers. It takes no focus by itself: who is writing goes on.
+    """
+
+    answered = Signal(str, list)
+    """A question's id, and the answer: choices, then words of the person's own."""
+    skipped = Signal(str)
+    draft_returned = Signal(str)
+    """What was written for an answer that was not given."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._question: OpenQuestion | None = None
+        self._choices: AnswerChoices | None = None
+        self._is_answering = False
+        """The answer is on its way: where it is taken, the card goes before that returns."""
+        self._title = label(kind="small")
+        self._words = label(wrap=True)
+        self._scroll = ScrollColumn(SPACE_S, most=lambda: MAX_CARD_HEIGHT * themes.zoom // 100)
+        self._hint = label(kind="small", wrap=True)
+        self._answer = button(self.tr("Answer"), self._submit, "primary")
+        self._skip = button(self.tr("Skip"), self._skip_question)
+        self._build_layout()
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._update_hint)
+        self.hide()
+
+    @property
+    def question(self) -> OpenQuestion | None:
+        """The one that is shown."""
+        return self._question
+
+    def show_questions(self, questions: Sequence[OpenQuestion]) -> None:
+        """These wait, oldest first."""
+        first = questions[0] if questions else None
+        if first is not None:
+            self._title.setText(self._title_text(len(questions) - 1))
+        if first == self._question:
+            return
+        focused = QApplication.focusWidget()
+        had_focus = focused is not None and self.isAncestorOf(focused)
+        self._question = first
+        self._remove_choices()
+        if first is not None:
+            self._show_question(first)
+        self.setVisible(first is not None)
+        if first is not None and had_focus:
+            self.take_focus()
+
+    @property
+    def custom_answer(self) -> str:
+        """What is being written for an answer."""
+        return "" if self._choices is None else self._choices.custom_answer
+
+    def return_draft(self) -> None:
+        """Let go what is being written for an answer."""
+        words = self.custom_answer
+        if words and self._choices is not None:
+            self._choices.clear_custom_answer()
+            self.draft_returned.emit(words)
+
+    def take_focus(self) -> None:
+        """The person wants to answer."""
+        if self._choices is not None:
+            self._choices.initial_focus.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Numbers and Enter."""
+        if self._choices is not None and self._choices.toggle_choice(event.key() - Qt.Key.Key_1):
+            return
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self._submit()
+        else:
+            super().keyPressEvent(event)
+
+    def _show_question(self, question: OpenQuestion) -> None:
+        self._words.setText(question.question)
+        self._words.setAccessibleName(question.question)
+        self._choices = AnswerChoices(question)
+        self._choices.changed.connect(self._refresh)
+        self._choices.submitted.connect(self._submit)
+        self._scroll.column.addWidget(self._choices)
+        # What a layout shows later takes no focus now.
+        self._choices.show()
+        self._refresh()
+        self._update_hint(None, QApplication.focusWidget())
+        announce(self, self.tr("The agent asks: {0}").format(question.question))
+
+    def _title_text(self, more: int) -> str:
+        """`more` questions wait behind the one that is shown."""
+        if more < 2:
+            return self.tr("The agent asks (1 more waits)") if more else self.tr("The agent asks")
+        return self.tr("The agent asks (%n more wait)", "", more)
+
+    def _update_hint(self, _before: QWidget | None, focused: QWidget | None) -> None:
+        """Those that do something now: the card's own only while it has the keyboard."""
+        if self._choices is None:
+            return
+        if focused is None or not self.isAncestorOf(focused):
+            words = self.tr("To answer with the keyboard, press {0}.").format(native_shortcut(QUESTION_KEYS))
+        elif self._choices.accepts_numbers:
+            words = self.tr("Press a number to choose, Enter to answer.")
+        else:
+            words = self.tr("Press Enter to answer.")
+        self._hint.setText(words)
+
+    def _remove_choices(self) -> None:
+        if not self._is_answering:
+            self.return_draft()
+        if self._choices is not None:
+            self._scroll.column.removeWidget(self._choices)
+            self._choices.hide()
+            self._choices.deleteLater()
+            self._choices = None
+
+    def _refresh(self) -> None:
+        self._answer.setEnabled(self._choices is not None and bool(self._choices.answer))
+
+    def _submit(self) -> None:
+        if self._question is not None and self._choices is not None and self._choices.answer:
+            self._is_answering = True
+            self.answered.emit(self._question.id, list(self._choices.answer))
+            self._is_answering = False
+
+    def _skip_question(self) -> None:
+        if self._question is not None:
+            self.skipped.emit(self._question.id)
+
+    def _build_layout(self) -> None:
+        self.setProperty("kind", "card")
+        self.setAccessibleName(self.tr("Question of the agent"))
+        self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._scroll.column.addWidget(self._words)
+        self._skip.setToolTip(self.tr("The agent goes on without an answer."))
+        self._answer.setToolTip(self.tr("Answer") + f" ({native_shortcut('Enter')})")
+        head = QHBoxLayout()
+        head.addWidget(self._title, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(head)
+        layout.addWidget(self._scroll)
+        layout.addWidget(TextWithButtons(self._hint, (self._skip, self._answer)))

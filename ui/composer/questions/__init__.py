@@ -1,1 +1,0 @@
-"""What the agent asks the person."""

@@ -1,1 +1,0 @@
-"""Messages that wait while the agent works."""

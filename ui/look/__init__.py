@@ -1,1 +1,0 @@
-"""Colours, fonts, spacing and icons."""

@@ -1,1 +1,0 @@
-"""Larger controls that more than one pane uses."""

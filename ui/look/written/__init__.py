@@ -1,1 +1,0 @@
-"""What others wrote, drawn as it is written: in its order, and with nothing hidden."""

@@ -1,0 +1,246 @@
+"""Import MCP servers from the configuration of other programs: preview, then choose."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.mcp import StdioConnection
+from ui.bridge.mcp_imports import ConfigFile, ImportCandidate, ImportPreview
+from ui.preferences.mcp_servers.server_text import ReadOnlyText, describe_connection
+from ui.style.controls import announce, button, label
+from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
+
+_MAX_LINES = 12
+
+
+class ImportCard(QFrame):
+    """All of what would be started is to be seen, before it is."""
+
+    changed = Signal()
+
+    def __init__(self, found: ImportCandidate, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        server, title = found.server, show_hidden(found.server.title)
+        self.server_id = server.id
+        self._checkbox = QCheckBox(escape_mnemonics(title))
+        self._checkbox.setAccessibleName(self.tr("Import {0}").format(title))
+        self._checkbox.setChecked(True)
+        self._checkbox.toggled.connect(self.changed)
+        self.setProperty("kind", "card")
+        self.setAccessibleName(title)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(self._checkbox)
+        is_program = isinstance(server.connection, StdioConnection)
+        name = self.tr("Command line of {0}") if is_program else self.tr("Address of {0}")
+        layout.addWidget(ReadOnlyText(describe_connection(server), name.format(title), _MAX_LINES))
+        for words, kind in self._notes(found):
+            layout.addWidget(label(words, kind, wrap=True))
+
+    @property
+    def is_selected(self) -> bool:
+        """Whether it is to be taken."""
+        return self._checkbox.isChecked()
+
+    def _notes(self, found: ImportCandidate) -> list[tuple[str, Literal["muted", "warning"]]]:
+        server = found.server
+        remarks: list[tuple[str, Literal["muted", "warning"]]] = []
+        if isinstance(server.connection, StdioConnection):
+            plain = [f"{show_hidden(n)}={show_hidden(v)}" for n, v in server.connection.env.items()]
+            if plain:
+                remarks.append((self.tr("Plain variables: {0}").format(", ".join(plain)), "muted"))
+        secret = [show_hidden(each) for each in server.secret_names if each not in found.placeholders]
+        if secret:
+            remarks.append((self.tr("Goes to the keyring: {0}").format(", ".join(secret)), "muted"))
+        if not server.on:
+            remarks.append((self.tr("It is off there, and stays off."), "muted"))
+        if found.placeholders:
+            words = self.tr("The other program asks for these values itself: {0}. Enter them with Edit afterwards.")
+            remarks.append((words.format(", ".join(show_hidden(each) for each in found.placeholders)), "warning"))
+        if found.unresolved:
+            words = self.tr("Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.")
+            remarks.append((words, "warning"))
+        return remarks
+
+
+PREVIEW_DELAY_MS = 250
+_TEXT_LINES = 6
+
+
+class ImportPanel(QFrame):
+    """`preview_requested` asks what a text would bring: answer with `show_preview` or `show_problem`."""
+
+    preview_requested = Signal(str)
+    file_chosen = Signal(object)
+    """A Path."""
+    import_requested = Signal(object, object)
+    """The ImportPreview, and the ids that are wanted of it."""
+    cancelled = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._preview: ImportPreview | None = None
+        self._cards: list[ImportCard] = []
+        self._files = QVBoxLayout()
+        self._files.setSpacing(SPACE_XS)
+        self._text = QPlainTextEdit(tabChangesFocus=True)
+        self._text.setPlaceholderText(self.tr('{"mcpServers": {"files": {"command": "npx", "args": ["-y", "…"]}}}'))
+        self._text.setAccessibleName(self.tr("Servers as JSON"))
+        self._text.setFixedHeight(self._text.fontMetrics().lineSpacing() * _TEXT_LINES + SPACE_M)
+        self._delay_timer = QTimer(self, singleShot=True, interval=PREVIEW_DELAY_MS)
+        self._delay_timer.timeout.connect(self._request_preview)
+        self._text.textChanged.connect(self._delay_timer.start)
+        self._problem = label(kind="error", wrap=True)
+        self._rejected = label(kind="warning", wrap=True)
+        self._warning = label(
+            self.tr(
+                "Programs run on your machine, with your rights. Read each command line, and import only what you know."
+            ),
+            wrap=True,
+        )
+        self._card_layout = QVBoxLayout()
+        self._card_layout.setSpacing(SPACE_S)
+        self._import_button = button(self.tr("Import"), self._request_import, "primary")
+        self._cancel = button(self.tr("Cancel"), self.cancelled.emit)
+        self._build_layout()
+        self._update_view(None, "")
+
+    def start_editing(self) -> None:
+        """The person wants to import."""
+        self._text.setFocus()
+
+    def show_files(self, files: Sequence[ConfigFile]) -> None:
+        """What other programs keep on this machine."""
+        while (item := self._files.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for file in files:
+            take = button(self.tr("From {0}").format(file.program), partial(self.file_chosen.emit, file.path))
+            take.setToolTip(plain_tooltip(str(file.path)))
+            take.setAccessibleDescription(str(file.path))
+            self._files.addWidget(take, 0, Qt.AlignmentFlag.AlignLeft)
+            take.show()
+
+    def show_text(self, text: str) -> None:
+        """What stands in a file; it is looked at at once."""
+        self._text.setPlainText(text)
+        self._delay_timer.stop()
+        self._request_preview()
+
+    def show_preview(self, preview: ImportPreview) -> None:
+        """What would be taken over."""
+        self._update_view(preview, "")
+        words = self.tr("{0} can be imported, {1} cannot.").format(len(preview.found), len(preview.refused))
+        announce(self, words)
+
+    def show_problem(self, sentence: Sentence) -> None:
+        """Nothing is taken, and why; the text stays."""
+        self._cancel.setEnabled(True)
+        self._update_view(self._preview if self._is_importing else None, show_hidden(translate_sentence(sentence)))
+        self._is_importing = False
+        announce(self, self._problem.text())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape takes nothing, and only that."""
+        if event.key() == Qt.Key.Key_Escape and self._cancel.isEnabled():
+            self.cancelled.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _request_preview(self) -> None:
+        text = self._text.toPlainText()
+        if text.strip():
+            self.preview_requested.emit(text)
+        else:
+            self._update_view(None, "")
+
+    def _update_view(self, preview: ImportPreview | None, problem: str) -> None:
+        if preview is not self._preview or preview is None:
+            self._rebuild_cards(preview)
+        self._problem.setText(problem)
+        self._problem.setVisible(bool(problem))
+        self._update_button()
+
+    def _rebuild_cards(self, preview: ImportPreview | None) -> None:
+        self._preview = preview
+        for card in self._cards:
+            self._card_layout.removeWidget(card)
+            card.hide()
+            card.deleteLater()
+        self._cards = [ImportCard(each) for each in preview.found] if preview is not None else []
+        for card in self._cards:
+            card.changed.connect(self._update_button)
+            self._card_layout.addWidget(card)
+            card.show()
+        programs = [each for each in preview.found if _is_program(each)] if preview is not None else []
+        self._warning.setVisible(bool(programs))
+        refused = [show_hidden(translate_sentence(each)) for each in preview.refused] if preview is not None else []
+        self._rejected.setText("\n".join(refused))
+        self._rejected.setVisible(bool(refused))
+
+    def _update_button(self) -> None:
+        wanted = sum(card.is_selected for card in self._cards)
+        words = self.tr("Import 1 server") if wanted == 1 else self.tr("Import {0} servers").format(wanted)
+        self._import_button.setText(words if wanted else self.tr("Import"))
+        self._import_button.setAccessibleName(self._import_button.text())
+        self._import_button.setEnabled(wanted > 0)
+
+    def _request_import(self) -> None:
+        if self._preview is not None:
+            self._is_importing = True
+            self._import_button.setEnabled(False)
+            self._cancel.setEnabled(False)
+            ids = frozenset(card.server_id for card in self._cards if card.is_selected)
+            self.import_requested.emit(self._preview, ids)
+
+    def _choose_file(self) -> None:
+        dialog = QFileDialog(self, self.tr("Choose a file of servers"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("JSON (*.json *.jsonc)"), self.tr("All files (*)")])
+        dialog.fileSelected.connect(self._on_file_chosen)
+        dialog.open()
+
+    def _on_file_chosen(self, path: str) -> None:
+        self.file_chosen.emit(Path(path))
+
+    def _build_layout(self) -> None:
+        self._is_importing = False
+        self.setProperty("kind", "card")
+        self.setAccessibleName(self.tr("Import servers"))
+        self.setFocusProxy(self._text)
+        words = self.tr(
+            "Paste what a server's page gives for other programs, or choose a file. Nothing is started yet."
+        )
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(button(self.tr("Choose file…"), self._choose_file))
+        foot.addStretch(1)
+        foot.addWidget(self._cancel)
+        foot.addWidget(self._import_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(label(self.tr("Import servers"), "strong"))
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addLayout(self._files)
+        layout.addWidget(self._text)
+        layout.addWidget(self._problem)
+        layout.addWidget(self._rejected)
+        layout.addWidget(self._warning)
+        layout.addLayout(self._card_layout)
+        layout.addLayout(foot)
+
+
+def _is_program(found: ImportCandidate) -> bool:
+    return isinstance(found.server.connection, StdioConnection)

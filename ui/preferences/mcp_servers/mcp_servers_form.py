@@ -1,0 +1,215 @@
+"""The page of MCP servers: a card for each, with an editor or the import panel open among them."""
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.mcp import McpServer, StdioConnection
+from ui.preferences.card_list import CardList
+from ui.preferences.mcp_servers.import_panel import ImportPanel
+from ui.preferences.mcp_servers.server_card import McpServerCard
+from ui.preferences.mcp_servers.server_editor import ServerEditor, ServerKind
+from ui.style.controls import button, label
+from ui.style.layouts import FlowRows
+from ui.style.theme import SPACE_M, ThemeSource
+
+
+class McpServersForm(QWidget):
+    """Asks for changes; whoever makes them answers with `show_servers`, `show_saved` or `show_error`, and keeps the
+    cards and the import up to date.
+    """
+
+    saved = Signal(object, object)
+    """The McpServer as it shall be, and the new values of its secrets by name."""
+    change_requested = Signal(str, object)
+    """A server's id, and a function that answers the McpServer as it shall be, given it as it is then."""
+    removed = Signal(str)
+    test_requested = Signal(str)
+    log_followed = Signal(str)
+    """Whose log is looked at; "": nobody's."""
+    sign_in_requested = Signal(str)
+    sign_in_cancelled = Signal(str)
+    sign_out_requested = Signal(str)
+    states_requested = Signal()
+    """Cards were made: say how each server is."""
+    stored_secrets_requested = Signal(str)
+    """A server is being written: say with `set_stored_secrets` which of its secrets have a value."""
+    import_started = Signal(object)
+    """The ImportPanel that is open from now on."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._servers: tuple[McpServer, ...] = ()
+        self._cards: dict[str, McpServerCard] = {}
+        self._editor: ServerEditor | None = None
+        self._import: ImportPanel | None = None
+        self._followed_id = ""
+        self._empty_note = label(
+            self.tr(
+                "None is set up yet. Add a program of this machine or an address on the web, or import what another "
+                "program knows already."
+            ),
+            "muted",
+            wrap=True,
+        )
+        self._card_list = CardList()
+        self._add_buttons: tuple[QPushButton, ...] = (
+            button(self.tr("Add program…"), lambda: self.add("program")),
+            button(self.tr("Add address…"), lambda: self.add("address")),
+            button(self.tr("Import…"), self.start_import),
+        )
+        self._build_layout()
+
+    def card(self, server_id: str) -> McpServerCard | None:
+        """The card of a server."""
+        return self._cards.get(server_id)
+
+    def show_servers(self, servers: Sequence[McpServer]) -> None:
+        """These are set up; what is being written stays, and so do tools and logs that are open."""
+        self._servers = tuple(servers)
+        before, self._cards = self._cards, {}
+        for server in servers:
+            card = before.get(server.id)
+            is_same = card is not None and card.title == server.title
+            self._cards[server.id] = card = card if card is not None and is_same else self._create_card(server)
+            card.show_server(server)
+        if self._editor is not None:
+            # A new one got its id when it was saved.
+            self._card_list.set_replaced_card(self._editor.server_id)
+        self._card_list.show_cards(self._cards)
+        if self._followed_id and self._followed_id not in self._cards:
+            self._follow_log("")
+        self._empty_note.setVisible(not servers and self._panel is None)
+        if any(card is not before.get(server_id) for server_id, card in self._cards.items()):
+            self.states_requested.emit()
+
+    def add(self, kind: ServerKind) -> None:
+        """Write a new one."""
+        self._open_editor(kind, None)
+
+    def edit(self, server_id: str) -> None:
+        """Write this one."""
+        server = next((each for each in self._servers if each.id == server_id), None)
+        if server is not None:
+            self._open_editor("program" if isinstance(server.connection, StdioConnection) else "address", server)
+
+    def start_import(self) -> None:
+        """Take over what other programs know."""
+        if self._focus_open_panel():
+            return
+        self._import = ImportPanel()
+        self._import.cancelled.connect(self._close_panel)
+        self._open_panel(self._import)
+        self._import.start_editing()
+        self.import_started.emit(self._import)
+
+    def finish_import(self) -> None:
+        """It is done."""
+        if self._import is not None:
+            self._close_panel()
+
+    def show_saved(self, server_id: str) -> None:
+        """It is kept."""
+        if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
+            self._close_panel()
+
+    def show_error(self, server_id: str, sentence: Sentence) -> None:
+        """What the person wanted of this server is not done, and why."""
+        card = self._cards.get(server_id)
+        if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
+            self._editor.show_error(sentence)
+        elif card is not None:
+            card.show_problem(sentence)
+
+    def set_stored_secrets(self, server_id: str, names: Collection[str]) -> None:
+        """Of this server these secrets have a value."""
+        if self._editor is not None and self._is_edited(server_id):
+            self._editor.set_stored_secrets(names)
+
+    def _is_edited(self, server_id: str) -> bool:
+        return self._editor is not None and self._editor.server_id == server_id
+
+    @property
+    def _panel(self) -> QWidget | None:
+        return self._editor or self._import
+
+    def _focus_open_panel(self) -> bool:
+        """What is written already goes first, and the keys go there."""
+        if self._panel is not None:
+            self._panel.setFocus()
+        return self._panel is not None
+
+    def _open_editor(self, kind: ServerKind, server: McpServer | None) -> None:
+        if self._focus_open_panel():
+            return
+        taken = frozenset(each.id for each in self._servers)
+        self._editor = ServerEditor(self._themes, kind, server, taken)
+        self._editor.saved.connect(self.saved)
+        self._editor.cancelled.connect(self._close_panel)
+        self._open_panel(self._editor, server.id if server is not None else "")
+        self._editor.start_editing()
+        if server is not None and server.secret_names:
+            self.stored_secrets_requested.emit(server.id)
+
+    def _open_panel(self, panel: QWidget, instead_of: str = "") -> None:
+        self._card_list.open(panel, instead_of)
+        self._empty_note.hide()
+        for each in self._add_buttons:
+            each.setEnabled(False)
+
+    def _close_panel(self) -> None:
+        focus = self._add_buttons[0]
+        if self._panel is None:
+            return
+        if self._editor is not None:
+            card = self._cards.get(self._editor.server_id)
+            focus = card.edit_button if card is not None else focus
+        else:
+            focus = self._add_buttons[-1]
+        self._editor = self._import = None
+        self._card_list.close()
+        for each in self._add_buttons:
+            each.setEnabled(True)
+        self._empty_note.setVisible(not self._servers)
+        focus.setFocus()
+
+    def _create_card(self, server: McpServer) -> McpServerCard:
+        card = McpServerCard(self._themes, server)
+        card.changed.connect(self.change_requested)
+        card.test_pressed.connect(self.test_requested)
+        card.edit_pressed.connect(self.edit)
+        card.removed.connect(self.removed)
+        card.log_followed.connect(partial(self._follow_log_of, server.id))
+        card.sign_in_pressed.connect(self.sign_in_requested)
+        card.sign_in_cancelled.connect(self.sign_in_cancelled)
+        card.sign_out_pressed.connect(self.sign_out_requested)
+        return card
+
+    def _follow_log_of(self, card_id: str, server_id: str) -> None:
+        """One log at a time."""
+        before = self._cards.get(self._followed_id)
+        if before is not None and self._followed_id != card_id:
+            before.close_log()
+        self._follow_log(server_id)
+
+    def _follow_log(self, server_id: str) -> None:
+        self._followed_id = server_id
+        self.log_followed.emit(server_id)
+
+    def _build_layout(self) -> None:
+        words = self.tr(
+            "MCP servers give the agent more tools than it has by itself: for your tickets, a database, a "
+            "browser. They speak the Model Context Protocol (MCP)."
+        )
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addWidget(self._empty_note)
+        layout.addLayout(self._card_list)
+        layout.addWidget(FlowRows(self._add_buttons))
+        layout.addStretch(1)

@@ -1,0 +1,331 @@
+"""The log of one MCP server: its model, delegate and view."""
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum, StrEnum
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPainter, QPen, QShortcut
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_agent.types.mcp import McpLogLine
+from ui.preferences.mcp_servers.server_text import ReadOnlyText
+from ui.style.controls import ComboBox, announce, button, label
+from ui.style.style_sheet import selected_background
+from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, mono_font
+
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+MAX_LINES = 1_000
+# What is painted of one line; the whole of it is shown when it is chosen.
+_MAX_PAINTED_LENGTH = 400
+
+# RFC 5424, as the protocol has them.
+_SEVERITIES = {
+    name: gravity
+    for gravity, names in enumerate(
+        (("debug",), ("info", "notice"), ("warning",), ("error", "critical", "alert", "emergency"))
+    )
+    for name in names
+}
+
+
+class LogFilter(StrEnum):
+    """Which lines are shown: all, what the server reports from a level on, or only what the program itself wrote."""
+
+    ALL = "all"
+    INFO = "info"
+    WARNINGS = "warnings"
+    ERRORS = "errors"
+    WRITTEN = "written"
+
+
+_MIN_SEVERITY = {LogFilter.INFO: 1, LogFilter.WARNINGS: 2, LogFilter.ERRORS: 3}
+
+
+class LogRole(IntEnum):
+    """What a row says beyond its text."""
+
+    TIME = Qt.ItemDataRole.UserRole + 1
+    """Hours, minutes and seconds of the day here, a string."""
+    LEVEL = Qt.ItemDataRole.UserRole + 2
+    """As the server says it; "" for what the program wrote to its error stream."""
+    SEVERITY = Qt.ItemDataRole.UserRole + 3
+    """From 0, for debugging, to 3, for errors; -1 for what has no level."""
+
+
+def severity_of(level: str) -> int:
+    """From 0, for debugging, to 3, for errors; -1 for none. A level that nobody knows counts as information."""
+    return _SEVERITIES.get(level.lower(), 1) if level else -1
+
+
+def format_line(line: McpLogLine) -> str:
+    """A whole line, as it is copied."""
+    level = f"[{line.level}] " if line.level else ""
+    return f"{format_time(line)} {level}{line.text}"
+
+
+def format_time(line: McpLogLine) -> str:
+    """The time of day here."""
+    return line.at.astimezone().strftime("%H:%M:%S")
+
+
+class LogModel(QAbstractListModel):
+    """At most MOST_LINES, oldest first. `dropped` counts the rows that went at the top to make room."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._lines: list[McpLogLine] = []
+        self._rows: list[McpLogLine] = []
+        self._filter = LogFilter.ALL
+        self.dropped = 0
+
+    def show_lines(self, lines: Sequence[McpLogLine]) -> None:
+        """These and no others."""
+        self._lines = list(lines)[-MAX_LINES:]
+        self._reset()
+
+    def add(self, lines: Sequence[McpLogLine]) -> None:
+        """These came."""
+        self._lines += lines
+        gone, self._lines = self._lines[:-MAX_LINES], self._lines[-MAX_LINES:]
+        left = len(self._filtered(gone))
+        if left >= len(self._rows):
+            # The lines that came are more than there is room for, or nothing was shown.
+            self.dropped += len(self._rows)
+            self._reset()
+            return
+        self._remove_first(left)
+        new = self._filtered(lines)
+        if new:
+            self.beginInsertRows(_ROOT, len(self._rows), len(self._rows) + len(new) - 1)
+            self._rows += new
+            self.endInsertRows()
+
+    def set_filter(self, shown: LogFilter) -> None:
+        """Show only such lines."""
+        self._filter = shown
+        self._reset()
+
+    def lines(self, rows: Iterable[int] | None = None) -> tuple[McpLogLine, ...]:
+        """Those of these rows, or all that are shown."""
+        if rows is None:
+            return tuple(self._rows)
+        return tuple(self._rows[each] for each in sorted(rows) if 0 <= each < len(self._rows))
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        """One for each line that is shown."""
+        return 0 if parent.isValid() else len(self._rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """The text, its time and its level."""
+        if not 0 <= index.row() < len(self._rows):
+            return None
+        line = self._rows[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return line.text[:_MAX_PAINTED_LENGTH]
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return format_line(line)
+            case LogRole.TIME:
+                return format_time(line)
+            case LogRole.LEVEL:
+                return line.level
+            case LogRole.SEVERITY:
+                return severity_of(line.level)
+            case _:
+                return None
+
+    def _remove_first(self, count: int) -> None:
+        if count:
+            self.beginRemoveRows(_ROOT, 0, count - 1)
+            del self._rows[:count]
+            self.endRemoveRows()
+            self.dropped += count
+
+    def _reset(self) -> None:
+        self.beginResetModel()
+        self._rows = self._filtered(self._lines)
+        self.endResetModel()
+
+    def _filtered(self, lines: Sequence[McpLogLine]) -> list[McpLogLine]:
+        if self._filter is LogFilter.ALL:
+            return list(lines)
+        if self._filter is LogFilter.WRITTEN:
+            return [each for each in lines if not each.level]
+        least = _MIN_SEVERITY[self._filter]
+        return [each for each in lines if severity_of(each.level) >= least]
+
+
+_FONT_SCALE = 0.9
+_WIDEST_TIME = "00:00:00"
+_WIDEST_LEVEL = "warning"
+
+
+class LogDelegate(QStyledItemDelegate):
+    """One line each: its time, its level in words and colour, its text in a font in which columns stand."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._font = mono_font(themes.theme, themes.zoom, _FONT_SCALE)
+        themes.changed.connect(self._on_theme)
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's name
+        """All alike."""
+        return QSize(80, round(option.fontMetrics.height() * 1.1) + self._themes.space(SPACE_XS))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """One line."""
+        theme, state = self._themes.theme, option.state
+        painter.save()
+        if state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, QColor(selected_background(theme)))
+        if state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(QColor(theme.accent), 1))
+            painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
+        painter.setFont(self._font)
+        # Columns stand as a program writes them, whatever the language around.
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        inks = {2: theme.warning, 3: theme.danger}
+        ink = inks.get(index.data(LogRole.SEVERITY))
+        area = option.rect.adjusted(SPACE_S, 0, -SPACE_S, 0)
+        area = self._draw_column(painter, area, str(index.data(LogRole.TIME)), _WIDEST_TIME, theme.muted)
+        level = str(index.data(LogRole.LEVEL))
+        if level:
+            area = self._draw_column(painter, area, level, _WIDEST_LEVEL, ink or theme.muted)
+        self._draw_column(painter, area, str(index.data()), "", ink or theme.text)
+        painter.restore()
+
+    def _draw_column(self, painter: QPainter, area: QRect, text: str, widest: str, colour: str) -> QRect:
+        """Answers where the next column begins."""
+        metrics = painter.fontMetrics()
+        width = metrics.horizontalAdvance(widest) if widest else area.width()
+        painter.setPen(QColor(colour))
+        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
+        painter.drawText(QRect(area.left(), area.top(), width, area.height()), flags, shown)
+        return area.adjusted(width + SPACE_S, 0, 0, 0)
+
+    def _on_theme(self) -> None:
+        self._font = mono_font(self._themes.theme, self._themes.zoom, _FONT_SCALE)
+
+
+LOG_HEIGHT = 220
+
+
+class LogPane(QWidget):
+    """Follows the end until the person scrolls up, and again from the end on."""
+
+    def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.model = LogModel(self)
+        self._is_following = True
+        self._dropped = 0
+        self._list = QListView()
+        self._list.setAccessibleName(self.tr("Log of {0}").format(title))
+        self._list.setModel(self.model)
+        self._list.setItemDelegate(LogDelegate(themes, self._list))
+        self._list.setUniformItemSizes(True)
+        self._list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self._list.setFixedHeight(LOG_HEIGHT)
+        self._list.selectionModel().selectionChanged.connect(self._show_selected_line)
+        bar = self._list.verticalScrollBar()
+        bar.valueChanged.connect(self._on_scrolled)
+        self._levels = ComboBox()
+        self._levels.setAccessibleName(self.tr("Which lines are shown"))
+        for shown, words in self._filter_names().items():
+            self._levels.addItem(words, shown.value)
+        self._levels.activated.connect(self._apply_filter)
+        self._copy = button(self.tr("Copy"), self.copy, name=self.tr("Copy the log of {0}").format(title))
+        copying = QShortcut(QKeySequence.StandardKey.Copy, self._list)
+        copying.setContext(Qt.ShortcutContext.WidgetShortcut)
+        copying.activated.connect(self.copy)
+        self._empty_note = label(self.tr("It said nothing yet."), "muted")
+        self._selected_line = ReadOnlyText("", self.tr("The whole line"))
+        self._build_layout()
+        self.show_lines(())
+
+    def show_lines(self, lines: Sequence[McpLogLine]) -> None:
+        """These and no others."""
+        self.model.show_lines(lines)
+        self._scroll_to_end()
+
+    def add_lines(self, lines: Sequence[McpLogLine]) -> None:
+        """These came."""
+        bar = self._list.verticalScrollBar()
+        before, follows = bar.value(), self._is_following
+        self.model.add(lines)
+        gone, self._dropped = self.model.dropped - self._dropped, self.model.dropped
+        self._is_following = follows
+        if not follows:
+            # What is read stays where it is, though lines go above it.
+            self._list.doItemsLayout()
+            bar.setValue(max(0, before - gone))
+            self._is_following = False
+        self._scroll_to_end()
+
+    def copy(self) -> None:
+        """The chosen lines, or else all that are shown."""
+        chosen = [each.row() for each in self._list.selectionModel().selectedIndexes()]
+        lines = self.model.lines(chosen or None)
+        if lines:
+            QGuiApplication.clipboard().setText("\n".join(format_line(each) for each in lines))
+            announce(self, self.tr("{0} lines copied").format(len(lines)))
+
+    def take_focus(self) -> None:
+        """The person wants to read."""
+        self._list.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _filter_names(self) -> dict[LogFilter, str]:
+        return {
+            LogFilter.ALL: self.tr("All lines"),
+            LogFilter.INFO: self.tr("Without debugging"),
+            LogFilter.WARNINGS: self.tr("Warnings and errors"),
+            LogFilter.ERRORS: self.tr("Errors"),
+            LogFilter.WRITTEN: self.tr("What the program wrote itself"),
+        }
+
+    def _apply_filter(self) -> None:
+        self.model.set_filter(LogFilter(self._levels.currentData()))
+        self._scroll_to_end()
+
+    def _on_scrolled(self, value: int) -> None:
+        self._is_following = value >= self._list.verticalScrollBar().maximum()
+
+    def _scroll_to_end(self) -> None:
+        count = self.model.rowCount()
+        self._empty_note.setVisible(count == 0)
+        self._list.setVisible(count > 0)
+        self._copy.setEnabled(count > 0)
+        if self._is_following:
+            self._list.scrollToBottom()
+
+    def _show_selected_line(self) -> None:
+        chosen = [each.row() for each in self._list.selectionModel().selectedIndexes()]
+        line = self.model.lines(chosen[:1]) if len(chosen) == 1 else ()
+        self._selected_line.setVisible(bool(line))
+        if line:
+            self._selected_line.show_text(format_line(line[0]))
+
+    def _build_layout(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_S)
+        head.addWidget(self._levels)
+        head.addStretch(1)
+        head.addWidget(self._copy)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(head)
+        for each in (self._empty_note, self._list, self._selected_line):
+            layout.addWidget(each)
+        self._selected_line.hide()

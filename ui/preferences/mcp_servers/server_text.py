@@ -1,0 +1,161 @@
+"""Texts about MCP servers: state, tools and connection in words, and a read-only field for text from outside."""
+
+import shlex
+from collections.abc import Sequence
+from math import ceil
+from typing import Literal
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QResizeEvent, QTextOption
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
+
+from desktop_agent.types.mcp import McpServer, McpServerState, StdioConnection
+from desktop_agent.types.tool_calls import Effect, ToolClass
+from ui.style.server_fields import Status
+from ui.style.text import show_hidden, translate_sentence
+from ui.style.theme import SPACE_S
+
+_FRAME = 2
+
+
+class ReadOnlyText(QPlainTextEdit):
+    """As high as its text, up to `most_lines`; what is longer is scrolled. Hidden characters can be seen."""
+
+    def __init__(self, text: str, name: str, most_lines: int = 6, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._most_lines = most_lines
+        self.setReadOnly(True)
+        self.setTabChangesFocus(True)
+        self.setProperty("kind", "code")
+        self.setAccessibleName(name)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.show_text(text)
+
+    def show_text(self, text: str) -> None:
+        """Another text."""
+        shown = show_hidden(text)
+        if shown != self.toPlainText():
+            self.setPlainText(shown)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width has other lines."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        # Its layout counts in lines, not in pixels.
+        lines = max(1, round(self.document().documentLayout().documentSize().height()))
+        first = self.firstVisibleBlock()
+        line = (
+            ceil(first.layout().lineAt(0).height()) if first.layout().lineCount() else self.fontMetrics().lineSpacing()
+        )
+        margins = 2 * (round(self.document().documentMargin()) + _FRAME) + SPACE_S
+        fits = lines <= self._most_lines
+        policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOff if fits else Qt.ScrollBarPolicy.ScrollBarAsNeeded
+        self.setVerticalScrollBarPolicy(policy)
+        self.setFixedHeight(min(lines, self._most_lines) * line + margins)
+
+
+Tag = Literal["safe", "caution", "risk"]
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("ToolServers", text)
+
+
+def describe_state(state: McpServerState) -> tuple[Status, str]:
+    """How it is, and what should be done about it."""
+    why = show_hidden(translate_sentence(state.reason)) if state.reason is not None else ""
+    match state.state:
+        case "off":
+            return _describe_off(state, why)
+        case "idle":
+            return Status.IDLE, _tr("Waits until a conversation needs it.")
+        case "starting":
+            return Status.BUSY, _tr("Starting…")
+        case "running":
+            return Status.OK, _describe_running(state)
+        case "failed":
+            return Status.ERROR, f"{why or _tr('It could not be started.')}\n{_describe_remedy(state)}"
+        case "signed_out":
+            return Status.NO_KEYRING, why or _tr("It wants you to sign in.")
+
+
+def _describe_off(state: McpServerState, why: str) -> tuple[Status, str]:
+    """It may have been tried all the same."""
+    if why:
+        return Status.ERROR, _tr("Off. It was tried: {0}").format(why) + "\n" + _describe_remedy(state)
+    if state.tools:
+        return Status.IDLE, _tr("Off. It was tried, and works") + " · " + describe_tool_count(len(state.tools))
+    return Status.IDLE, _tr("Off")
+
+
+def _describe_remedy(state: McpServerState) -> str:
+    if state.remedy is not None:
+        return show_hidden(translate_sentence(state.remedy))
+    return _tr("Look at its log, correct it with Edit, then press Test.")
+
+
+def _describe_running(state: McpServerState) -> str:
+    parts = [_tr("Running")]
+    if state.protocol:
+        parts.append(_tr("protocol {0}").format(show_hidden(state.protocol)))
+    parts.append(describe_tool_count(len(state.tools)))
+    return " · ".join(parts)
+
+
+def describe_tool_count(count: int) -> str:
+    """How many tools it offers."""
+    return _tr("1 tool") if count == 1 else _tr("{0} tools").format(count)
+
+
+def describe_connection(server: McpServer) -> str:
+    """The whole command line, or the address; hidden characters can be seen."""
+    connection = server.connection
+    if isinstance(connection, StdioConnection):
+        return show_hidden(shlex.join((connection.command, *connection.args)))
+    return show_hidden(connection.url)
+
+
+def describe_tool_class(tool_class: ToolClass) -> tuple[str, Tag]:
+    """As the approval dialog says it."""
+    if tool_class is ToolClass.READ_ONLY:
+        return _tr("Only reads"), "safe"
+    return _tr("Can change things"), "caution"
+
+
+def describe_declared_class(said: ToolClass | None) -> str:
+    """What the server says about a tool."""
+    if said is None:
+        return _tr("The server says nothing about it.")
+    if said is ToolClass.READ_ONLY:
+        return _tr("The server says: it only reads.")
+    return _tr("The server says: it can change things.")
+
+
+def effect_names() -> dict[Effect, str]:
+    """All effects, as the approval dialog calls them."""
+    return {
+        Effect.READ: _tr("Reads files"),
+        Effect.WRITE: _tr("Writes files"),
+        Effect.EXECUTE: _tr("Runs commands"),
+        Effect.NETWORK: _tr("Uses the network"),
+        Effect.DELEGATE: _tr("Starts another agent"),
+    }
+
+
+def describe_kinds(kinds: Sequence[str], of: Sequence[str] = ()) -> str:
+    """The words of JSON Schema for what an argument may be; `of`: for what a list holds."""
+    known = {
+        "string": _tr("text"),
+        "integer": _tr("whole number"),
+        "number": _tr("number"),
+        "boolean": _tr("yes or no"),
+        "object": _tr("object"),
+        "null": _tr("nothing"),
+        "array": _tr("list"),
+    }
+    if of:
+        known["array"] = _tr("list ({0})").format(describe_kinds(of))
+    return _tr(" or ").join(known[each] for each in kinds if each in known) or _tr("anything")

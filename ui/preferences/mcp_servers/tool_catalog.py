@@ -1,0 +1,409 @@
+"""The catalog of an MCP server's tools: which are enabled, and how each is classified."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from inspect import cleandoc
+from typing import cast
+
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QHBoxLayout,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.mcp import McpServer, McpServerState, McpToolInfo
+from desktop_agent.types.tool_calls import ToolClass
+from ui.preferences.mcp_servers.server_text import ReadOnlyText, Tag, describe_declared_class, describe_tool_class
+from ui.preferences.mcp_servers.tool_arguments import ArgumentsPane
+from ui.style.controls import ComboBox, label
+from ui.style.style_sheet import selected_background
+from ui.style.text import show_hidden, translate_sentence
+from ui.style.theme import RADIUS_M, RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, body_font, pixmap
+
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+_MAX_SUMMARY_LENGTH = 200
+
+
+class ToolRole(IntEnum):
+    """What a row says beyond its name."""
+
+    DESCRIPTION = Qt.ItemDataRole.UserRole + 1
+    """The beginning of the description."""
+    TAG = Qt.ItemDataRole.UserRole + 2
+    """Words and colour of what counts about it: a pair of str and Tag."""
+
+
+class ToolListModel(QAbstractListModel):
+    """Checked: the agent may call it."""
+
+    tool_toggled = Signal(str, bool)
+    """The server's name of a tool, and whether the agent may call it from now on."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tools: tuple[McpToolInfo, ...] = ()
+
+    def show_tools(self, tools: Sequence[McpToolInfo]) -> None:
+        """These; rows of the same names stay where they are."""
+        new = tuple(tools)
+        if [each.name for each in new] == [each.name for each in self._tools]:
+            self._tools = new
+            if new:
+                self.dataChanged.emit(self.index(0), self.index(len(new) - 1))
+            return
+        self.beginResetModel()
+        self._tools = new
+        self.endResetModel()
+
+    def tool(self, row: int) -> McpToolInfo | None:
+        """The tool of a row; None outside."""
+        return self._tools[row] if 0 <= row < len(self._tools) else None
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        """One for each tool."""
+        return 0 if parent.isValid() else len(self._tools)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        """Each can be switched."""
+        return super().flags(index) | Qt.ItemFlag.ItemIsUserCheckable
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """What the row shows, and what a screen reader says of it."""
+        tool = self.tool(index.row())
+        if tool is None:
+            return None
+        name = show_hidden(tool.name)
+        under = show_hidden(" ".join(tool.description[:_MAX_SUMMARY_LENGTH].split()))
+        if tool.has_changed:
+            under = " · ".join(each for each in (self.tr("Changed: choose again"), under) if each)
+        tag = describe_tool_class(tool.tool_class)
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return name
+            case Qt.ItemDataRole.CheckStateRole:
+                return Qt.CheckState.Checked if tool.is_enabled else Qt.CheckState.Unchecked
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return f"{name}. {tag[0]}. {under}"
+            case ToolRole.DESCRIPTION:
+                return under
+            case ToolRole.TAG:
+                return tag
+            case _:
+                return None
+
+    def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        """The person turns it on or off; the row follows when that is kept."""
+        tool = self.tool(index.row())
+        if tool is None or role != Qt.ItemDataRole.CheckStateRole:
+            return False
+        self.tool_toggled.emit(tool.name, value == Qt.CheckState.Checked)
+        return True
+
+
+_BOX_SIZE = 16
+_TOGGLE_KEYS = {Qt.Key.Key_Space, Qt.Key.Key_Select}
+
+
+class ToolDelegate(QStyledItemDelegate):
+    """A box to tick, the name over the description, and at the right what counts, in words and colour."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's name
+        """Two lines, all alike."""
+        return QSize(80, round(option.fontMetrics.height() * 1.9) + 2 * self._themes.space(SPACE_S))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """One row."""
+        painter.save()
+        painter.setLayoutDirection(option.direction)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        is_on = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
+        self._paint_background(painter, option)
+        self._paint_box(painter, option, is_on=is_on)
+        right = self._paint_tag(painter, option, index)
+        self._paint_text(painter, option, index, right, is_on=is_on)
+        painter.restore()
+
+    def editorEvent(
+        self,
+        event: QEvent,
+        model: QAbstractItemModel,
+        option: QStyleOptionViewItem,
+        index: Index,
+    ) -> bool:
+        """A click on the box, or the space bar, switches the tool."""
+        kind = event.type()
+        if kind == QEvent.Type.MouseButtonRelease:
+            hit = self._box_rect(option).adjusted(-SPACE_S, -SPACE_S, SPACE_S, SPACE_S)
+            is_meant = hit.contains(cast("QMouseEvent", event).position().toPoint())
+        else:
+            is_meant = kind == QEvent.Type.KeyPress and cast("QKeyEvent", event).key() in _TOGGLE_KEYS
+        if not is_meant:
+            return False
+        now = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
+        wanted = Qt.CheckState.Unchecked if now else Qt.CheckState.Checked
+        return model.setData(index, wanted, Qt.ItemDataRole.CheckStateRole)
+
+    def _box_rect(self, option: QStyleOptionViewItem) -> QRect:
+        side = round(_BOX_SIZE * self._themes.zoom / 100)
+        area = option.rect
+        box = QRect(area.left() + SPACE_M, area.center().y() - side // 2, side, side)
+        return QStyle.visualRect(option.direction, area, box)
+
+    def _paint_background(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
+        theme, state = self._themes.theme, option.state
+        area = option.rect.adjusted(0, 1, 0, -1)
+        is_chosen = bool(state & QStyle.StateFlag.State_Selected)
+        if is_chosen or state & QStyle.StateFlag.State_MouseOver:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(selected_background(theme) if is_chosen else theme.hover))
+            painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
+        if state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(QColor(theme.accent), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
+
+    def _paint_box(self, painter: QPainter, option: QStyleOptionViewItem, *, is_on: bool) -> None:
+        """Like the check boxes of the style sheet, which does not reach into rows."""
+        theme, box = self._themes.theme, self._box_rect(option)
+        painter.setPen(QColor(theme.accent if is_on else theme.muted))
+        painter.setBrush(QColor(theme.accent if is_on else theme.window))
+        painter.drawRoundedRect(QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS_S, RADIUS_S)
+        if is_on:
+            ratio = 2 if painter.device().devicePixelRatio() > 1 else 1
+            painter.drawPixmap(box, pixmap("check", theme.on_accent, box.width(), ratio))
+
+    def _paint_tag(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> int:
+        """Answers where it begins."""
+        words, tag = cast("tuple[str, Tag]", index.data(ToolRole.TAG))
+        theme = self._themes.theme
+        colours = {
+            "safe": (theme.success, theme.success_background),
+            "caution": (theme.warning, theme.warning_background),
+            "risk": (theme.danger, theme.danger_background),
+        }
+        ink, ground = colours[tag]
+        font = body_font(theme, self._themes.zoom, 0.88)
+        font.setWeight(font.Weight.DemiBold)
+        painter.setFont(font)
+        width = painter.fontMetrics().horizontalAdvance(words) + 2 * SPACE_S
+        height = painter.fontMetrics().height() + 4
+        area = option.rect
+        left = area.right() - SPACE_M - width
+        pill = QRectF(
+            QStyle.visualRect(option.direction, area, QRect(left, area.center().y() - height // 2, width, height))
+        )
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(ground))
+        painter.drawRoundedRect(pill, height / 2, height / 2)
+        painter.setPen(QColor(ink))
+        painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, words)
+        return left
+
+    def _paint_text(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: Index, right: int, *, is_on: bool
+    ) -> None:
+        theme = self._themes.theme
+        area = option.rect
+        # Reckoned from left to right, and mirrored where it is drawn.
+        left = area.left() + self._box_rect(option).width() + 2 * SPACE_M
+        line = round(option.fontMetrics.height() * 0.95)
+        under = str(index.data(ToolRole.DESCRIPTION) or "")
+        top = area.center().y() - (line if under else line // 2)
+        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+        for text, factor, colour in (
+            (str(index.data()), 1.0, theme.text if is_on else theme.muted),
+            (under, 0.88, theme.muted),
+        ):
+            painter.setFont(body_font(theme, self._themes.zoom, factor))
+            painter.setPen(QColor(colour))
+            place = QRect(left, top, max(0, right - SPACE_S - left), line)
+            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, place.width())
+            painter.drawText(QStyle.visualRect(option.direction, area, place), flags, shown)
+            top += line
+
+
+_MAX_VISIBLE_ROWS = 6
+
+
+class ToolsPane(QWidget):
+    """Says what shall become of the server; what is shown follows when that is kept."""
+
+    changed = Signal(object)
+    """A Change."""
+
+    def __init__(self, themes: ThemeSource, server: McpServer, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._server = server
+        self._model = ToolListModel(self)
+        self._model.tool_toggled.connect(self._set_tool_enabled)
+        self._list = QListView()
+        self._empty_note = label(kind="muted", wrap=True)
+        self._omitted = label(kind="warning", wrap=True)
+        self._details = QWidget()
+        self._name = label(kind="strong", wrap=True)
+        self._description = ReadOnlyText("", self.tr("Description of the tool"))
+        self._arguments = ArgumentsPane()
+        self._declared = label(kind="muted", wrap=True)
+        self._changed_warning = label(kind="warning", wrap=True)
+        self._class = ComboBox()
+        self._on = QCheckBox(self.tr("The agent may call it"))
+        self._build_layout()
+
+    def show_server(self, server: McpServer) -> None:
+        """As it is now."""
+        self._server = server
+        self._show_details()
+
+    def show_state(self, state: McpServerState) -> None:
+        """What it offers; the chosen tool stays chosen."""
+        chosen = self._selected_tool()
+        self._model.show_tools(state.tools)
+        names = [each.name for each in state.tools]
+        row = names.index(chosen.name) if chosen is not None and chosen.name in names else 0
+        if state.tools:
+            self._list.setCurrentIndex(self._model.index(row))
+        self._show_omitted(state.unusable_tools)
+        self._empty_note.setText(self._empty_text(state))
+        self._empty_note.setVisible(not state.tools)
+        self._list.setVisible(bool(state.tools))
+        self._set_list_height(state.tools)
+        self._show_details()
+
+    def take_focus(self) -> None:
+        """The person wants to see the tools."""
+        self._list.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _empty_text(self, state: McpServerState) -> str:
+        if state.state == "running":
+            return self.tr("It offers no tools.")
+        return self.tr("What it offers is not known yet. Press Test to see its tools.")
+
+    def _set_list_height(self, tools: Sequence[McpToolInfo]) -> None:
+        if tools:
+            height = self._list.sizeHintForRow(0) * min(len(tools), _MAX_VISIBLE_ROWS)
+            self._list.setFixedHeight(height + 2 * self._list.frameWidth() + SPACE_XS)
+
+    def _show_omitted(self, left_out: Sequence[Sentence]) -> None:
+        self._omitted.setText("\n".join(show_hidden(translate_sentence(each)) for each in left_out))
+        self._omitted.setVisible(bool(left_out))
+
+    def _selected_tool(self) -> McpToolInfo | None:
+        return self._model.tool(self._list.currentIndex().row())
+
+    def _show_details(self) -> None:
+        tool = self._selected_tool()
+        self._details.setVisible(tool is not None)
+        if tool is None:
+            return
+        name = show_hidden(tool.name)
+        self._name.setText(name)
+        self._description.show_text(cleandoc(tool.description) or self.tr("It has no description."))
+        self._arguments.show_schema(tool.schema)
+        self._declared.setText(self._declared_text(tool))
+        self._on.setChecked(tool.is_enabled)
+        self._class.setAccessibleName(self.tr("What counts about {0}").format(name))
+        self._on.setAccessibleName(self.tr("The agent may call {0}").format(name))
+        self._class.setItemText(0, self._default_class_text(tool))
+        self._changed_warning.setVisible(tool.has_changed)
+        chosen = self._server.tool_class_override(tool.name, tool.digest)
+        self._class.setCurrentIndex(self._class.findData(chosen.value if chosen is not None else ""))
+
+    def _default_class_text(self, tool: McpToolInfo) -> str:
+        believed = (
+            tool.declared_class if self._server.trusted and tool.declared_class is not None else ToolClass.MUTATING
+        )
+        words = describe_tool_class(believed)[0]
+        title = self.tr("As the server says ({0})") if self._server.trusted else self.tr("To be safe ({0})")
+        return title.format(words)
+
+    def _declared_text(self, tool: McpToolInfo) -> str:
+        words = describe_declared_class(tool.declared_class)
+        if tool.declared_class is None or self._server.trusted:
+            return words
+        return f"{words} {self.tr('That is not believed.')}"
+
+    def _set_tool_enabled(self, name: str, on: bool) -> None:  # noqa: FBT001  # a slot
+        def change(server: McpServer) -> McpServer:
+            off = server.off_tools - {name} if on else server.off_tools | {name}
+            return server.model_copy(update={"off_tools": frozenset(off)})
+
+        self.changed.emit(change)
+
+    def _toggle_selected(self) -> None:
+        tool = self._selected_tool()
+        if tool is not None:
+            self._set_tool_enabled(tool.name, self._on.isChecked())
+
+    def _set_tool_class(self) -> None:
+        tool = self._selected_tool()
+        if tool is None:
+            return
+        chosen = ToolClass(self._class.currentData()) if self._class.currentData() else None
+
+        def change(server: McpServer) -> McpServer:
+            return server.with_tool_class_override(tool.name, tool.digest, chosen)
+
+        self.changed.emit(change)
+
+    def _build_layout(self) -> None:
+        self._list.setModel(self._model)
+        self._list.setItemDelegate(ToolDelegate(self._themes, self._list))
+        self._list.setUniformItemSizes(True)
+        self._list.setMouseTracking(True)
+        self._list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self._list.setAccessibleName(self.tr("Tools of {0}").format(show_hidden(self._server.title)))
+        self._list.selectionModel().currentRowChanged.connect(self._show_details)
+        self._class.addItem("", "")
+        for each in (ToolClass.READ_ONLY, ToolClass.MUTATING):
+            self._class.addItem(describe_tool_class(each)[0], each.value)
+        self._class.activated.connect(self._set_tool_class)
+        self._on.clicked.connect(self._toggle_selected)
+        choice = QHBoxLayout()
+        choice.setSpacing(SPACE_S)
+        choice.addWidget(self._class)
+        choice.addStretch(1)
+        inner = QVBoxLayout(self._details)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.setSpacing(SPACE_S)
+        self._changed_warning.setText(
+            self.tr("You said that it only reads, but of what it was before. Look at it, and choose again.")
+        )
+        for each in (self._name, self._description, self._arguments, self._declared, self._changed_warning):
+            inner.addWidget(each)
+        inner.addLayout(choice)
+        inner.addWidget(self._on)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        for each in (self._empty_note, self._list, self._omitted, self._details):
+            layout.addWidget(each)
+        self._empty_note.setText(self._empty_text(McpServerState(self._server.id, "idle")))
+        self._omitted.hide()
+        self._details.hide()
+        self._list.hide()

@@ -1,0 +1,236 @@
+"""The page of modes: a card for each mode, built in or the person's own."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
+from desktop_agent.types.preferences import MAX_MODES
+from ui.bridge.settings import ToolGroup
+from ui.preferences.card_list import Card, CardList
+from ui.preferences.mode_editor import MAX_MODE_TITLE_LENGTH, ModeEditor, rule_row
+from ui.style.controls import announce, button, label
+from ui.style.layouts import FlowRows
+from ui.style.pickers import mode_description, mode_title
+from ui.style.text import show_hidden
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
+
+MAX_RULES = 8
+
+
+class ModeCard(Card):
+    """What it is called, what happens unasked while it holds, its instructions and rules. A built-in one stays."""
+
+    edit_pressed = Signal()
+    copy_pressed = Signal()
+    remove_pressed = Signal()
+
+    def __init__(self, mode: Mode, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        title = mode_title(mode)
+        self.setAccessibleName(self.tr("Mode {0}").format(title))
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_S)
+        head.addWidget(label(show_hidden(title), "strong", wrap=True), 1)
+        copy = button(self.tr("Copy"), self.copy_pressed.emit, name=self.tr("Copy {0}").format(title))
+        writing = [copy]
+        buttons = [copy]
+        if mode not in BUILT_IN_MODES:
+            edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(title))
+            remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", self.tr("Remove {0}").format(title))
+            writing = [edit, copy]
+            buttons = [edit, copy, remove]
+        self.set_edit_buttons(*writing)
+        head.addWidget(FlowRows(buttons, trailing=True))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        layout.setSpacing(SPACE_XS)
+        layout.addLayout(head)
+        layout.addWidget(label(mode_description(mode), "muted", wrap=True))
+        if mode.addendum and mode not in BUILT_IN_MODES:
+            layout.addWidget(label(show_hidden(" ".join(mode.addendum.split())[:300]), wrap=True))
+        for rule in mode.rules[:MAX_RULES]:
+            layout.addLayout(rule_row(rule))
+        hidden = len(mode.rules) - MAX_RULES
+        if hidden > 0:
+            layout.addWidget(label(self.tr("And {0} more rules").format(hidden), "muted"))
+
+
+class ModesForm(QWidget):
+    """Says how the person's own shall be; whoever keeps them answers with `show_modes`."""
+
+    changed = Signal(object)
+    """A tuple of Modes."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._modes: tuple[Mode, ...] = ()
+        self._tools: tuple[ToolGroup, ...] = ()
+        self._editor: ModeEditor | None = None
+        self._undo = _UndoBar()
+        self._empty_note = label(
+            self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
+        )
+        self._cards = CardList()
+        self._built_in_cards = [ModeCard(each) for each in BUILT_IN_MODES]
+        self._add = button(self.tr("Add mode…"), lambda: self._open_editor(None))
+        self._limit_note = label(
+            self.tr("There can be {0} modes. Remove one first.").format(MAX_MODES), "muted", wrap=True
+        )
+        self._build_layout()
+        self._rebuild_cards()
+
+    def show_modes(self, modes: Sequence[Mode]) -> None:
+        """These are the person's own; what is being written stays."""
+        if tuple(modes) != self._modes:
+            self._modes = tuple(modes)
+            self._rebuild_cards()
+            if self._editor is not None:
+                self._editor.set_taken_names(self._taken_names(self._editor.edited_name))
+
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """The tools that rules can be about."""
+        self._tools = tuple(groups)
+        if self._editor is not None:
+            self._editor.show_tools(self._tools)
+
+    def edit(self, name: str) -> None:
+        """Write this one of the person's own."""
+        self._open_editor(next(each for each in self._modes if each.name == name), name)
+
+    def copy(self, mode: Mode) -> None:
+        """Write a new one that begins as this one is, if there is room for one more."""
+        if len(self._modes) >= MAX_MODES:
+            announce(self, self._limit_note.text())
+            return
+        title = self.tr("{0} (copy)").format(mode_title(mode))[:MAX_MODE_TITLE_LENGTH]
+        self._open_editor(mode.model_copy(update={"title": title}))
+
+    def _open_editor(self, before: Mode | None, changes: str = "") -> None:
+        if self._editor is not None:
+            self._editor.setFocus()
+            return
+        self._editor = ModeEditor(before, self._taken_names(changes), self._tools)
+        self._editor.saved.connect(self._save_mode)
+        self._editor.cancelled.connect(self._cancel_editing)
+        self._cards.open(self._editor, changes)
+        self._update_buttons()
+        self._editor.start_editing()
+
+    def _taken_names(self, but: str) -> frozenset[str]:
+        """The names that a mode cannot have."""
+        return frozenset(each.name for each in (*BUILT_IN_MODES, *self._modes)) - {but}
+
+    def _save_mode(self, made: Mode) -> None:
+        names = [each.name for each in self._modes]
+        if made.name not in names and len(names) >= MAX_MODES:
+            # Others came while this one was written.
+            announce(self, self._limit_note.text())
+            return
+        place = names.index(made.name) if made.name in names else len(names)
+        self._close_editor()
+        self._set_modes((*self._modes[:place], made, *self._modes[place + 1 :]))
+
+    def _remove_mode(self, place: int) -> None:
+        gone = self._modes[place]
+        self._set_modes((*self._modes[:place], *self._modes[place + 1 :]))
+        words = self.tr("The mode “{0}” is removed. Where it held, less happens unasked now.").format(gone.title)
+        self._undo.show_undo(words, partial(self._restore_mode, place, gone))
+
+    def _restore_mode(self, place: int, gone: Mode) -> None:
+        self._set_modes((*self._modes[:place], gone, *self._modes[place:]))
+
+    def _set_modes(self, modes: tuple[Mode, ...]) -> None:
+        self._modes = modes
+        self._undo.hide()
+        self._rebuild_cards()
+        self.changed.emit(modes)
+        if self._editor is not None:
+            self._editor.set_taken_names(self._taken_names(self._editor.edited_name))
+        (self._editor or self._add).setFocus()
+
+    def _cancel_editing(self) -> None:
+        self._close_editor()
+        self._add.setFocus()
+
+    def _close_editor(self) -> None:
+        self._editor = None
+        self._cards.close()
+        self._update_buttons()
+
+    def _rebuild_cards(self) -> None:
+        cards: dict[str, ModeCard] = {}
+        for place, each in enumerate(self._modes):
+            card = cards[each.name] = ModeCard(each)
+            card.edit_pressed.connect(partial(self.edit, each.name))
+            card.copy_pressed.connect(partial(self.copy, each))
+            card.remove_pressed.connect(partial(self._remove_mode, place))
+        self._cards.show_cards(cards)
+        self._update_buttons()
+
+    def _update_buttons(self) -> None:
+        """What can be begun now."""
+        is_full, is_writing = len(self._modes) >= MAX_MODES, self._editor is not None
+        self._add.setEnabled(not is_full and not is_writing)
+        self._limit_note.setVisible(is_full)
+        self._empty_note.setVisible(not self._modes and not is_writing)
+        for each in self._built_in_cards:
+            each.set_can_edit(can=not is_writing)
+
+    def _build_layout(self) -> None:
+        words = self.tr(
+            "A mode says how much may happen unasked. Choose it under the message editor; a change holds at once in "
+            "every open conversation, for each call that has not started."
+        )
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(self._add)
+        foot.addWidget(self._limit_note, 1)
+        foot.addStretch(0)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addWidget(label(self.tr("Always there"), "strong"))
+        fixed = QVBoxLayout()
+        fixed.setSpacing(SPACE_S)
+        for each, card in zip(BUILT_IN_MODES, self._built_in_cards, strict=True):
+            card.copy_pressed.connect(partial(self.copy, each))
+            fixed.addWidget(card)
+        layout.addLayout(fixed)
+        layout.addWidget(label(self.tr("Your own"), "strong"))
+        layout.addWidget(self._empty_note)
+        layout.addLayout(self._cards)
+        layout.addWidget(self._undo)
+        layout.addLayout(foot)
+        layout.addStretch(1)
+
+
+class _UndoBar(QFrame):
+    """What was done last, until something else is done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "card")
+        self._words = label(wrap=True)
+        self._undo: Callable[[], object] | None = None
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        row.setSpacing(SPACE_S)
+        row.addWidget(self._words, 1)
+        row.addWidget(button(self.tr("Undo"), self._undo_last))
+        self.hide()
+
+    def show_undo(self, words: str, undo: Callable[[], object]) -> None:
+        """Say it, and offer to take it back."""
+        self._words.setText(words)
+        self._undo = undo
+        self.show()
+        announce(self, words)
+
+    def _undo_last(self) -> None:
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()

@@ -1,0 +1,321 @@
+"""The pages of permissions: the rules, a dry run of them, and the audit log of decisions."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from desktop_agent.types.blocks import Outcome
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import now
+from desktop_agent.types.permissions import AuditEntry, RuleScope
+from ui.bridge.permissions import RuleSummary
+from ui.preferences.rule_editor import effect_tag
+from ui.style.controls import ComboBox, announce, button, label, set_style_property
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import RowDelegate, RowRole
+from ui.style.text import show_hidden, translate_sentence
+from ui.style.text_display import (
+    LogicalOrderText,
+    arguments_as_json,
+    arguments_from_json,
+    exact_date,
+    in_logical_order,
+    isolate,
+)
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, mono_font
+
+
+class RuleCard(QFrame):
+    """`revoked`: the person takes it back."""
+
+    revoked = Signal()
+
+    def __init__(self, rule: RuleSummary, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "card")
+        words = show_hidden(translate_sentence(rule.words))
+        revoke = button(self.tr("Revoke"), self.revoked.emit, "danger", self.tr("Revoke the rule: {0}").format(words))
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_S)
+        head.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
+        head.addWidget(label(words, "strong", wrap=True), 1)
+        head.addWidget(revoke)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        layout.setSpacing(SPACE_XS)
+        layout.addLayout(head)
+        layout.addWidget(label(self._scope_text(rule), "muted", wrap=True))
+        layout.addWidget(label(self._history_text(rule), "muted", wrap=True))
+
+    def _scope_text(self, rule: RuleSummary) -> str:
+        match rule.scope:
+            case RuleScope.ALWAYS:
+                return self.tr("Everywhere")
+            case RuleScope.WORKSPACE:
+                return self.tr("Only in the folder {0}").format(show_hidden(rule.place))
+            case RuleScope.CONVERSATION:
+                return self.tr("Only in one conversation")
+
+    def _history_text(self, rule: RuleSummary) -> str:
+        origin = self.tr("you") if rule.origin == "you" else show_hidden(rule.origin)
+        today = now()
+        parts = [self.tr("Made by {0}, {1}").format(origin, exact_date(rule.created_at, today))]
+        if rule.last_used_at is None:
+            parts.append(self.tr("never used"))
+        else:
+            parts.append(self.tr("last used {0}").format(exact_date(rule.last_used_at, today)))
+        if rule.expires_at is not None:
+            parts.append(self.tr("holds until {0}").format(exact_date(rule.expires_at, today)))
+        return QCoreApplication.translate("RuleCard", " · ").join(parts)
+
+
+_MIN_ARGUMENTS_WIDTH = 180
+"""Pixels of the arguments, at least."""
+
+
+class PermissionDryRun(QWidget):
+    """`wanted` carries the tool's name and the arguments; answer with `show_verdict`."""
+
+    requested = Signal(str, object)
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._tools = ComboBox()
+        self._tools.setAccessibleName(self.tr("Tool"))
+        self._arguments = QLineEdit("{}")
+        self._arguments.setMinimumWidth(_MIN_ARGUMENTS_WIDTH)
+        self._arguments.setAccessibleName(self.tr("Arguments as JSON"))
+        self._arguments.returnPressed.connect(self._request_verdict)
+        self._check = button(self.tr("Check"), self._request_verdict)
+        self._answer = label(wrap=True)
+        words = self.tr("Choose a tool and write its arguments as JSON to see what would become of the call.")
+        self._help = label(words + " " + self.tr("Nothing is run."), "muted", wrap=True)
+        self._arguments.setAccessibleDescription(self._help.text())
+        self._none = label(self.tr("Open a conversation with tools to try its rules."), "muted", wrap=True)
+        self._row = FlowRows((self._tools, self._arguments, self._check), wide=self._arguments)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        for each in (self._help, self._none, self._row, self._answer):
+            layout.addWidget(each)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.show_tools(())
+
+    def show_tools(self, names: Sequence[str]) -> None:
+        """The tools of the conversation that is open."""
+        chosen = self._tools.currentText()
+        self._tools.clear()
+        self._tools.addItems(list(names))
+        self._tools.setCurrentIndex(max(0, self._tools.findText(chosen)))
+        for each in (self._help, self._row):
+            each.setVisible(bool(names))
+        self._none.setVisible(not names)
+        self._answer.setVisible(bool(names and self._answer.text()))
+
+    def show_verdict(self, sentence: Sentence) -> None:
+        """What would become of the call."""
+        self._show_answer(show_hidden(translate_sentence(sentence)), "")
+
+    def _request_verdict(self) -> None:
+        arguments, problem = arguments_from_json(self._arguments.text())
+        if arguments is None:
+            self._show_answer(problem, "error")
+        elif self._tools.currentText():
+            self.requested.emit(self._tools.currentText(), arguments)
+
+    def _show_answer(self, words: str, kind: str) -> None:
+        self._answer.setText(words)
+        self._answer.show()
+        set_style_property(self._answer, "kind", kind)
+        announce(self._answer, words)
+
+    def _apply_theme(self) -> None:
+        self._arguments.setFont(mono_font(self._themes.theme, self._themes.zoom))
+
+
+MAX_CARDS = 200
+
+
+class RulesForm(QWidget):
+    """Asks for changes; whoever makes them answers with `show_rules`, `show_tools` and `show_verdict`."""
+
+    revoke_requested = Signal(str)
+    dry_run_requested = Signal(str, object)
+    """A tool's name and the arguments of a call that is not made."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rules: tuple[RuleSummary, ...] = ()
+        self._none = label(
+            self.tr("No rules stand. Make one with Always allow… when a call is asked about."), "muted", wrap=True
+        )
+        self._more = label(kind="muted")
+        self._more.hide()
+        self._cards = QVBoxLayout()
+        self._cards.setSpacing(SPACE_S)
+        self._dry_run = PermissionDryRun(themes)
+        self._dry_run.requested.connect(self.dry_run_requested)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        words = self.tr(
+            "A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. "
+            "Only content from outside can still make such a call be asked about."
+        )
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addWidget(label(self.tr("Try a call"), "strong"))
+        layout.addWidget(self._dry_run)
+        layout.addWidget(label(self.tr("Standing rules"), "strong"))
+        layout.addWidget(self._none)
+        layout.addLayout(self._cards)
+        layout.addWidget(self._more)
+        layout.addStretch(1)
+
+    def show_rules(self, rules: Sequence[RuleSummary]) -> None:
+        """These stand now."""
+        if tuple(rules) == self._rules:
+            return
+        self._rules = tuple(rules)
+        while (item := self._cards.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for rule in self._rules[:MAX_CARDS]:
+            card = RuleCard(rule)
+            card.revoked.connect(partial(self.revoke_requested.emit, rule.rule_id))
+            self._cards.addWidget(card)
+        hidden = len(self._rules) - MAX_CARDS
+        self._none.setVisible(not self._rules)
+        self._more.setText(self.tr("And {0} older rules").format(hidden))
+        self._more.setVisible(hidden > 0)
+
+    def show_tools(self, names: Sequence[str]) -> None:
+        """The tools of the conversation that is open."""
+        self._dry_run.show_tools(names)
+
+    def show_verdict(self, sentence: Sentence) -> None:
+        """What would become of the call that was asked about."""
+        self._dry_run.show_verdict(sentence)
+
+
+_MAX_LINE_LENGTH = 200
+_DETAILS_HEIGHT = 180
+
+
+class AuditLogForm(QWidget):
+    """One row for each call, newest first; the chosen one in full below."""
+
+    more_requested = Signal()
+    export_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._entries: tuple[AuditEntry, ...] = ()
+        self._none = label(self.tr("No tool was called yet."), "muted")
+        self._list = QListWidget()
+        self._list.setAccessibleName(self.tr("Decisions"))
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setUniformItemSizes(True)
+        self._list.currentRowChanged.connect(self._show_details)
+        self._details = LogicalOrderText(readOnly=True, tabChangesFocus=True)
+        self._details.setAccessibleName(self.tr("Details of the decision"))
+        self._details.setProperty("kind", "code")
+        self._details.setFixedHeight(_DETAILS_HEIGHT)
+        self._more = button(self.tr("Show older"), self.more_requested.emit)
+        self._export = button(self.tr("Export…"), self.export_requested.emit)
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(self._more)
+        foot.addStretch(1)
+        foot.addWidget(self._export)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        words = self.tr("Every call that a model asked for: who decided about it, and what became of it.")
+        layout.addWidget(label(words, "muted", wrap=True))
+        # It takes the room of the list that is not there, and stands at its top.
+        layout.addWidget(self._none, 1, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._list, 1)
+        layout.addWidget(self._details)
+        layout.addLayout(foot)
+        themes.changed.connect(self._redraw)
+        self.show_entries((), is_all=True)
+
+    @Slot()
+    def _redraw(self) -> None:
+        self._show_details(self._list.currentRow())
+
+    def show_entries(self, entries: Sequence[AuditEntry], *, is_all: bool) -> None:
+        """These, newest first; `is_all`: nothing older is there."""
+        self._entries = tuple(entries)
+        chosen = self._list.currentRow()
+        blocker = QSignalBlocker(self._list)
+        self._list.clear()
+        for entry in self._entries:
+            item = QListWidgetItem(isolate(self._title(entry)), self._list)
+            item.setData(RowRole.SUBTITLE, self._summary(entry))
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{self._title(entry)}. {self._summary(entry)}")
+        blocker.unblock()
+        self._none.setVisible(not self._entries)
+        for each in (self._list, self._details, self._export):
+            each.setVisible(bool(self._entries))
+        self._more.setVisible(not is_all)
+        self._list.setCurrentRow(min(max(chosen, 0), len(self._entries) - 1))
+
+    def _title(self, entry: AuditEntry) -> str:
+        about = next((each for each in entry.input.values() if isinstance(each, str)), "")
+        path = " → ".join((*entry.agent_path, entry.tool))
+        return show_hidden(" ".join(f"{path}  {about}"[:_MAX_LINE_LENGTH].split()))
+
+    def _summary(self, entry: AuditEntry) -> str:
+        parts = [self._decision_text(entry)]
+        if entry.outcome is not None and entry.state == "allowed":
+            parts.append(self._outcome_text(entry.outcome))
+        parts += [exact_date(entry.at, now()), show_hidden(entry.conversation_title[:_MAX_LINE_LENGTH])]
+        return " · ".join(parts)
+
+    def _decision_text(self, entry: AuditEntry) -> str:
+        words = {
+            ("allowed", "person"): self.tr("Allowed by you"),
+            ("allowed", "rule"): self.tr("Allowed by a rule"),
+            ("allowed", "mode"): self.tr("Allowed by the mode"),
+            ("allowed", "default"): self.tr("Allowed without asking: it only reads"),
+            ("denied", "person"): self.tr("Denied by you"),
+            ("denied", "rule"): self.tr("Denied by a rule"),
+            ("denied", "program"): self.tr("Denied without asking"),
+            ("stopped", "program"): self.tr("Stopped before it was started"),
+        }
+        return words.get((entry.state, entry.by), self.tr("Not decided"))
+
+    def _outcome_text(self, outcome: Outcome) -> str:
+        words = {
+            Outcome.SUCCEEDED: self.tr("done"),
+            Outcome.FAILED: self.tr("failed"),
+            Outcome.TIMED_OUT: self.tr("took too long"),
+            Outcome.CANCELLED: self.tr("stopped"),
+            Outcome.UNKNOWN: self.tr("outcome unknown"),
+        }
+        return words.get(outcome, outcome.value)
+
+    def _show_details(self, row: int) -> None:
+        if not 0 <= row < len(self._entries):
+            self._details.clear()
+            return
+        entry = self._entries[row]
+        lines = [isolate(self._title(entry)), self._summary(entry)]
+        if entry.was_edited:
+            lines.append(self.tr("You edited the arguments."))
+        lines += [show_hidden(each) for each in (entry.reason, entry.message) if each]
+        self._details.setPlainText("\n".join([*lines, "", ""]))
+        written = QTextCharFormat()
+        written.setFont(mono_font(self._themes.theme, self._themes.zoom))
+        end = QTextCursor(self._details.document())
+        end.movePosition(QTextCursor.MoveOperation.End)
+        end.insertText(in_logical_order(arguments_as_json(entry.input)), written)

@@ -1,0 +1,310 @@
+"""The editor of one permission rule: its effect, tool and pattern, parsed from what a person types."""
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from desktop_agent.types.messages import new_id
+from desktop_agent.types.permissions import (
+    CommandPattern,
+    HostPattern,
+    PathPattern,
+    Pattern,
+    Rule,
+    RuleEffect,
+    RuleScope,
+)
+from ui.bridge.rule_text import rule_sentence
+from ui.bridge.settings import ToolGroup
+from ui.preferences.tool_picker import ToolMenu
+from ui.style.controls import ComboBox, announce, button, label, set_style_property
+from ui.style.layouts import FlowRows
+from ui.style.text import show_hidden, translate_sentence
+from ui.style.theme import SPACE_M, SPACE_S
+
+_EFFECT_TAGS: dict[RuleEffect, Literal["safe", "caution", "risk"]] = {
+    RuleEffect.ALLOW: "safe",
+    RuleEffect.ASK: "caution",
+    RuleEffect.DENY: "risk",
+}
+
+
+def effect_name(effect: RuleEffect) -> str:
+    """Allow, Ask or Deny."""
+    words = {
+        RuleEffect.ALLOW: QCoreApplication.translate("Rules", "Allow"),
+        RuleEffect.ASK: QCoreApplication.translate("Rules", "Ask"),
+        RuleEffect.DENY: QCoreApplication.translate("Rules", "Deny"),
+    }
+    return words[effect]
+
+
+def effect_tag(effect: RuleEffect) -> QLabel:
+    """A label with that word."""
+    tag = label(effect_name(effect))
+    tag.setProperty("tag", _EFFECT_TAGS[effect])
+    return tag
+
+
+PatternKind = Literal["any", "path", "host", "begins", "exact"]
+PATTERN_KINDS: tuple[PatternKind, ...] = ("any", "path", "host", "begins", "exact")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_HOST = re.compile(r"(\*\.)?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?|[0-9a-f:]*:[0-9a-f:]+")
+
+
+def pattern_kind_name(kind: PatternKind) -> str:
+    """What a person chooses from."""
+    words = {
+        "any": QCoreApplication.translate("Modes", "With any arguments"),
+        "path": QCoreApplication.translate("Modes", "With files in the folder"),
+        "host": QCoreApplication.translate("Modes", "With the host"),
+        "begins": QCoreApplication.translate("Modes", "Commands that begin with"),
+        "exact": QCoreApplication.translate("Modes", "Exactly the command"),
+    }
+    return words[kind]
+
+
+def pattern_example(kind: PatternKind) -> str:
+    """What stands in the empty field."""
+    examples = {"path": str(Path.home()), "host": "*.example.org", "begins": "git status", "exact": "make test"}
+    return examples.get(kind, "")
+
+
+def format_pattern(pattern: Pattern | None) -> tuple[PatternKind, str] | None:
+    """As a person would write it; None for what is not written here."""
+    match pattern:
+        case None:
+            return "any", ""
+        case PathPattern(prefix=prefix):
+            return "path", prefix
+        case HostPattern(host=host):
+            return "host", host
+        case CommandPattern(words=words, exact=exact):
+            return "exact" if exact else "begins", shlex.join(words)
+        case _:
+            return None
+
+
+def parse_pattern(kind: PatternKind, text: str) -> Pattern | str | None:
+    """The pattern; None for any arguments; a string says what is wrong with what was written."""
+    text = text.strip()
+    match kind:
+        case "any":
+            return None
+        case "path":
+            return _parse_path(text)
+        case "host":
+            return _parse_host(text)
+        case "begins" | "exact":
+            return _parse_command(text, exact=kind == "exact")
+
+
+def resolve_links(pattern: Pattern | None) -> Pattern | None:
+    """As calls name things: links followed, so that a rule about a link is about what it leads to."""
+    if not isinstance(pattern, PathPattern):
+        return pattern
+    return PathPattern(prefix=os.path.realpath(pattern.prefix).replace("\\", "/"))
+
+
+def _parse_path(text: str) -> PathPattern | str:
+    path = os.path.expanduser(text).replace("\\", "/")  # noqa: PTH111 - a text, with the slashes of any system
+    if not path.startswith("/") and not _DRIVE.match(path):
+        return QCoreApplication.translate("Modes", "Write the whole path of the folder, from the disk on.")
+    return PathPattern(prefix=os.path.normpath(path).replace("\\", "/"))
+
+
+def _parse_host(text: str) -> HostPattern | str:
+    host = (urlsplit(text).hostname or "") if "://" in text else text.lower()
+    try:
+        host = host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        host = ""
+    if not _HOST.fullmatch(host):
+        return QCoreApplication.translate(
+            "Modes", "Write the name of a host, such as example.org, or *.example.org for every host below it."
+        )
+    return HostPattern(host=host)
+
+
+def _parse_command(text: str, *, exact: bool) -> CommandPattern | str:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError:
+        return QCoreApplication.translate("Modes", "A quotation mark has no end. Close it.")
+    if not words or not words[0]:
+        return QCoreApplication.translate("Modes", "Write the first words of the command, such as git status.")
+    return CommandPattern(words=words, exact=exact)
+
+
+EFFECTS = (RuleEffect.DENY, RuleEffect.ASK, RuleEffect.ALLOW)
+_PATTERN_WIDTH = 160
+MODE_ORIGIN = "a mode"
+"""Who makes these rules, in the words of verdicts."""
+
+
+class RuleEditor(QFrame):
+    """`saved` carries a Rule with an id of its own: one that was changed is another rule."""
+
+    saved = Signal(object)
+    cancelled = Signal()
+
+    def __init__(self, before: Rule | None, tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._before = before
+        self._effect = ComboBox()
+        self._tools = ToolMenu()
+        self._kind_menu = ComboBox()
+        self._pattern = QLineEdit()
+        self._preview = label(wrap=True)
+        self._problem = label(kind="error", wrap=True)
+        self._add = button(self.tr("Add rule") if before is None else self.tr("Change rule"), self._save, "primary")
+        self.setFocusProxy(self._effect)
+        self._populate_menus()
+        self._build_layout()
+        self.show_tools(tools)
+        if before is not None:
+            self._show_rule(before)
+        self._effect.currentIndexChanged.connect(self._update_preview)
+        self._tools.currentIndexChanged.connect(self._update_preview)
+        self._kind_menu.currentIndexChanged.connect(self._update_preview)
+        self._pattern.textChanged.connect(self._update_preview)
+        self._pattern.returnPressed.connect(self._save)
+        self._update_preview()
+
+    def start_editing(self) -> None:
+        """The person wants to write."""
+        self._effect.setFocus()
+
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """These are known; what is chosen stays."""
+        self._tools.show_tools(groups)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape leaves the rule as it was, and only that."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.cancelled.emit()
+        else:
+            super().keyPressEvent(event)
+
+    @property
+    def _kind(self) -> PatternKind:
+        return PATTERN_KINDS[max(0, self._kind_menu.currentIndex())]
+
+    def _rule(self) -> Rule | str:
+        """The rule as it stands, or what is wrong."""
+        pattern = parse_pattern(self._kind, self._pattern.text())
+        if isinstance(pattern, str):
+            return pattern
+        tool = self._tool_name()
+        if not tool:
+            return self.tr(
+                "The server of this tool does not run now, so it cannot be told what would be allowed. "
+                "Open a conversation in which it runs, or choose Ask."
+            )
+        return self._build_rule(tool, pattern)
+
+    def _tool_name(self) -> str:
+        """Who denies or asks means the name, whatever the tool becomes; who allows means the tool as it is."""
+        known = self._tools.known_tool
+        is_allowed = EFFECTS[self._effect.currentIndex()] is RuleEffect.ALLOW
+        return known.identity if is_allowed and known is not None else self._tools.tool
+
+    def _build_rule(self, tool: str, pattern: Pattern | None) -> Rule:
+        effect = EFFECTS[self._effect.currentIndex()]
+        before = self._before
+        if before is None:
+            return Rule(effect=effect, tool=tool, pattern=pattern, scope=RuleScope.ALWAYS, origin=MODE_ORIGIN)
+        # What is not shown here stands, unless it was said of another tool, or to hold back what is now allowed.
+        widens = effect is RuleEffect.ALLOW and before.effect is not effect
+        also = before.also if _base_name(tool) == _base_name(before.tool) and not widens else ()
+        pattern = pattern if widens else _keep_folder(pattern, before.pattern)
+        changes = {"id": new_id(), "effect": effect, "tool": tool, "also": also, "pattern": pattern}
+        return before.model_copy(update=changes)
+
+    def _update_preview(self) -> None:
+        """The words of it, as one writes."""
+        rule = self._rule()
+        wants_text = self._kind != "any"
+        self._pattern.setVisible(wants_text)
+        self._pattern.setPlaceholderText(pattern_example(self._kind))
+        is_wrong = isinstance(rule, str) and bool(self._pattern.text().strip() or not wants_text)
+        self._show_error(rule if isinstance(rule, str) and is_wrong else "")
+        self._preview.setVisible(isinstance(rule, Rule))
+        if isinstance(rule, Rule):
+            words = show_hidden(translate_sentence(rule_sentence(rule)))
+            self._preview.setText(self.tr("{0}: {1}").format(effect_name(rule.effect), words))
+            set_style_property(self._preview, "kind", "warning" if rule.effect is RuleEffect.ALLOW else "strong")
+
+    def _show_error(self, words: str) -> None:
+        if words and words != self._problem.text():
+            announce(self, words)
+        self._problem.setText(words)
+        self._problem.setVisible(bool(words))
+        set_style_property(self._pattern, "invalid", "true" if words else "false")
+
+    def _save(self) -> None:
+        rule = self._rule()
+        if isinstance(rule, str):
+            self._show_error(rule)
+            self._pattern.setFocus()
+        else:
+            self.saved.emit(rule.model_copy(update={"pattern": resolve_links(rule.pattern)}))
+
+    def _show_rule(self, rule: Rule) -> None:
+        kind, text = format_pattern(rule.pattern) or ("any", "")
+        self._effect.setCurrentIndex(EFFECTS.index(rule.effect))
+        self._tools.set_tool(_base_name(rule.tool))
+        self._kind_menu.setCurrentIndex(PATTERN_KINDS.index(kind))
+        self._pattern.setText(text)
+
+    def _populate_menus(self) -> None:
+        for effect in EFFECTS:
+            self._effect.addItem(effect_name(effect))
+        for kind in PATTERN_KINDS:
+            self._kind_menu.addItem(pattern_kind_name(kind))
+        for widget, name in (
+            (self._effect, self.tr("What becomes of the calls")),
+            (self._tools, self.tr("Tool")),
+            (self._kind_menu, self.tr("About what")),
+            (self._pattern, self.tr("Folder, host or command")),
+        ):
+            widget.setAccessibleName(name)
+        self._problem.hide()
+
+    def _build_layout(self) -> None:
+        self.setProperty("kind", "card")
+        self.setAccessibleName(self.tr("Rule being written"))
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addStretch(1)
+        foot.addWidget(button(self.tr("Cancel rule"), self.cancelled.emit))
+        foot.addWidget(self._add)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        layout.setSpacing(SPACE_S)
+        self._pattern.setMinimumWidth(_PATTERN_WIDTH)
+        layout.addWidget(FlowRows((self._effect, self._tools), wide=self._tools))
+        layout.addWidget(FlowRows((self._kind_menu, self._pattern), wide=self._pattern))
+        layout.addWidget(self._preview)
+        layout.addWidget(self._problem)
+        layout.addLayout(foot)
+
+
+def _keep_folder(pattern: Pattern | None, before: Pattern | None) -> Pattern | None:
+    """Commands in the folder in which commands were before."""
+    if not isinstance(pattern, CommandPattern) or not isinstance(before, CommandPattern):
+        return pattern
+    return pattern.model_copy(update={"folder": before.folder})
+
+
+def _base_name(tool: str) -> str:
+    """The name without what tells this version of the tool from others."""
+    return tool.partition(" @ ")[0]

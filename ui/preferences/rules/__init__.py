@@ -1,1 +1,0 @@
-"""The rules that stand, whether a call would be asked about, and what was decided so far."""

@@ -1,0 +1,176 @@
+"""The page of specialists: a card for each."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from desktop_agent.types.policies import Specialist
+from ui.bridge.model_servers import ModelGroup
+from ui.bridge.settings import ToolGroup
+from ui.preferences.card_list import Card, CardList
+from ui.preferences.specialist_editor import SpecialistEditor
+from ui.style.controls import ElidedLabel, button, label
+from ui.style.layouts import FlowRows
+from ui.style.text import format_count, format_dollars
+from ui.style.theme import SPACE_M, SPACE_S
+
+
+class SpecialistCard(Card):
+    """Its name, what it is for, and what it may use."""
+
+    edit_pressed = Signal()
+    remove_pressed = Signal()
+
+    def __init__(self, specialist: Specialist, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        name = specialist.name
+        self.setAccessibleName(self.tr("Specialist {0}").format(name))
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_S)
+        title = ElidedLabel(name)
+        title.setProperty("kind", "strong")
+        head.addWidget(title, 1)
+        edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name))
+        self.set_edit_buttons(edit)
+        gone = self.tr("Remove {0}").format(name)
+        remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", gone)
+        head.addWidget(FlowRows((edit, remove), trailing=True))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(head)
+        layout.addWidget(label(specialist.description, wrap=True))
+        layout.addWidget(label(self._details(specialist), "muted", wrap=True))
+
+    def _details(self, specialist: Specialist) -> str:
+        tools = ", ".join(specialist.tools) or self.tr("none")
+        facts = [self.tr("Tools: {0}").format(tools)]
+        if specialist.model:
+            facts.append(self.tr("Model: {0}").format(specialist.model))
+        facts.append(self.tr("Budget: {0} %").format(round(specialist.share * 100)))
+        if specialist.limits.tokens:
+            facts.append(self.tr("At most {0} tokens").format(format_count(specialist.limits.tokens)))
+        if specialist.limits.cost:
+            facts.append(self.tr("At most {0}").format(format_dollars(specialist.limits.cost)))
+        if specialist.limits.seconds:
+            facts.append(self.tr("At most {0} minutes").format(f"{specialist.limits.seconds / 60:.3g}"))
+        return " · ".join(facts)
+
+
+# Tools that the runtime adds by itself.
+RESERVED_NAMES = ("ask_user", "change_mode")
+
+
+class SpecialistsForm(QWidget):
+    """Says how they shall be; whoever keeps them answers with `show_specialists`."""
+
+    changed = Signal(object)
+    """A tuple of Specialists."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._specialists: tuple[Specialist, ...] = ()
+        self._tools: tuple[ToolGroup, ...] = ()
+        self._models: tuple[ModelGroup, ...] = ()
+        self._editor: SpecialistEditor | None = None
+        self._edited_name = ""
+        self._empty_note = label(self.tr("There is no specialist yet."), "muted")
+        self._cards = CardList()
+        self._add = button(self.tr("Add specialist…"), lambda: self.edit(None))
+        words = self.tr(
+            "A specialist is an agent that the agent may call like a tool. It never may do more than the agent that "
+            "calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it "
+            "began."
+        )
+        foot = QHBoxLayout()
+        foot.addWidget(self._add)
+        foot.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addWidget(self._empty_note)
+        layout.addLayout(self._cards)
+        layout.addLayout(foot)
+        layout.addStretch(1)
+
+    def show_specialists(self, specialists: Sequence[Specialist]) -> None:
+        """These are defined; what is being written stays."""
+        if tuple(specialists) != self._specialists:
+            self._specialists = tuple(specialists)
+            self._rebuild_cards()
+            self.show_tools(self._tools)
+
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """The tools to choose from."""
+        self._tools = tuple(groups)
+        if self._editor is not None:
+            self._editor.show_tools(self._tools, self._taken_names(self._edited_name))
+
+    def show_models(self, groups: Sequence[ModelGroup]) -> None:
+        """The models to choose from."""
+        self._models = tuple(groups)
+        if self._editor is not None:
+            self._editor.show_models(self._models)
+
+    def edit(self, name: str | None) -> None:
+        """Write this one, or a new one."""
+        if self._editor is not None:
+            self._editor.setFocus()
+            return
+        before = next((each for each in self._specialists if each.name == name), None)
+        self._edited_name = before.name if before is not None else ""
+        self._editor = SpecialistEditor(before, self._taken_names(self._edited_name))
+        self._editor.show_tools(self._tools, self._taken_names(self._edited_name))
+        self._editor.show_models(self._models)
+        self._editor.saved.connect(self._save_specialist)
+        self._editor.cancelled.connect(self._cancel_editing)
+        self._cards.open(self._editor, self._edited_name)
+        self._update_buttons()
+        self._editor.start_editing()
+
+    def _taken_names(self, name: str) -> frozenset[str]:
+        """The names that this one cannot have."""
+        tools = (each.name for group in self._tools for each in group.tools)
+        return frozenset((*(each.name for each in self._specialists), *tools, *RESERVED_NAMES)) - {name}
+
+    def _save_specialist(self, made: Specialist) -> None:
+        names = [each.name for each in self._specialists]
+        place = names.index(self._edited_name) if self._edited_name in names else len(names)
+        self._close_editor()
+        self._set_specialists((*self._specialists[:place], made, *self._specialists[place + 1 :]))
+
+    def _remove_specialist(self, name: str) -> None:
+        self._set_specialists(tuple(each for each in self._specialists if each.name != name))
+
+    def _set_specialists(self, specialists: tuple[Specialist, ...]) -> None:
+        self._specialists = specialists
+        self._rebuild_cards()
+        self.changed.emit(specialists)
+        self.show_tools(self._tools)
+        (self._editor or self._add).setFocus()
+
+    def _cancel_editing(self) -> None:
+        self._close_editor()
+        self._add.setFocus()
+
+    def _close_editor(self) -> None:
+        self._editor = None
+        self._cards.close()
+        self._update_buttons()
+
+    def _rebuild_cards(self) -> None:
+        cards: dict[str, SpecialistCard] = {}
+        for each in self._specialists:
+            card = cards[each.name] = SpecialistCard(each)
+            card.edit_pressed.connect(partial(self.edit, each.name))
+            card.remove_pressed.connect(partial(self._remove_specialist, each.name))
+        self._cards.show_cards(cards)
+        self._update_buttons()
+
+    def _update_buttons(self) -> None:
+        """What can be begun now."""
+        self._add.setEnabled(self._editor is None)
+        self._empty_note.setVisible(not self._specialists and self._editor is None)

@@ -1,0 +1,189 @@
+"""Pick tools: one from a menu, or several from a checklist."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtGui import QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+
+from ui.bridge.settings import AvailableTool, ToolGroup
+from ui.style.controls import ComboBox, label
+from ui.style.text import plain_tooltip
+from ui.style.theme import SPACE_S, SPACE_XS
+from ui.style.widgets import WrappedChoice
+
+ANY_TOOL = "*"
+MIN_TOOL_CHARS = 24
+
+
+def group_title(group: ToolGroup) -> str:
+    """The server's, or a word for what is built in."""
+    return group.title or QCoreApplication.translate("Tools", "Built in")
+
+
+class ToolMenu(ComboBox):
+    """Every tool, or one; one that is not known now stays, and says so."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._groups: tuple[ToolGroup, ...] = ()
+        self._items = QStandardItemModel(self)
+        self.setModel(self._items)
+        self.setMinimumContentsLength(MIN_TOOL_CHARS)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.show_tools(())
+
+    @property
+    def tool(self) -> str:
+        """Its name, or `*`."""
+        return str(self.currentData())
+
+    @property
+    def known_tool(self) -> AvailableTool | None:
+        """The tool, where it is known."""
+        found = (each for group in self._groups for each in group.tools if each.name == self.tool)
+        return next(found, None)
+
+    def set_tool(self, name: str) -> None:
+        """This one."""
+        if self.findData(name) < 0:
+            words = QCoreApplication.translate("Tools", "{0} (not here now)").format(name)
+            self._add_item(words, name)
+        self.setCurrentIndex(self.findData(name))
+
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """These are known; what is chosen stays."""
+        chosen = self.tool if self.count() else ANY_TOOL
+        self._groups = tuple(groups)
+        self._items.clear()
+        self._add_item(QCoreApplication.translate("Tools", "Every tool"), ANY_TOOL)
+        for group in self._groups:
+            heading = QStandardItem(group_title(group))
+            heading.setFlags(Qt.ItemFlag.NoItemFlags)
+            self._items.appendRow(heading)
+            for each in group.tools:
+                self._add_item(each.name, each.name, each.description)
+        self.set_tool(chosen)
+
+    def _add_item(self, words: str, name: str, tip: str = "") -> None:
+        item = QStandardItem(words)
+        item.setData(name, Qt.ItemDataRole.UserRole)
+        item.setToolTip(plain_tooltip(tip))
+        self._items.appendRow(item)
+
+
+VISIBLE_LINES = 11
+SEARCH_THRESHOLD = 20
+"""So many tools, and there is a field to look for one."""
+
+
+class ToolChecklist(QWidget):
+    """`tools` are the names that are ticked. Those that are not known now stay in the list, and say so."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._groups: tuple[ToolGroup, ...] = ()
+        self._chosen: dict[str, None] = {}
+        self._initial: tuple[str, ...] = ()
+        self._rows: list[tuple[QLabel, list[WrappedChoice]]] = []
+        self._search = QLineEdit()
+        self._search.setAccessibleName(self.tr("Find a tool"))
+        self._search.setPlaceholderText(self.tr("Find a tool"))
+        self._search.setClearButtonEnabled(True)
+        self._scroll = QScrollArea(widgetResizable=True)
+        self._scroll.setProperty("kind", "card")
+        # Tab stops at what is in it.
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setFixedHeight(self.fontMetrics().lineSpacing() * VISIBLE_LINES)
+        self._count = label(kind="small", wrap=True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        for each in (self._search, self._scroll, self._count):
+            layout.addWidget(each)
+        self._search.textChanged.connect(self._filter_rows)
+        self._rebuild_rows()
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """In the order in which they were chosen."""
+        return tuple(self._chosen)
+
+    def set_tools(self, names: Sequence[str]) -> None:
+        """These, and no others."""
+        self._chosen = dict.fromkeys(names)
+        self._initial = tuple(self._chosen)
+        self._rebuild_rows()
+
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """These are known; what is ticked stays."""
+        if tuple(groups) != self._groups:
+            self._groups = tuple(groups)
+            self._rebuild_rows()
+
+    def _rebuild_rows(self) -> None:
+        inside = QFrame()
+        rows = QVBoxLayout(inside)
+        rows.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
+        rows.setSpacing(SPACE_XS)
+        self._rows = []
+        known = {each.name for group in self._groups for each in group.tools}
+        for group in self._groups:
+            self._add_group(rows, group_title(group), [self._tool_box(each) for each in group.tools])
+        # Also one that was just unticked: a slip of the hand is undone where it happened.
+        missing = [name for name in self._initial if name not in known]
+        if missing:
+            self._add_group(
+                rows, self.tr("Not here now; whoever calls it must have them"), list(map(self._checkbox, missing))
+            )
+        rows.addStretch(1)
+        self._scroll.setWidget(inside)
+        inside.setAutoFillBackground(False)
+        self._scroll.viewport().setAutoFillBackground(False)
+        self._search.setVisible(len(known) > SEARCH_THRESHOLD)
+        self._filter_rows()
+        self._update_count()
+
+    def _add_group(self, rows: QVBoxLayout, title: str, choices: list[WrappedChoice]) -> None:
+        heading = label(title, "small", wrap=True)
+        for each in (heading, *choices):
+            rows.addWidget(each)
+        self._rows.append((heading, choices))
+
+    def _tool_box(self, tool: AvailableTool) -> WrappedChoice:
+        words = self.tr("{0} – may change something").format(tool.name) if tool.changes else tool.name
+        choice = self._checkbox(tool.name, words)
+        choice.setToolTip(plain_tooltip(tool.description))
+        return choice
+
+    def _checkbox(self, name: str, words: str = "") -> WrappedChoice:
+        box = QCheckBox()
+        box.setChecked(name in self._chosen)
+        box.toggled.connect(partial(self._toggle_tool, name))
+        return WrappedChoice(box, words or name)
+
+    def _toggle_tool(self, name: str, is_chosen: bool) -> None:  # noqa: FBT001  # a slot
+        if is_chosen:
+            self._chosen[name] = None
+        else:
+            self._chosen.pop(name, None)
+        self._update_count()
+        self.changed.emit()
+
+    def _filter_rows(self) -> None:
+        """Hide what is not looked for; a group with nothing left goes too."""
+        sought = self._search.text().strip().lower()
+        for heading, choices in self._rows:
+            for each in choices:
+                each.setHidden(sought not in each.words.lower())
+            heading.setHidden(all(each.isHidden() for each in choices))
+
+    def _update_count(self) -> None:
+        count = len(self._chosen)
+        if not count:
+            self._count.setText(self.tr("None: it only thinks and answers."))
+        else:
+            self._count.setText(self.tr("{0} chosen. It never has more than whoever calls it.").format(count))

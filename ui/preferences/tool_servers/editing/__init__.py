@@ -1,1 +1,0 @@
-"""An MCP server being written."""

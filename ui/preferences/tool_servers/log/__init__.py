@@ -1,1 +1,0 @@
-"""What a server says beside its answers."""

@@ -1,1 +1,0 @@
-"""The tools that a server offers, and what counts about each."""

@@ -1,1 +1,0 @@
-"""Servers that other programs know, taken over."""

@@ -1,0 +1,164 @@
+"""Show waiting tool calls to the person for approval, and hand the decisions back."""
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.permissions import (
+    ArgumentsPattern,
+    CommandPattern,
+    CommandsPattern,
+    HostPattern,
+    PathPattern,
+    Rule,
+)
+from desktop_agent.types.tool_calls import Decision, Effect
+from ui.approval.pending_approval import PendingApproval, RuleOffer
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.permissions import WaitingCall
+from ui.style.text import translate_sentence
+from ui.style.theme import ThemeSource
+
+if TYPE_CHECKING:
+    from ui.approval.approval_dialog import ApprovalDialog
+
+
+class ApprovalPresenter(QObject):
+    """One dialog for the calls of the open conversation.
+
+    It opens by itself for calls that were not seen yet. Closing it means "later": the cards in the transcript offer
+    it again, and the calls keep waiting.
+    """
+
+    mode_chosen = Signal(str)
+    """In the dialog: a mode's name, as the composer's picker says it."""
+    mode_refused = Signal()
+
+    def __init__(self, themes: ThemeSource, tasks: BackgroundTasks, window: QWidget) -> None:
+        super().__init__(window)
+        self._tasks = tasks
+        self._conversation: OpenConversation | None = None
+        self._seen: set[str] = set()
+        self._themes = themes
+        self._window = window
+        self._created_dialog: ApprovalDialog | None = None
+
+    def watch(self, conversation: OpenConversation) -> None:
+        """Present the calls of this conversation from now on."""
+        if self._conversation is not None:
+            self._conversation.approvals_changed.disconnect(self.refresh)
+            self._conversation.session_controls.modes_changed.disconnect(self._show_modes)
+        self._conversation = conversation
+        conversation.approvals_changed.connect(self.refresh)
+        conversation.session_controls.modes_changed.connect(self._show_modes)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what waits now; open the dialog for what is new."""
+        if self._conversation is None:
+            return
+        waiting = self._conversation.approvals.waiting()
+        if not waiting and self._created_dialog is None:
+            return
+        self._dialog.set_approvals([_pending_approval(call, self._conversation.workspace or "") for call in waiting])
+        self._show_modes()
+        ids = {call.approval_id for call in waiting}
+        if ids - self._seen and not self._dialog.isVisible():
+            self._dialog.open()
+        self._seen |= ids
+
+    def show(self) -> None:
+        """The person asked for it, at a card."""
+        self.refresh()
+        if self._dialog.current is not None:
+            self._dialog.open()
+
+    @property
+    def _dialog(self) -> "ApprovalDialog":
+        """Made when the first call waits: most starts of the program never show it."""
+        if self._created_dialog is None:
+            from ui.approval.approval_dialog import ApprovalDialog
+
+            self._created_dialog = ApprovalDialog(self._themes, self._window)
+            self._created_dialog.decided.connect(self._decide)
+            self._created_dialog.preview_requested.connect(self._preview)
+            self._created_dialog.trusted.connect(self._trust)
+            self._created_dialog.mode.mode_chosen.connect(self.mode_chosen)
+            self._created_dialog.mode.request_refused.connect(self.mode_refused)
+        return self._created_dialog
+
+    @Slot()
+    def _show_modes(self) -> None:
+        if self._created_dialog is not None and self._conversation is not None:
+            session_controls = self._conversation.session_controls
+            self._created_dialog.mode.show_modes(
+                session_controls.modes, session_controls.mode, session_controls.requested_mode
+            )
+
+    @Slot(str, object)
+    def _decide(self, approval_id: str, decision: Decision) -> None:
+        if self._conversation is not None:
+            try:
+                self._conversation.approvals.answer(approval_id, decision)
+            except AgentError as error:
+                self._dialog.show_rejection(approval_id, translate_sentence(error.sentence))
+            self.refresh()
+
+    @Slot()
+    def _trust(self) -> None:
+        if self._conversation is not None:
+            self._conversation.approvals.trust()
+            self.refresh()
+
+    @Slot(str, object)
+    def _preview(self, approval_id: str, arguments: JsonObject) -> None:
+        if self._conversation is not None:
+            self._tasks.start(self._fetch_preview(self._conversation, approval_id, arguments))
+
+    async def _fetch_preview(self, conversation: OpenConversation, approval_id: str, arguments: JsonObject) -> None:
+        preview = await conversation.approvals.preview(approval_id, arguments)
+        self._dialog.set_preview(approval_id, arguments, preview)
+
+
+_FILE_EFFECTS = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})
+
+
+def _pending_approval(call: WaitingCall, workspace: str) -> PendingApproval:
+    return PendingApproval(
+        approval_id=call.approval_id,
+        tool=call.tool,
+        arguments=call.arguments,
+        agent_path=call.agent_path,
+        tool_class=call.tool_class,
+        effects=call.effects,
+        preview=call.preview,
+        validate=call.validate,
+        reasons=call.reasons,
+        outsiders=call.outsiders,
+        undoable=call.undoable,
+        server=call.server,
+        server_says=call.server_says,
+        workspace=workspace if call.effects & _FILE_EFFECTS else "",
+        offers=tuple(
+            RuleOffer(rule.id, words, rule.workspace)
+            for rule, words in sorted(call.proposals, key=lambda proposal: _rule_breadth(proposal[0]))
+        ),
+    )
+
+
+def _rule_breadth(rule: Rule) -> tuple[bool, bool, int, int]:
+    """What grows with what a rule allows: where it holds, what it trusts, which calls, of how many tools."""
+    match rule.pattern:
+        case ArgumentsPattern() | CommandPattern(exact=True):
+            calls = 0
+        case CommandPattern() | PathPattern() | HostPattern():
+            calls = 1
+        case CommandsPattern():
+            calls = 2
+        case None:
+            calls = 3
+    return rule.workspace is None, rule.trusts, calls, len(rule.tools)

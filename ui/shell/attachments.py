@@ -1,0 +1,184 @@
+"""What a person does with pictures and code of a conversation: view, load from the web, save as a file."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from PySide6.QtCore import QDir, QObject, QStandardPaths, Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from desktop_agent.types.blocks import Image
+from desktop_agent.types.errors import ImageRefused, Sentence
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.storage import PictureStore, WebPictures, save_file
+from ui.style.text import show_hidden, translate_sentence
+from ui.style.theme import ThemeSource
+from ui.transcript.blocks.image_store import InMemoryImage, RemoteImages, locate_image, read_image_bytes
+from ui.transcript.view import TranscriptView
+
+if TYPE_CHECKING:
+    from ui.shell.picture_canvas import ViewerPicture
+    from ui.shell.picture_viewer import PictureViewer
+
+
+_MAX_STEM_LENGTH = 80
+_MAX_NAME_BYTES = 255
+"""Of a whole name, on most file systems."""
+
+# Devices of Windows, whatever ending follows (Microsoft, "Naming Files, Paths, and Namespaces").
+_DEVICE_NAME = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3]) *(?:\.|\Z)", re.IGNORECASE
+)
+_FORBIDDEN_CHARACTERS = set('/\\:*?"<>|')
+
+
+class FileSaver(QObject):
+    """Asks where, writes, and says so. `saved` carries a sentence for the person."""
+
+    saved = Signal(object)
+
+    def __init__(self, tasks: BackgroundTasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation)
+
+    def ask(self, over: QWidget, name: str, data: Callable[[], bytes]) -> QFileDialog:
+        """Open the dialog. `data` is called in another thread once a place is chosen; it may raise OSError."""
+        dialog = QFileDialog(over, self.tr("Save as"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDirectory(self._folder if QDir(self._folder).exists() else QDir.homePath())
+        dialog.selectFile(safe_file_name(name))
+
+        def chosen(path: str) -> None:
+            self._folder = str(Path(path).parent)
+            self._tasks.start(self._write(Path(path), data))
+
+        dialog.fileSelected.connect(chosen)
+        dialog.open()
+        return dialog
+
+    async def _write(self, path: Path, data: Callable[[], bytes]) -> None:
+        try:
+            content = await asyncio.to_thread(data)
+        except OSError as error:
+            raise ImageRefused.not_read(path.name, error) from error
+        except ValueError as error:
+            raise ImageRefused.unreadable(path.name) from error
+        await save_file(path, content)
+        values = {"name": show_hidden(path.name), "folder": show_hidden(str(path.parent))}
+        self.saved.emit(Sentence("“{name}” was saved in {folder}.", values))
+
+
+def safe_file_name(words: str) -> str:
+    """A name that every system takes: no folder, nothing hidden, not too long, no hidden file, no device."""
+    kept = "".join(
+        " " if each in _FORBIDDEN_CHARACTERS or not each.isprintable() else each
+        for each in words[: 4 * _MAX_STEM_LENGTH]
+    )
+    name = " ".join(kept.split()).strip(". ")
+    stem, dot, ending = f"{'_' if _DEVICE_NAME.match(name) else ''}{name}".rpartition(".")
+    if not dot or not ending.isalnum() or len(ending) > 8:
+        stem, dot, ending = f"{stem}{dot}{ending}", "", ""
+    room = _MAX_NAME_BYTES - len(f"{dot}{ending}".encode())
+    stem = stem[:_MAX_STEM_LENGTH].encode()[:room].decode(errors="ignore")
+    return f"{stem.strip('. ') or 'unnamed'}{dot}{ending}"
+
+
+class WebPictureLoader(QObject):
+    """Between what a transcript wants and what fetches it."""
+
+    def __init__(self, remote: RemoteImages, tasks: BackgroundTasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._remote = remote
+        self._tasks = tasks
+        self._web = WebPictures()
+        self._loading: dict[str, asyncio.Task[bytes]] = {}
+        remote.wanted.connect(self._load)
+        remote.unwanted.connect(self._cancel)
+
+    def _load(self, address: str, insists: bool) -> None:  # noqa: FBT001  what the signal carries
+        self._tasks.start(self._fetch(address, insists=insists))
+
+    def _cancel(self, address: str) -> None:
+        if task := self._loading.pop(address, None):
+            task.cancel()
+
+    async def _fetch(self, address: str, *, insists: bool) -> None:
+        task = asyncio.get_running_loop().create_task(self._web.load(address, insists=insists))
+        self._loading[address] = task
+        try:
+            await asyncio.wait({task})
+        finally:
+            if self._loading.get(address) is task:
+                del self._loading[address]
+            if not task.done():
+                task.cancel()
+                # To its end, so that its connection is closed when this one is.
+                with suppress(asyncio.CancelledError, ImageRefused):
+                    await task
+        self._show_outcome(address, task)
+
+    def _show_outcome(self, address: str, task: asyncio.Task[bytes]) -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is None:
+            self._remote.arrived(address, task.result(), unquote(urlsplit(address).path.rpartition("/")[2]))
+        elif isinstance(error, ImageRefused):
+            may_insist = error.kind == "private_address"
+            self._remote.failed(
+                address, translate_sentence(error.sentence), translate_sentence(error.remedy), may_insist=may_insist
+            )
+        else:
+            self._remote.cancelled(address)
+            raise error
+
+
+class AttachmentsPresenter(QObject):
+    """Looks at pictures, loads them, saves code and pictures. `remark` carries a sentence for the person."""
+
+    remark = Signal(object)
+
+    def __init__(
+        self, themes: ThemeSource, view: TranscriptView, pictures: PictureStore, tasks: BackgroundTasks, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._view = view
+        self._pictures = pictures
+        self._saver = FileSaver(tasks, self)
+        self._loading = WebPictureLoader(view.remote_images, tasks, self)
+        self._viewer: PictureViewer | None = None
+        self._saver.saved.connect(self.remark)
+        view.save_requested.connect(self._save_text)
+        view.image_opened.connect(self._open)
+
+    def _save_text(self, name: str, text: str) -> None:
+        # Half of a pair cannot be written; a sign for it can.
+        self._saver.ask(self._view, name, lambda: text.encode("utf-8", "replace"))
+
+    def _open(self, picture: Image | InMemoryImage) -> None:
+        # Imported and made when the first picture is looked at.
+        from ui.shell.picture_viewer import PictureViewer, conversation_pictures, index_of, to_viewer_picture
+
+        wanted = to_viewer_picture(picture)
+        if wanted is None:
+            return
+        if self._viewer is None:
+            self._viewer = PictureViewer(self._themes, self._pictures, self._view.window())
+            self._viewer.save_requested.connect(self._save_picture)
+        everything = list(conversation_pictures(self._view.row_viewport.rows.transcript, self._view.remote_images))
+        at = index_of(everything, wanted.source)
+        if at is None:
+            everything, at = [wanted], 0
+        self._viewer.show_pictures(everything, at)
+
+    def _save_picture(self, viewed: "ViewerPicture") -> None:
+        where = locate_image(viewed.source, self._pictures)
+        self._saver.ask(self._viewer or self._view.window(), viewed.file_name, lambda: read_image_bytes(where))

@@ -1,1 +1,0 @@
-"""Calls of tools at work in the window: questions about them, rules, and what was decided."""

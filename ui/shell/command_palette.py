@@ -1,0 +1,365 @@
+"""The command palette: every action, conversation and model, found by a few letters of it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Slot
+from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.model_servers import ModelGroup, ModelServers
+from ui.shell.window import MainWindow
+from ui.style.list_rows import ResultRow
+from ui.style.pickers import SearchPanel
+from ui.style.text import native_shortcut
+from ui.style.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
+
+_NUMBERED = "isNumbered"
+_SYNONYMS = "otherWords"
+_SHOWN_SHORTCUT = "shownKeys"
+
+
+def mark_numbered(action: QAction) -> None:
+    """Mark one of a series such as Ctrl+1 to Ctrl+9, which is no use in a list of commands."""
+    action.setProperty(_NUMBERED, True)
+
+
+def listed_actions(window: QWidget) -> list[QAction]:
+    """The actions of a window, without those of a series."""
+    return [each for each in window.actions() if each.property(_NUMBERED) is not True]
+
+
+def numbered_actions(window: QWidget) -> list[QAction]:
+    """The actions of the series."""
+    return [each for each in window.actions() if each.property(_NUMBERED) is True]
+
+
+def set_synonyms(action: QAction, words: str) -> None:
+    """Say under which other words, with spaces between them, people look for it."""
+    action.setProperty(_SYNONYMS, words)
+
+
+def synonyms(action: QAction) -> str:
+    """Return them; empty where its text says all."""
+    return str(action.property(_SYNONYMS) or "")
+
+
+def set_shown_shortcut(action: QAction, keys: str) -> None:
+    """Say which keys do it where they are pressed in one part of the window, which takes them itself."""
+    action.setProperty(_SHOWN_SHORTCUT, keys)
+
+
+def shortcut_text(action: QAction) -> str:
+    """The keys as people here know them; empty where there are none."""
+    return native_shortcut(str(action.property(_SHOWN_SHORTCUT) or "") or action.shortcut().toString())
+
+
+_STARTS, _BEGINS_WORD, _IN_SYNONYMS, _INSIDE, _LETTERS = range(5)
+
+
+class FuzzyMatcher:
+    """What was typed, taken apart once for many texts."""
+
+    def __init__(self, typed: str) -> None:
+        self._words = typed.casefold().split()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is looked for."""
+        return not self._words
+
+    def rank(self, text: str, others: str = "") -> int | None:
+        """Return how well this text fits: 0 is best, None is not at all.
+
+        `others` are more words for the same thing: a word may also stand in them, but whole or by its beginning.
+        """
+        folded, other = text.casefold(), others.casefold()
+        total = 0
+        for word in self._words:
+            ranks = [rank for rank in (_rank_of(word, folded), _rank_in_synonyms(word, other)) if rank is not None]
+            if not ranks:
+                return None
+            total += min(ranks)
+        return total
+
+
+def _rank_in_synonyms(word: str, text: str) -> int | None:
+    rank = _rank_of(word, text)
+    return None if rank is None or rank == _LETTERS else max(rank, _IN_SYNONYMS)
+
+
+def _rank_of(word: str, text: str) -> int | None:
+    if text.startswith(word):
+        return _STARTS
+    at = text.find(word)
+    while at > 0:
+        if not text[at - 1].isalnum():
+            return _BEGINS_WORD
+        if (after := text.find(word, at + 1)) < 0:
+            return _INSIDE
+        at = after
+    return _LETTERS if _is_subsequence(word, text) else None
+
+
+def _is_subsequence(word: str, text: str) -> bool:
+    """Whether the letters come one after the other in the text, the first of them at the beginning of a word."""
+    begins = True
+    for at, letter in enumerate(text):
+        if begins and letter == word[0] and _letters_follow(word, text, at):
+            return True
+        begins = not letter.isalnum()
+    return False
+
+
+def _letters_follow(word: str, text: str, at: int) -> bool:
+    for letter in word[1:]:
+        at = text.find(letter, at + 1)
+        if at < 0:
+            return False
+    return True
+
+
+MAX_GROUP_ROWS = 50
+"""Rows of a group; who types another letter finds the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRow(ResultRow):
+    """A row, and what choosing it does."""
+
+    synonyms: str = ""
+    """More words by which it is found: the id of a model, its server, what else people call it."""
+    command: Callable[[], object] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandGroup:
+    """Rows under a heading, in the order in which they are shown while nothing is typed."""
+
+    title: str
+    rows: Sequence[CommandRow]
+
+
+def matching_rows(
+    typed: str, groups: Iterable[CommandGroup], fallback_rows: Sequence[CommandRow] = ()
+) -> list[CommandRow]:
+    """Return the rows that fit, each group under its heading; what fits best stands first.
+
+    Where none fits, that is said, and `fallback_rows` is offered.
+    """
+    words = FuzzyMatcher(typed)
+    found = [(_best_rows(group, words), group.title) for group in groups]
+    fitting = [(ranked, title) for ranked, title in found if ranked]
+    # The sort is stable: among equals the order of the groups stays.
+    fitting.sort(key=lambda each: each[0][0][0])
+    rows: list[CommandRow] = []
+    for ranked, title in fitting:
+        rows.append(CommandRow(text=title, is_heading=True))
+        rows += [row for _, row in ranked]
+    if not rows:
+        nothing = QCoreApplication.translate("CommandPalette", "Nothing is called that.")
+        rows.append(CommandRow(text=nothing, is_faded=True))
+        rows += fallback_rows
+    return rows
+
+
+def _best_rows(group: CommandGroup, words: FuzzyMatcher) -> list[tuple[int, CommandRow]]:
+    if words.is_empty:
+        return [(0, row) for row in group.rows[:MAX_GROUP_ROWS]]
+    ranked = ((words.rank(row.text, row.synonyms), row) for row in group.rows)
+    fitting = [(rank, row) for rank, row in ranked if rank is not None]
+    fitting.sort(key=lambda each: each[0])
+    return fitting[:MAX_GROUP_ROWS]
+
+
+PALETTE_SIZE = QSize(600, 440)
+_BORDER = 1
+
+
+class CommandPalette(QWidget):
+    """Lies over the whole window, so that a click beside it closes it; part of the window, not a popup of its own."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        groups: Callable[[], Sequence[CommandGroup]],
+        window: QWidget,
+        fallback_rows: Callable[[], Sequence[CommandRow]] = list,
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._find_groups = groups
+        self._fallback_rows = fallback_rows
+        self._groups: Sequence[CommandGroup] = ()
+        self._window = window
+        self._previous_focus: QWidget | None = None
+        self._panel = SearchPanel(themes, self._find_rows, self.tr("Commands"))
+        self._frame = QFrame(self)
+        self._build()
+        self._panel.chosen.connect(self._choose)
+        self._panel.results_changed.connect(self._fit)
+        window.installEventFilter(self)
+        self.hide()
+
+    def open(self) -> None:
+        """Show it with an empty field; the same keys again close it."""
+        if self.isVisible():
+            self.dismiss()
+            return
+        self._groups = self._find_groups()
+        self._previous_focus = QApplication.focusWidget()
+        self._panel.reset()
+        self._fit()
+        self.show()
+        self.raise_()
+        self._panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._panel.fill()
+
+    def dismiss(self) -> None:
+        """Close it and give the keyboard back to where it was."""
+        before, self._previous_focus = self._previous_focus, None
+        self.hide()
+        if before is not None and before.window() is self._window and before.isVisible():
+            before.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc closes; other keys that the field does not want are nobody's."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.dismiss()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Beside the list."""
+        super().mousePressEvent(event)
+        self.dismiss()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Stay as large as the window."""
+        if watched is self._window and event.type() == QEvent.Type.Resize and self.isVisible():
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _find_rows(self, typed: str) -> Sequence[CommandRow]:
+        return matching_rows(typed, self._groups, self._fallback_rows())
+
+    def _choose(self, row: CommandRow) -> None:
+        # First the keyboard goes back: what is done may put it elsewhere.
+        self.dismiss()
+        if row.command is not None:
+            row.command()
+
+    def _fit(self) -> None:
+        self.setGeometry(self._window.rect())
+        wanted = PALETTE_SIZE * (self._themes.zoom / 100)
+        around = 2 * SPACE_S + 2 * _BORDER
+        # No higher than what is found.
+        wanted.setHeight(self._panel.whole_height(wanted.height() - around) + around)
+        self._frame.setFixedSize(wanted.boundedTo(self._window.size() - QSize(2 * SPACE_L, 2 * SPACE_XL)))
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Commands"))
+        self._frame.setProperty("kind", "popup")
+        self._panel.set_label(self.tr("Commands"), self.tr("Find a command, a conversation or a model"))
+        inside = QVBoxLayout(self._frame)
+        inside.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
+        inside.addWidget(self._panel)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, SPACE_S, 0, 0)
+        row.addWidget(self._frame, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+
+
+class _ListedConversation(Protocol):
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+
+class PalettePresenter(QObject):
+    """Knows the actions, conversations and models that there are now."""
+
+    def __init__(
+        self, themes: ThemeSource, window: MainWindow, library: ConversationLibrary, servers: ModelServers
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._window = window
+        self._library = library
+        self._conversations: Sequence[_ListedConversation] = ()
+        self._models: Sequence[ModelGroup] = ()
+        self._widget: CommandPalette | None = None
+        self.opening_action: QAction | None = None
+        """The action that opens it, which it need not list."""
+        self.fallback_actions: Sequence[QAction] = ()
+        """What it offers to who looked for something that is not there."""
+        library.listed.connect(self._on_listed)
+        servers.models_changed.connect(self._on_models)
+
+    def open(self) -> None:
+        """Show it over the window, or close it again."""
+        if self._widget is None:
+            self._widget = CommandPalette(self._themes, self._groups, self._window, self._fallback_rows)
+        self._widget.open()
+
+    @Slot(list)
+    def _on_listed(self, conversations: Sequence[_ListedConversation]) -> None:
+        self._conversations = conversations
+
+    @Slot(list)
+    def _on_models(self, groups: Sequence[ModelGroup]) -> None:
+        self._models = groups
+
+    def _groups(self) -> Sequence[CommandGroup]:
+        return (
+            CommandGroup(self.tr("Commands"), self._command_rows()),
+            CommandGroup(self.tr("Conversations"), self._conversation_rows()),
+            CommandGroup(self.tr("Models"), self._model_rows()),
+        )
+
+    def _command_rows(self) -> list[CommandRow]:
+        listed = (each for each in listed_actions(self._window) if each.isEnabled() and each is not self.opening_action)
+        return [_command_row(each) for each in listed]
+
+    def _fallback_rows(self) -> list[CommandRow]:
+        return [_command_row(each) for each in self.fallback_actions]
+
+    def _conversation_rows(self) -> list[CommandRow]:
+        return [
+            CommandRow(
+                text=each.title or self.tr("New conversation"),
+                is_choosable=True,
+                command=partial(self._library.open, each.id),
+            )
+            for each in self._conversations
+        ]
+
+    def _model_rows(self) -> list[CommandRow]:
+        return [
+            CommandRow(
+                text=model.title or model.id,
+                detail=group.endpoint.title,
+                synonyms=f"{model.id} {group.endpoint.title}",
+                spoken=f"{model.title or model.id}, {group.endpoint.title}",
+                is_choosable=True,
+                command=partial(self._choose_model, group.endpoint.id, model.id),
+            )
+            for group in self._models
+            for model in group.models
+        ]
+
+    def _choose_model(self, endpoint_id: str, model: str) -> None:
+        if self._library.current is None:
+            self._library.new(endpoint_id=endpoint_id, model=model)
+        else:
+            self._window.page.models.choose_model(endpoint_id, model)
+
+
+def _command_row(action: QAction) -> CommandRow:
+    text, keys = action.text(), shortcut_text(action)
+    said = f"{text}, {keys}" if keys else text
+    return CommandRow(
+        text=text, detail=keys, synonyms=synonyms(action), spoken=said, is_choosable=True, command=action.trigger
+    )

@@ -1,0 +1,288 @@
+"""Controls of the composer: model, reasoning, parameters, mode, waiting messages and questions."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from desktop_agent.types.errors import AgentError, Sentence
+from desktop_agent.types.policies import When
+from desktop_agent.types.providers import ConversationParameters, Reasoning
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.model_servers import ModelGroup, ModelServers
+from ui.bridge.session_controls import RemovedMessage, SessionControls
+from ui.composer.composer import Composer
+from ui.composer.message_queue import MessageQueueView
+from ui.composer.notices import ModeRequestBar
+from ui.composer.parameter_buttons import ParametersButton, ReasoningPicker, is_unsupported, reasoning_name
+from ui.composer.pickers import ModelPicker
+from ui.composer.question_card import QuestionCard
+from ui.shell.banners import BannerArea
+from ui.style.pickers import ModePicker
+from ui.style.theme import SPACE_S, ThemeSource
+
+
+class ModelControls(QObject):
+    """Changes the conversation by what the person picks, and tells the composer what the model can take.
+
+    `parameters` belongs into the composer too, behind what matters more.
+    """
+
+    connect_requested = Signal()
+    remark = Signal(object)
+    """A Sentence about a choice that no longer holds."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        composer: Composer,
+        library: ConversationLibrary,
+        servers: ModelServers,
+        tasks: BackgroundTasks,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._library = library
+        self._composer = composer
+        self._servers = servers
+        self._tasks = tasks
+        self._conversation: OpenConversation | None = None
+        self._edited_id = ""
+        self.picker = ModelPicker(themes)
+        self.reasoning = ReasoningPicker(themes)
+        self.parameters = ParametersButton(themes)
+        composer.add_control(self.picker)
+        composer.add_control(self.reasoning)
+        self.picker.model_chosen.connect(self.choose_model)
+        self.picker.refresh_requested.connect(lambda: servers.refresh_models(again=True))
+        self.picker.connect_requested.connect(self.connect_requested)
+        self.reasoning.reasoning_chosen.connect(self._choose_reasoning)
+        self.parameters.clicked.connect(self.edit_parameters)
+        servers.models_changed.connect(self._on_models)
+
+    def show(self, conversation: OpenConversation) -> None:
+        """The conversation on the screen, as it is now."""
+        self._conversation = conversation
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the model in use and what it can do. A choice that it lacks goes back to the default."""
+        conversation = self._conversation
+        if conversation is None:
+            return
+        place = conversation.endpoint_id, conversation.model
+        able = self._servers.capabilities(*place)
+        reasoning = conversation.reasoning
+        if is_unsupported(able, reasoning):
+            # What another process works in is only shown: its choice is left to that one.
+            if conversation.held_by is None:
+                conversation.change(reasoning=None)
+                template = "This model does not offer the reasoning “{choice}”: it is on Default again."
+                self.remark.emit(Sentence(template, {"choice": reasoning_name(reasoning)}))
+            reasoning = None
+        self.picker.set_current(*place)
+        self.reasoning.show_choices(able, reasoning)
+        self.parameters.show_parameters(conversation.parameters)
+        self._composer.set_supports_images(able.images, self._servers.picture_limits(*place))
+
+    def edit_parameters(self) -> None:
+        """Show the settings of the conversation."""
+        conversation = self._conversation
+        if conversation is None:
+            return
+        # Late: most conversations are had without.
+        from ui.preferences.conversation_settings import ConversationSettingsDialog
+
+        window = self._composer.window()
+        dialog = ConversationSettingsDialog(conversation.parameters, self._servers.default_system_prompt, window)
+        # Another one may be shown by the time it is saved.
+        self._edited_id = conversation.id
+        dialog.saved.connect(self._set_parameters)
+        dialog.open()
+
+    @Slot(object)
+    def _set_parameters(self, parameters: ConversationParameters) -> None:
+        self._library.change(self._edited_id, parameters=parameters)
+
+    @Slot(str, str)
+    def choose_model(self, endpoint_id: str, model: str) -> None:
+        """Have this one answer from now on, here and in new conversations."""
+        if self._conversation is not None:
+            self._library.change(self._conversation.id, endpoint_id=endpoint_id, model=model)
+            self._tasks.start(self._servers.kept.choose(endpoint_id, model))
+
+    @Slot(object)
+    def _choose_reasoning(self, reasoning: Reasoning | None) -> None:
+        if self._conversation is not None:
+            self._library.change(self._conversation.id, reasoning=reasoning)
+
+    @Slot(list)
+    def _on_models(self, groups: Sequence[ModelGroup]) -> None:
+        self.picker.set_models(groups)
+        conversation = self._conversation
+        if conversation is not None and not conversation.model and conversation.held_by is None:
+            # A server named without a model: its first one, shown in the picker, so that one can begin.
+            first = (
+                each.models[0].id for each in groups if each.models and each.endpoint.id == conversation.endpoint_id
+            )
+            model = next(first, None)
+            if model is not None:
+                conversation.change(model=model)
+        self.refresh()
+
+
+class SessionControlsPresenter(QObject):
+    """Puts the mode picker into the composer, and the rest into `above`, which belongs over it."""
+
+    def __init__(self, themes: ThemeSource, composer: Composer, banners: BannerArea, parent: QObject) -> None:
+        super().__init__(parent)
+        self._composer = composer
+        self._banners = banners
+        self._conversation: OpenConversation | None = None
+        self.picker = ModePicker(themes)
+        self.request = ModeRequestBar()
+        self.waiting = MessageQueueView(themes)
+        self.questions = QuestionCard(themes)
+        self.above = QWidget()
+        composer.add_control(self.picker)
+        self._build()
+        self._connect()
+
+    def show(self, conversation: OpenConversation) -> None:
+        """The conversation on the screen, as it is now."""
+        self._conversation = conversation
+        self.waiting.show_messages((), working=False)
+        session_controls = conversation.session_controls
+        session_controls.modes_changed.connect(self.refresh_modes)
+        session_controls.waiting_changed.connect(self._show_waiting)
+        session_controls.questions_changed.connect(self._show_questions)
+        conversation.working_changed.connect(self._show_waiting)
+        self.refresh_modes()
+        self._show_waiting()
+        self._show_questions()
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """What is being written here, and would be lost with the window."""
+        return tuple(filter(None, (*self.waiting.changed_texts, self.questions.custom_answer)))
+
+    def hand_back(self) -> None:
+        """Hand what is being written here to the composer, which has it kept."""
+        self.waiting.return_drafts()
+        self.questions.return_draft()
+
+    def refresh_modes(self) -> None:
+        """Show which there are, which holds, and which the agent asks for, as they are now."""
+        if self._conversation is not None:
+            session_controls = self._conversation.session_controls
+            self.picker.show_modes(session_controls.modes, session_controls.mode, session_controls.requested_mode)
+            self.request.show_request(session_controls.requested_mode, session_controls.mode)
+            self._update_visible()
+
+    def _show_waiting(self) -> None:
+        if self._conversation is not None:
+            self.waiting.show_messages(self._conversation.session_controls.waiting, working=self._conversation.working)
+            self._update_visible()
+
+    def _show_questions(self) -> None:
+        if self._conversation is not None:
+            questions = self._conversation.session_controls.questions
+            self.questions.show_questions(questions)
+            self._update_visible()
+
+    def _update_visible(self) -> None:
+        parts = (self.request, self.questions, self.waiting)
+        self.above.setVisible(not all(each.isHidden() for each in parts))
+
+    @Slot(str)
+    def _set_mode(self, name: str) -> None:
+        self._run(lambda session_controls: session_controls.set_mode(name))
+
+    @Slot()
+    def _reject_mode(self) -> None:
+        self._run(SessionControls.reject_mode)
+
+    @Slot(str, str)
+    def _edit_message(self, message_id: str, text: str) -> None:
+        # It may have been delivered while it was being edited: what was written is not lost.
+        if not self._run(lambda session_controls: session_controls.edit_message(message_id, text)):
+            self._composer.restore_message(text)
+
+    @Slot(str, str)
+    def _set_when(self, message_id: str, when: When) -> None:
+        self._run(lambda session_controls: session_controls.set_when(message_id, when))
+
+    @Slot(str, int)
+    def _move(self, message_id: str, place: int) -> None:
+        self._run(lambda session_controls: session_controls.move(message_id, place))
+
+    @Slot(str)
+    def _remove(self, message_id: str) -> None:
+        def take_out(session_controls: SessionControls) -> None:
+            undo = partial(self._restore, session_controls.remove_message(message_id))
+            self._banners.show_undo(self.tr("The waiting message was removed."), undo, self._conversation_id)
+
+        self._run(take_out)
+
+    def _restore(self, removed: RemovedMessage) -> None:
+        # Offered over its conversation only; that may have been opened again since.
+        self._run(lambda session_controls: session_controls.restore_message(removed))
+
+    @Slot()
+    def _send_now(self) -> None:
+        conversation = self._conversation
+        if conversation is not None:
+            self._run(lambda _: conversation.go_on())
+
+    @Slot(str, list)
+    def _answer(self, question_id: str, answer: list[str]) -> None:
+        if (
+            self._run(lambda session_controls: session_controls.answer(question_id, answer))
+            and self.questions.question is None
+        ):
+            self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot(str)
+    def _skip(self, question_id: str) -> None:
+        self._run(lambda session_controls: session_controls.skip_question(question_id))
+
+    def _run(self, command: Callable[[SessionControls], object]) -> bool:
+        """Whether it could be done; the banner says why not."""
+        if self._conversation is None:
+            return False
+        try:
+            command(self._conversation.session_controls)
+        except AgentError as error:
+            self._banners.show_error(error, self._conversation_id)
+            return False
+        return True
+
+    @property
+    def _conversation_id(self) -> str:
+        return "" if self._conversation is None else self._conversation.id
+
+    def _build(self) -> None:
+        column = QVBoxLayout(self.above)
+        column.setContentsMargins(0, 0, 0, SPACE_S)
+        column.setSpacing(SPACE_S)
+        for each in (self.request, self.questions, self.waiting):
+            column.addWidget(each)
+
+    def _connect(self) -> None:
+        self.picker.mode_chosen.connect(self._set_mode)
+        self.picker.request_refused.connect(self._reject_mode)
+        self.request.accepted.connect(self._set_mode)
+        self.request.refused.connect(self._reject_mode)
+        self.waiting.text_edited.connect(self._edit_message)
+        self.waiting.moved.connect(self._move)
+        self.waiting.when_chosen.connect(self._set_when)
+        self.waiting.removed.connect(self._remove)
+        self.waiting.send_requested.connect(self._send_now)
+        self.waiting.draft_returned.connect(self._composer.restore_message)
+        self.waiting.navigated_out.connect(self._composer.editor.setFocus)
+        self.questions.answered.connect(self._answer)
+        self.questions.skipped.connect(self._skip)
+        self.questions.draft_returned.connect(self._composer.restore_message)

@@ -1,1 +1,0 @@
-"""Modes, waiting messages and questions at work."""

@@ -1,0 +1,188 @@
+"""How full the context window is: the usage meter in the heading, and the warning before a message overflows it."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QObject, QSize, Signal
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolTip, QWidget
+
+from desktop_agent.conversation.history import ConversationUsage
+from desktop_agent.types.provider_events import Usage
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.model_servers import ModelServers
+from ui.composer.attachment_chips import Attachment, PastedText
+from ui.composer.attachment_items import PendingPicture, PendingResource
+from ui.composer.composer import Composer
+from ui.composer.notices import ContextOverflowNotice
+from ui.style.text import format_count, format_dollars, plain_tooltip
+
+_PADDING = 8
+
+
+class UsageMeter(QPushButton):
+    """How full the context is, what came from the cache, and the cost. Pressing it shows the details.
+
+    As much of it as has room, and no wider than that: the rest is the title's.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._variants: tuple[str, ...] = ("",)
+        self._room = 0
+        self.setAccessibleName(self.tr("Tokens and cost"))
+        self.setProperty("kind", "figure")
+        self.setAutoDefault(False)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.clicked.connect(self._show_details)
+        self.hide()
+
+    def show_usage(self, last: Usage | None, spending: ConversationUsage, window: int | None) -> None:
+        """`last` is the last answer's usage, `window` the model's context window in tokens, or None."""
+        total = spending.total or Usage()
+        context = last.total_tokens if last is not None else None
+        share, cost = self._cache_share(total), self._cost(total, spending)
+        long, short = self._context(context, window)
+        rest = [each for each in (share, cost) if each]
+        self._variants = tuple(
+            " · ".join(each for each in form if each)
+            for form in ((long, *rest), (short, *rest), (short, cost), (cost or short,))
+        )
+        self.setVisible(bool(self._variants[0]))
+        details = self._details(last, total, window, cost)
+        self.setAccessibleDescription("; ".join([self._variants[0], *details]))
+        self.setToolTip(plain_tooltip("\n".join(details)))
+        self._fit()
+
+    def set_room(self, room: int) -> None:
+        """The pixels of width that it may take."""
+        if room != self._room:
+            self._room = room
+            self._fit()
+
+    def sizeHint(self) -> QSize:
+        """As wide as what it shows."""
+        return self._size(self.text())
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as the shortest."""
+        return self._size(self._variants[-1])
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Larger text has less room."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        fitting = (each for each in self._variants if self._size(each).width() <= self._room)
+        self.setText(next(fitting, self._variants[-1]))
+        self.updateGeometry()
+
+    def _size(self, text: str) -> QSize:
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(text) + 2 * _PADDING + 2, metrics.height() + _PADDING)
+
+    def _show_details(self) -> None:
+        QToolTip.showText(self.mapToGlobal(self.rect().bottomLeft()), self.toolTip(), self)
+
+    def _context(self, tokens: int | None, window: int | None) -> tuple[str, str]:
+        if tokens is None:
+            return "", ""
+        if window:
+            long = self.tr("{0} of {1} tokens").format(f"{tokens:,}", f"{window:,}")
+            return long, f"{format_count(tokens)} / {format_count(window)}"
+        return self.tr("{0} tokens").format(f"{tokens:,}"), format_count(tokens)
+
+    def _cache_share(self, total: Usage) -> str:
+        if not total.cache_read_tokens or not total.input_tokens:
+            return ""
+        return self.tr("{0} % from cache").format(round(100 * min(1.0, total.cache_read_tokens / total.input_tokens)))
+
+    def _cost(self, total: Usage, spending: ConversationUsage) -> str:
+        if total.cost is None:
+            return ""
+        return format_dollars(total.cost) if spending.is_complete else f"≥ {format_dollars(total.cost)}"
+
+    def _details(self, last: Usage | None, total: Usage, window: int | None, cost: str) -> list[str]:
+        lines: list[str] = []
+        if last is not None and last.total_tokens is not None and window:
+            percent = round(100 * last.total_tokens / window)
+            lines.append(self.tr("Context: {0} % of {1} tokens").format(percent, f"{window:,}"))
+        for words, tokens in (
+            (self.tr("Input: {0} tokens"), total.input_tokens),
+            (self.tr("Output: {0} tokens"), total.output_tokens),
+            (self.tr("Reasoning, part of the output: {0} tokens"), total.reasoning_tokens),
+            (self.tr("Read from cache: {0} tokens"), total.cache_read_tokens),
+            (self.tr("Written to cache: {0} tokens"), total.cache_write_tokens),
+        ):
+            if tokens is not None:
+                lines.append(words.format(f"{tokens:,}"))
+        if not cost:
+            lines.append(self.tr("Cost: not known"))
+        elif cost.startswith("≥"):
+            lines.append(self.tr("Cost: {0}; that of some answers is not known").format(cost))
+        else:
+            lines.append(self.tr("Cost: {0}").format(cost))
+        return lines
+
+
+class ContextOverflowCheck(QObject):
+    """By an estimate: so it warns once, and what is sent in spite of that is sent."""
+
+    summary_requested = Signal()
+    model_requested = Signal()
+
+    def __init__(self, composer: Composer, servers: ModelServers, parent: QObject) -> None:
+        super().__init__(parent)
+        self._composer = composer
+        self._servers = servers
+        self._conversation: OpenConversation | None = None
+        self._notice = ContextOverflowNotice()
+        self._warned_about: tuple[str, Sequence[Attachment]] | None = None
+        composer.add_notice(self._notice)
+        self._notice.summary_requested.connect(self.summary_requested)
+        self._notice.model_requested.connect(self.model_requested)
+        composer.ask_before_sending(self.may_send)
+        composer.draft_changed.connect(self.refresh)
+        composer.draft_replaced.connect(self.refresh)
+        servers.models_changed.connect(self.refresh)
+
+    def show(self, conversation: OpenConversation) -> None:
+        """The conversation on the screen."""
+        self._conversation = conversation
+        for signal in (conversation.record_changed, conversation.usage_changed, conversation.finished):
+            signal.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the draft again."""
+        if self._composer.attachments.is_preparing:
+            return
+        draft = self._composer.draft()
+        self._check(*draft)
+        self._warned_about = draft if self._notice.is_shown else None
+
+    def may_send(self, text: str, attached: Sequence[Attachment]) -> bool:
+        """Whether it fits, as far as is known, or the person was told that just this does not.
+
+        Else they are told now.
+        """
+        if self._warned_about == (text, attached):
+            return True
+        self._check(text, attached)
+        self._warned_about = (text, attached) if self._notice.is_shown else None
+        return self._warned_about is None
+
+    def _check(self, text: str, attached: Sequence[Attachment]) -> None:
+        conversation = self._conversation
+        if conversation is None:
+            return
+        window = self._servers.capabilities(conversation.endpoint_id, conversation.model).context_window
+        over = 0
+        if window and (text or attached):
+            texts = [each.text for each in attached if isinstance(each, PastedText | PendingResource)]
+            pictures = sum(each.tokens for each in attached if isinstance(each, PendingPicture))
+            over = conversation.context_tokens([text, *texts]) + pictures - window
+        was_shown = self._notice.is_shown
+        self._notice.show_overflow(over, window or 0, can_summarise=not conversation.is_empty)
+        if self._notice.is_shown and not was_shown:
+            self._composer.notice_shown.emit(self._notice)

@@ -1,0 +1,257 @@
+"""The find bar and caret browsing of a transcript."""
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QVBoxLayout, QWidget
+
+from desktop_agent.types.errors import Sentence
+from ui.shell.banners import Banner, BannerArea
+from ui.style.controls import IconButton, announce, label, set_style_property
+from ui.style.text import plain_tooltip
+from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource
+from ui.transcript.find.finder import Finder, FindStatus
+from ui.transcript.find.matches import Query
+from ui.transcript.find.searchable_text import selected_query
+from ui.transcript.view import TranscriptView
+
+EXPLANATION_MS = 12_000
+
+
+class CaretBrowsing(QObject):
+    """Of one transcript."""
+
+    def __init__(self, transcript: TranscriptView, banners: BannerArea, parent: QObject) -> None:
+        super().__init__(parent)
+        self._transcript = transcript
+        self._banners = banners
+        self._has_explained = False
+        transcript.caret.toggled.connect(self._on_caret)
+
+    def toggle(self) -> None:
+        """A caret in the transcript, or none any more."""
+        self._transcript.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._transcript.caret.toggle()
+
+    def _on_caret(self, is_on: bool) -> None:  # noqa: FBT001 - a slot
+        """The first time it is seen how one gets rid of it; a screen reader says it every time."""
+        on = self.tr("Caret browsing is on. F7 or Esc turns it off.")
+        off = self.tr("Caret browsing is off.")
+        if is_on and not self._has_explained:
+            self._has_explained = True
+            sentence = Sentence("{text}", {"text": on})
+            self._banners.show_banner(Banner("caret", sentence, level="remark", duration_ms=EXPLANATION_MS))
+        else:
+            announce(self._transcript, on if is_on else off)
+
+
+_ANNOUNCE_MS = 500
+"""Milliseconds without typing after which the count is read out."""
+
+_NARROW_FIELD = 190
+"""Pixels of the field."""
+
+_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+
+class FindBar(QFrame):
+    """Hidden until it is wanted. Closing it gives the keyboard back to where it was."""
+
+    closed = Signal()
+
+    def __init__(self, themes: ThemeSource, finding: Finder, fallback: QWidget) -> None:
+        super().__init__()
+        self._finding = finding
+        self._fallback = fallback
+        self._before: QWidget | None = None
+        self._found = FindStatus()
+        self._announce_timer = QTimer(self)
+        self._announce_timer.setSingleShot(True)
+        self._announce_timer.setInterval(_ANNOUNCE_MS)
+        self._announce_timer.timeout.connect(self._announce_count)
+        self._field = _FindField()
+        self._below = label(kind="small")
+        self._case = _toggle_button(self.tr("Aa"), self.tr("Match case"))
+        self._words = _toggle_button(self.tr("|ab|"), self.tr("Whole words"))
+        self._previous = IconButton(themes, "chevron-up", self.tr("Previous match"))
+        self._next = IconButton(themes, "chevron-down", self.tr("Next match"))
+        self._close = IconButton(themes, "close", self.tr("Close find bar"))
+        self._build()
+        self._connect()
+        self.hide()
+
+    def open(self, words: str = "") -> None:
+        """Show it with the keyboard in it; looks for these words, or again for what was looked for last."""
+        focused = QApplication.focusWidget()
+        if focused is not None and not self.isAncestorOf(focused):
+            self._before = focused
+        self.show()
+        if words:
+            self._field.setText(words)
+        self._field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._field.selectAll()
+        self._find()
+
+    def step(self, by: int) -> None:
+        """To the next match, or the one before; opens the bar first."""
+        if self.isHidden():
+            self.open()
+        elif self._field.text():
+            self._announce_timer.stop()
+            self._finding.step(by)
+            self._announce_count()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter goes on, Shift+Enter back, Esc closes."""
+        if event.key() == Qt.Key.Key_Escape:
+            self._close_bar()
+        elif event.key() in _ENTER and self._field.hasFocus():
+            self.step(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width may move the count."""
+        super().resizeEvent(event)
+        self._show_count()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Nothing is read out any more."""
+        super().hideEvent(event)
+        self._announce_timer.stop()
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Find in conversation"))
+        self.setProperty("kind", "find")
+        self._field.setAccessibleName(self.tr("Find in conversation"))
+        self._field.setPlaceholderText(self.tr("Find in conversation"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_S)
+        column.setSpacing(SPACE_XS)
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_XS)
+        column.addLayout(row)
+        column.addWidget(self._below)
+        row.addWidget(self._field, 1)
+        for each in (self._previous, self._next, self._case, self._words, self._close):
+            row.addWidget(each)
+
+    def _connect(self) -> None:
+        self._field.textChanged.connect(self._on_typed)
+        self._case.toggled.connect(self._on_typed)
+        self._words.toggled.connect(self._on_typed)
+        self._previous.clicked.connect(lambda: self.step(-1))
+        self._next.clicked.connect(lambda: self.step(1))
+        self._close.clicked.connect(self._close_bar)
+        self._finding.status_changed.connect(self._on_found)
+
+    def _on_typed(self) -> None:
+        if not self.isHidden():
+            self._find()
+            self._announce_timer.start()
+
+    def _find(self) -> None:
+        text = self._field.text()
+        self._finding.search(Query(text, match_case=self._case.isChecked(), whole_words=self._words.isChecked()))
+        self._on_found(self._found if text else FindStatus())
+
+    def _on_found(self, found: FindStatus) -> None:
+        self._found = found
+        self._show_count()
+        self._previous.setEnabled(found.total > 0)
+        self._next.setEnabled(found.total > 0)
+
+    def _show_count(self) -> None:
+        """At the end of the field, or below it where the field is too narrow for both."""
+        nothing = bool(self._field.text()) and self._found.complete and not self._found.total
+        words = self._sentence()
+        is_below = self._field.width() < _NARROW_FIELD
+        self._field.show_count("" if is_below else words, nothing=nothing)
+        self._field.setAccessibleDescription(words)
+        self._below.setText(words)
+        set_style_property(self._below, "kind", "error" if nothing else "small")
+        self._below.setVisible(is_below and bool(words))
+
+    def _sentence(self) -> str:
+        found = self._found
+        if not self._field.text():
+            return ""
+        if found.total and not found.complete:
+            return self.tr("{0} so far").format(_localised_number(self, found.total))
+        if found.total:
+            return self.tr("{0} of {1}").format(
+                _localised_number(self, found.current), _localised_number(self, found.total)
+            )
+        return self.tr("No matches") if found.complete else ""
+
+    def _announce_count(self) -> None:
+        if words := self._sentence():
+            announce(self._field, words)
+
+    def _close_bar(self) -> None:
+        """Find no more, and go back."""
+        before = self._before
+        had_keyboard = self.isAncestorOf(QApplication.focusWidget() or self._fallback)
+        self.hide()
+        self._finding.stop()
+        if had_keyboard:
+            there = before is not None and before.isVisible() and before.isEnabled()
+            (before if there and before else self._fallback).setFocus(Qt.FocusReason.OtherFocusReason)
+        self._before = None
+        self.closed.emit()
+
+
+class _FindField(QLineEdit):
+    """With the count at its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count: QLabel = label(kind="small")
+        self._count.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._count.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, SPACE_S, 0)
+        row.addStretch(1)
+        row.addWidget(self._count)
+        self.setMinimumWidth(60)
+
+    def show_count(self, words: str, *, nothing: bool) -> None:
+        """The text that is typed ends before these words."""
+        self._count.setText(words)
+        set_style_property(self._count, "kind", "error" if nothing else "small")
+        room = self._count.sizeHint().width() + SPACE_S if words else 0
+        self.setTextMargins(0, 0, room, 0)
+
+
+def _toggle_button(face: str, name: str) -> QToolButton:
+    made = QToolButton()
+    made.setText(face)
+    made.setCheckable(True)
+    made.setAccessibleName(name)
+    made.setToolTip(plain_tooltip(name))
+    made.setProperty("kind", "quiet")
+    made.setProperty("square", "true")
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return made
+
+
+def _localised_number(widget: QWidget, number: int) -> str:
+    return widget.locale().toString(number)
+
+
+class TranscriptNavigation(QObject):
+    """What the actions of the window begin."""
+
+    def __init__(self, themes: ThemeSource, transcript: TranscriptView, banners: BannerArea, parent: QObject) -> None:
+        super().__init__(parent)
+        self._transcript = transcript
+        self._caret_browsing = CaretBrowsing(transcript, banners, self)
+        self.find_bar = FindBar(themes, transcript.finder, transcript)
+        transcript.find_requested.connect(self.find)
+
+    def find(self) -> None:
+        """Find in the conversation: what is selected in it, or what the person types."""
+        self.find_bar.open(selected_query(self._transcript.row_viewport))
+
+    def toggle_caret(self) -> None:
+        """A caret in the transcript, or none any more."""
+        self._caret_browsing.toggle()

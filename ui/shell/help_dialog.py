@@ -1,0 +1,229 @@
+"""The help dialog: the guide, the keyboard shortcuts, and the version."""
+
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtCore import QCoreApplication, QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QListView,
+    QListWidget,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.types.blocks import Text
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message, Role
+from resources import resource_path
+from ui.bridge.desktop import AddressOpener
+from ui.bridge.storage import PictureStore
+from ui.shell.command_palette import listed_actions, numbered_actions, shortcut_text
+from ui.style.controls import ComboBox, announce, button, label
+from ui.style.layouts import ScrollColumn
+from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
+from ui.style.text import translate_sentence
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
+from ui.transcript.view import TranscriptView
+
+_ICON_SIZE = 56
+_MOST_ZOOM = 150
+
+
+class AboutPage(ScrollColumn):
+    """Its texts can be selected and copied."""
+
+    def __init__(self, themes: ThemeSource, data_folder: Path, opener: AddressOpener) -> None:
+        super().__init__(SPACE_S, trailing=SPACE_S)
+        self._themes = themes
+        self._data_folder = data_folder
+        self._opener = opener
+        self._drawing = QLabel()
+        self._open = button(self.tr("Open folder"), self._open_folder, name=self.tr("Open the data folder"))
+        self.setFocusProxy(self._open)
+        self.setViewportMargins(SPACE_L, 0, 0, 0)
+        layout = self.column
+        layout.addLayout(self._head())
+        layout.addSpacing(SPACE_L)
+        layout.addWidget(label(self.tr("Data folder"), "strong"))
+        layout.addWidget(_selectable(str(data_folder)))
+        words = self.tr(
+            "Conversations, pictures and settings. Keys are never here; they go into the keyring of your system."
+        )
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addWidget(self._open, 0, Qt.AlignmentFlag.AlignLeading)
+        layout.addSpacing(SPACE_L)
+        layout.addWidget(label(self.tr("Licence"), "strong"))
+        licence = self.tr("MIT. You may use, change and pass on this program; it comes without any warranty.")
+        layout.addWidget(label(licence, wrap=True))
+        layout.addStretch(1)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def _head(self) -> QHBoxLayout:
+        words = QVBoxLayout()
+        words.setSpacing(SPACE_XS)
+        version = QCoreApplication.applicationVersion()
+        words.addWidget(label(self.tr("Desktop Agent"), "title", wrap=True))
+        words.addWidget(_selectable(self.tr("Version {0}").format(version)))
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_M)
+        head.addWidget(self._drawing)
+        head.addLayout(words, 1)
+        return head
+
+    def _open_folder(self) -> None:
+        self._opener.open_folder(self._data_folder)
+
+    def _apply_theme(self) -> None:
+        # No larger than that, or the name beside it would be cut.
+        part = min(self._themes.zoom, _MOST_ZOOM) / 100
+        self._drawing.setPixmap(pixmap("desktop-agent", "#000000", round(_ICON_SIZE * part), 2))
+
+
+def _selectable(text: str) -> QLabel:
+    made = label(text, wrap=True)
+    made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return made
+
+
+class ShortcutsPage(QWidget):
+    """One row for each, with its keys at the end."""
+
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
+        self._rows = ResultModel(self)
+        self._list = QListView()
+        self._list.setModel(self._rows)
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setAccessibleName(self.tr("Keyboard shortcuts"))
+        self._list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self._list.setUniformItemSizes(True)
+        self._list.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusProxy(self._list)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(label(self.tr("Keyboard shortcuts"), "heading"))
+        layout.addWidget(self._list, 1)
+
+    def show_actions_of(self, window: QWidget) -> None:
+        """As they are now."""
+        rows = [_row(each.text(), keys) for each in listed_actions(window) if (keys := shortcut_text(each))]
+        series = numbered_actions(window)
+        if series:
+            keys = f"{shortcut_text(series[0])} … {shortcut_text(series[-1])}"
+            rows.append(_row(self.tr("Conversation 1 to {0} of the list").format(len(series)), keys))
+        self._rows.show_rows(rows)
+
+
+def _row(text: str, keys: str) -> ResultRow:
+    return ResultRow(text=text, detail=keys, spoken=f"{text}, {keys}", is_choosable=True)
+
+
+Page = Literal["guide", "shortcuts", "about"]
+DIALOG_SIZE = QSize(900, 700)
+LIST_WIDTH = 190
+NARROW_WIDTH = 640
+"""Pixels at 100 % zoom: a window that is less wide has its pages in a menu over them."""
+
+
+class HelpDialog(QDialog):
+    """It blocks nothing, so that one can read and try. Show it with `show()`."""
+
+    def __init__(self, themes: ThemeSource, pictures: PictureStore, data_folder: Path, window: QWidget) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._window = window
+        self.guide = TranscriptView(themes, pictures)
+        self._shortcuts = ShortcutsPage(themes)
+        opener = AddressOpener(self)
+        self._problem = label(kind="error", wrap=True)
+        self._about = AboutPage(themes, data_folder, opener)
+        self._page_widgets: dict[Page, QWidget] = {}
+        self._list = QListWidget()
+        self._menu = ComboBox()
+        self._middle = QHBoxLayout()
+        self._pages = QStackedWidget()
+        self._column = QVBoxLayout(self)
+        self._add("guide", self.tr("Guide"), self.guide)
+        self._add("shortcuts", self.tr("Keyboard shortcuts"), self._shortcuts)
+        self._add("about", self.tr("About"), self._about)
+        self._build()
+        text = resource_path("guide.md").read_text(encoding="utf-8")
+        self.guide.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
+        self.guide.scroller.to_start()
+        # Nothing arrives here that one could jump to.
+        self.guide.scroller.following_changed.disconnect(self.guide.jump_button.setHidden)
+        self.guide.jump_button.hide()
+        self.guide.link_activated.connect(opener.open_link)
+        opener.failed.connect(self._show_problem)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def turn_to(self, page: Page) -> None:
+        """Show a page, with what the window can do by now."""
+        self._shortcuts.show_actions_of(self._window)
+        self._list.setCurrentRow(list(self._page_widgets).index(page))
+        self._page_widgets[page].setFocus()
+        self._problem.hide()
+
+    def _show_problem(self, sentence: Sentence) -> None:
+        self._problem.setText(translate_sentence(sentence))
+        self._problem.show()
+        announce(self, translate_sentence(sentence))
+
+    def _add(self, page: Page, title: str, content: QWidget) -> None:
+        self._page_widgets[page] = content
+        self._pages.addWidget(content)
+        self._list.addItem(title)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width."""
+        super().resizeEvent(event)
+        self._apply_theme()
+
+    def _apply_theme(self) -> None:
+        part = self._themes.zoom / 100
+        is_narrow = self.width() < NARROW_WIDTH * part
+        self._list.setFixedWidth(round(LIST_WIDTH * part))
+        self._list.setVisible(not is_narrow)
+        self._menu.setVisible(is_narrow)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._middle.setDirection(down if is_narrow else across)
+        margin = SPACE_M if is_narrow else SPACE_XL
+        self._column.setContentsMargins(margin, margin, margin, SPACE_M if is_narrow else SPACE_L)
+
+    def _build(self) -> None:
+        self.setWindowTitle(self.tr("Help"))
+        self.setAccessibleName(self.tr("Help"))
+        self.resize((DIALOG_SIZE * (self._themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))
+        self.guide.setAccessibleName(self.tr("Guide"))
+        self._list.setAccessibleName(self.tr("Pages"))
+        self._list.setItemDelegate(RowDelegate(self._themes, self._list))
+        self._list.setMouseTracking(True)
+        self._list.currentRowChanged.connect(self._pages.setCurrentIndex)
+        self._list.currentRowChanged.connect(self._menu.setCurrentIndex)
+        self._menu.setModel(self._list.model())
+        self._menu.setAccessibleName(self.tr("Page"))
+        self._menu.activated.connect(self._list.setCurrentRow)
+        self._middle.setSpacing(SPACE_M)
+        for each in (self._menu, self._list):
+            self._middle.addWidget(each)
+        self._middle.addWidget(self._pages, 1)
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(button(self.tr("Close"), self.accept))
+        self._column.setSpacing(SPACE_L)
+        self._column.addLayout(self._middle, 1)
+        self._problem.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._problem.hide()
+        self._column.addWidget(self._problem)
+        self._column.addLayout(foot)

@@ -1,0 +1,337 @@
+"""What the window is made of: the sidebar beside the page, and the frame of the conversation's page."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QByteArray, QEvent, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QMouseEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from ui.composer.composer import Composer
+from ui.shell.banners import BannerArea
+from ui.sidebar.conversation_list import ConversationList
+from ui.style.controls import ElidedLabel
+from ui.style.layouts import ScrollColumn
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+
+if TYPE_CHECKING:
+    from desktop_agent.conversation.picture_preparation import ImportedPicture
+    from ui.composer.attachment_chips import Attachment
+    from ui.shell.context_usage import UsageMeter
+
+
+# Less of a title says nothing; the figures beside it get shorter first.
+TITLE_WIDTH = 110
+MIN_READING_HEIGHT = 120
+"""Pixels."""
+
+
+class PageFrame(QWidget):
+    """Heading, room for what is read, and the composer. ConversationPage fills it.
+
+    What is sent before that is kept.
+    """
+
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
+        self._themes = themes
+        self._early: list[tuple[str, list[Attachment]]] = []
+        self.title = _Title()
+        self.composer = Composer(themes, _take_picture, opens_focused=True)
+        self._notice: QWidget | None = None
+        self._usage_meter: UsageMeter | None = None
+        self._before: list[QWidget] = []
+        self._layout_timer = QTimer(self, singleShot=True, interval=0)
+        self._heading = QHBoxLayout()
+        self._composer_scroll = ScrollColumn(0, trailing=SPACE_S, most=self._max_composer_height)
+        self._composer_column = self._composer_scroll.column
+        self._column = QVBoxLayout(self)
+        self._room = QScrollArea()
+        self._build()
+        themes.changed.connect(self._fit)
+        self.composer.send_requested.connect(self._hold_early_message)
+
+    def set_content(self, figures: "UsageMeter", find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
+        """Figures into the heading, a bar over what is read, what is read, and what stands over the composer."""
+        self._heading.addWidget(figures)
+        self._usage_meter = figures
+        self._fit_heading()
+        at = self._column.indexOf(self._room)
+        self._column.removeWidget(self._room)
+        self._room.deleteLater()
+        self._column.insertWidget(at, find_bar)
+        self._column.insertWidget(at + 1, transcript, 1)
+        for at, each in enumerate(above):
+            self._composer_column.insertWidget(at, each)
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._show_focused)
+        _set_tab_order([self.title, figures, find_bar, transcript, *above, self.composer])
+
+    def event(self, event: QEvent) -> bool:
+        """There is more or less room for the figures."""
+        if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Resize}:
+            self._fit_heading()
+        return super().event(event)
+
+    def add_before_title(self, button: QWidget) -> None:
+        """Put a button before the title."""
+        self._heading.insertWidget(0, button)
+        self._before.append(button)
+
+    def take_early_messages(self) -> list[tuple[str, "list[Attachment]"]]:
+        """What was sent before somebody was there to send it. From now on it goes to whoever asks this."""
+        self.composer.send_requested.disconnect(self._hold_early_message)
+        early, self._early = self._early, []
+        return early
+
+    def hand_back(self) -> None:
+        """Nobody will ever send it: what was sent stands in the composer, from now on at once."""
+        for text, attached in self.take_early_messages():
+            self.composer.restore_message(text, attached)
+        self.composer.send_requested.connect(self.composer.restore_message)
+
+    @property
+    def has_unsaved_text(self) -> bool:
+        """Whether something was written, attached or sent that is kept nowhere else."""
+        composer = self.composer
+        return bool(self._early or composer.draft()[0] or composer.attachments.chips)
+
+    def _hold_early_message(self, text: str, attached: "list[Attachment]") -> None:
+        self._early.append((text, attached))
+
+    def _build(self) -> None:
+        heading = self._heading
+        heading.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_S)
+        heading.setSpacing(SPACE_M)
+        self.title.setProperty("kind", "strong")
+        # A title in another direction stands where all titles stand, not among the figures at the other end.
+        self.title.setAlignment(Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft)
+        heading.addWidget(self.title, 1)
+        self._room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        centred = QHBoxLayout()
+        # What is read stands beside a scroll bar, and what is written right below it.
+        bar = self._room.verticalScrollBar().sizeHint().width()
+        centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
+        self._composer_column.addWidget(self.composer)
+        self._composer_scroll.verticalScrollBar().rangeChanged.connect(self._show_composer)
+        self._layout_timer.timeout.connect(self._show_composer)
+        self.composer.notice_shown.connect(self._show_notice)
+        self.composer.editor.textChanged.connect(self._clear_notice)
+        centred.addStretch(1)
+        centred.addWidget(self._composer_scroll, 1000)
+        centred.addStretch(1)
+        column = self._column
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(heading)
+        column.addWidget(self._room, 1)
+        column.addLayout(centred)
+        self._fit()
+
+    def _fit(self) -> None:
+        """The composer, and what stands over it, are as wide as what is read above. Larger text needs a wider title."""
+        self.title.setMinimumWidth(TITLE_WIDTH * self._themes.zoom // 100)
+        self._fit_heading()
+        self._composer_scroll.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
+
+    def _fit_heading(self) -> None:
+        """The figures leave the title what it needs at least; what they do not show is the title's too."""
+        if self._usage_meter is None:
+            return
+        edges, gap = self._heading.contentsMargins(), self._heading.spacing()
+        others = (each for each in self._before if not each.isHidden())
+        taken = self.title.minimumWidth() + gap + sum(each.sizeHint().width() + gap for each in others)
+        self._usage_meter.set_room(self.width() - edges.left() - edges.right() - taken)
+
+    def _max_composer_height(self) -> int:
+        """Pixels of height: the conversation keeps the rest, and a low window with large text scrolls here."""
+        return max(self.height() - self._heading.sizeHint().height() - MIN_READING_HEIGHT, MIN_READING_HEIGHT)
+
+    def _show_composer(self) -> None:
+        """The end of it, where one writes; or the beginning of what it said last, until one goes on writing."""
+        bar, said = self._composer_scroll.verticalScrollBar(), self._notice
+        if said is None or not said.isVisible():
+            bar.setValue(bar.maximum())
+        else:
+            bar.setValue(bar.value() + said.mapTo(self._composer_scroll.viewport(), QPoint(0, 0)).y())
+
+    def _show_notice(self, said: QWidget) -> None:
+        self._notice = said
+        # It gets its place when all has been laid out again.
+        self._layout_timer.start()
+
+    def _clear_notice(self) -> None:
+        if self._notice is not None:
+            self._notice = None
+            self._show_composer()
+
+    def _show_focused(self, _before: QWidget | None, now: QWidget | None) -> None:
+        if now is not None and self._composer_scroll.isAncestorOf(now):
+            self._composer_scroll.ensureWidgetVisible(now, 0, SPACE_S)
+
+
+class _Title(ElidedLabel):
+    double_clicked = Signal()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        super().mouseDoubleClickEvent(event)
+        self.double_clicked.emit()
+
+
+async def _take_picture(data: bytes, name: str) -> "ImportedPicture":
+    # Late: nothing is attached to the window when it is drawn for the first time.
+    from desktop_agent.conversation.picture_preparation import import_picture_async
+
+    return await import_picture_async(data, name)
+
+
+def _set_tab_order(parts: list[QWidget]) -> None:
+    """What was added last stands where it is seen, for the Tab key and for assistive technology."""
+    for each in parts:
+        each.raise_()
+    found = (each for part in parts for each in (part, *part.findChildren(QWidget)))
+    for before, after in pairwise(each for each in found if _takes_focus(each, parts[0].window())):
+        QWidget.setTabOrder(before, after)
+
+
+def _takes_focus(widget: QWidget, window: QWidget) -> bool:
+    # Not a popup of its own, and none that hands its focus on: Qt would take it for that other one.
+    has_policy = widget.focusPolicy() != Qt.FocusPolicy.NoFocus
+    return has_policy and widget.focusProxy() is None and widget.window() is window
+
+
+SIDEBAR_WIDTH = 260
+PAGE_WIDTH = 320
+"""Pixels at 100 % zoom: less of a page is no use."""
+WINDOW_WIDTH = 1180
+
+
+class WindowLayout(QWidget):
+    """The sidebar, and the pages with the banners above whichever of them is shown.
+
+    A button brings the list back wherever it is out of sight.
+    """
+
+    def __init__(self, themes: ThemeSource, sidebar: ConversationList, frame: PageFrame, banners: BannerArea) -> None:
+        super().__init__()
+        self._themes = themes
+        self._sidebar = sidebar
+        self._frame = frame
+        self._banners = banners
+        self.pages = QStackedWidget()
+        self._page_side = QWidget()
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._list_buttons: list[QWidget] = []
+        self._is_narrow = False
+        self._shows_list = True
+        self._build()
+        themes.changed.connect(self._fit)
+
+    def show_page(self, page: QWidget) -> None:
+        """Turn to this page; a list that takes its room goes."""
+        self.pages.setCurrentWidget(page)
+        if self._is_narrow:
+            self._shows_list = False
+        self._update_visibility()
+
+    def toggle_list(self) -> None:
+        """Show the list of conversations, or hide it."""
+        self._shows_list = not self._shows_list
+        self._update_visibility()
+        if self._shows_list:
+            self._sidebar.focus_list()
+        elif (page := self.pages.currentWidget()) is not None:
+            page.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_list(self) -> None:
+        """Show the list of conversations: something in it is wanted."""
+        self._shows_list = True
+        self._update_visibility()
+
+    def save_splitter(self) -> QByteArray:
+        """Return where the edge between the two is."""
+        return self._splitter.saveState()
+
+    def restore_splitter(self, place: QByteArray) -> None:
+        """Put the edge between the two where it was."""
+        self._splitter.restoreState(place)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width may have room for both, or for one of them."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        least = self._sidebar.minimumSizeHint().width() + PAGE_WIDTH * self._themes.zoom // 100
+        is_narrow = self.width() < least
+        if is_narrow != self._is_narrow:
+            self._is_narrow = is_narrow
+            self._shows_list = not is_narrow
+            self._place_banners()
+            self._update_visibility()
+
+    def _update_visibility(self) -> None:
+        self._sidebar.setVisible(self._shows_list)
+        self._page_side.setVisible(not (self._is_narrow and self._shows_list))
+        is_wanted = self._is_narrow or not self._shows_list
+        if is_wanted and not self._list_buttons:
+            self._add_list_buttons()
+        in_bar, in_heading = self._list_buttons or (None, None)
+        if in_bar is not None and in_heading is not None:
+            has_heading = self.pages.currentWidget() is self._frame and not self._page_side.isHidden()
+            in_heading.setVisible(is_wanted and has_heading)
+            in_bar.setVisible(is_wanted and not has_heading)
+
+    def _add_list_buttons(self) -> None:
+        """In the heading of a conversation; over what has none, in a row of its own."""
+        bar = QWidget()
+        row = QHBoxLayout(bar)
+        row.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, 0)
+        row.addWidget(self._create_list_button())
+        row.addStretch(1)
+        self._column.insertWidget(0, bar)
+        bar.lower()
+        in_heading = self._create_list_button()
+        self._frame.add_before_title(in_heading)
+        in_heading.stackUnder(self._frame.title)
+        QWidget.setTabOrder(in_heading, self._frame.title)
+        self._list_buttons = [bar, in_heading]
+
+    def _create_list_button(self) -> QWidget:
+        # Late: most windows are wide.
+        from ui.style.controls import IconButton
+
+        made = IconButton(self._themes, "sidebar", self.tr("Show or hide the conversations"))
+        made.clicked.connect(self.toggle_list)
+        return made
+
+    def _build(self) -> None:
+        self._splitter.addWidget(self._sidebar)
+        self._splitter.addWidget(self._page_side)
+        self.pages.addWidget(self._frame)
+        self._page_column = QVBoxLayout(self._page_side)
+        self._page_column.setContentsMargins(0, 0, 0, 0)
+        self._page_column.setSpacing(0)
+        self._page_column.addWidget(self.pages, 1)
+        # In little room the list of conversations gets narrower first.
+        self._page_side.setMinimumWidth(PAGE_WIDTH)
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setSizes([SIDEBAR_WIDTH, WINDOW_WIDTH - SIDEBAR_WIDTH])
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setHandleWidth(1)
+        self._splitter.handle(1).setAccessibleName(self.tr("Width of the sidebar"))
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self._column.addWidget(self._splitter, 1)
+        self._place_banners()
+
+    def _place_banners(self) -> None:
+        """Beside the list; where that takes turns with the page, above both: the list too deletes and offers undo."""
+        if self._is_narrow:
+            self._column.insertWidget(self._column.indexOf(self._splitter), self._banners)
+            self._banners.stackUnder(self._splitter)
+        else:
+            self._page_column.insertWidget(0, self._banners)
+            self._banners.lower()

@@ -1,0 +1,332 @@
+"""MCP servers in the window: elicitation and sampling requests, prompts and resources for a message, notices."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.mcp import ElicitationAnswer, McpPrompt, McpPromptArgument, McpResource, McpResourceTemplate
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop import AddressOpener
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.mcp_requests import McpCatalog, McpRequests
+from ui.bridge.mcp_servers import McpNotices
+from ui.composer.attachment_items import AttachmentFetch, PendingResource, PromptSource, ServerPicture
+from ui.composer.completions import (
+    CompletionItem,
+    CompletionKind,
+    CompletionTriggers,
+    expand_template,
+    template_variables,
+)
+from ui.composer.composer import Composer
+from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.shell.drafts import to_draft
+from ui.style.controls import IconButton
+from ui.style.text import plain_tooltip
+from ui.style.theme import ThemeSource
+
+if TYPE_CHECKING:
+    from ui.approval.elicitation.request_dialog import ServerRequestDialog
+    from ui.composer.completion_popup import CompletionPopup, PromptArgumentsDialog
+
+
+class ElicitationPresenter(QObject):
+    """One dialog for all that is asked, whichever conversation is open: a server may work for several."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        asking: McpRequests,
+        conversation: Callable[[], OpenConversation | None],
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._requests = asking
+        self._conversation = conversation
+        self._window = window
+        self._created_dialog: ServerRequestDialog | None = None
+        self._opener = AddressOpener(self)
+        self._opener.failed.connect(self._show_not_opened)
+        asking.changed.connect(self._refresh)
+
+    def _refresh(self) -> None:
+        waiting = self._requests.waiting
+        if not waiting and self._created_dialog is None:
+            return
+        dialog = self._dialog
+        dialog.set_requests(waiting)
+        dialog.set_can_stop(self._is_working)
+        # What cannot be shown was declined meanwhile.
+        if self._requests.waiting and not dialog.isVisible():
+            dialog.open()
+            if self._window.isVisible() and not self._window.isActiveWindow():
+                self._window.windowHandle().alert(0)
+
+    @property
+    def _is_working(self) -> bool:
+        conversation = self._conversation()
+        return conversation is not None and conversation.working
+
+    @property
+    def _dialog(self) -> "ServerRequestDialog":
+        """Made when a server first asks: most starts of the program never show it."""
+        if self._created_dialog is None:
+            from ui.approval.elicitation.request_dialog import ServerRequestDialog
+
+            self._created_dialog = ServerRequestDialog(self._themes, self._window)
+            self._created_dialog.answered.connect(self._answer)
+            self._created_dialog.open_page_requested.connect(self._open_page)
+            self._created_dialog.stop_requested.connect(self._stop)
+        return self._created_dialog
+
+    @Slot(str, object)
+    def _answer(self, asked_id: str, answer: object) -> None:
+        if isinstance(answer, ElicitationAnswer):
+            self._requests.answer(asked_id, answer)
+        else:
+            self._requests.approve(asked_id, agreed=answer is True)
+
+    @Slot(str)
+    def _open_page(self, address: str) -> None:
+        # The page that was read, by the same reading that found it safe.
+        self._opener.open_page(address)
+
+    @Slot(object)
+    def _show_not_opened(self, sentence: Sentence) -> None:
+        if self._created_dialog is not None:
+            self._created_dialog.show_open_error(sentence)
+
+    def _stop(self) -> None:
+        conversation = self._conversation()
+        if conversation is not None:
+            conversation.stop()
+
+
+INSERT_SHORTCUT = "Ctrl+Shift+I"
+
+
+class McpCatalogControls(QObject):
+    """A button in the composer, and the signs that open the same list. Out of sight while no server is on."""
+
+    settings_requested = Signal()
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        composer: Composer,
+        offers: McpCatalog,
+        tasks: BackgroundTasks,
+        library: ConversationLibrary,
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._composer = composer
+        self._catalog = offers
+        self._tasks = tasks
+        self._library = library
+        self._window = window
+        self._created_popup: CompletionPopup | None = None
+        self.button = IconButton(themes, "server", self.tr("Insert from a server"))
+        self.button.setToolTip(plain_tooltip(self.tr("Insert from an MCP server") + f" ({INSERT_SHORTCUT})"))
+        self._typed_triggers = CompletionTriggers(composer.editor)
+        composer.add_control(self.button)
+        self.button.clicked.connect(self.open)
+        self._typed_triggers.triggered.connect(self._on_trigger)
+        offers.changed.connect(self._show_catalog)
+        offers.outdated.connect(self._refresh_server)
+        self._show_catalog()
+
+    def open(self) -> None:
+        """Show all that is offered."""
+        self._open("all")
+
+    def _on_trigger(self, sign: str) -> None:
+        if self._catalog.has_enabled_server:
+            self._open("prompts" if sign == "/" else "resources")
+
+    def _open(self, wanted: CompletionKind) -> None:
+        if not self._catalog.has_enabled_server:
+            return
+        self._refresh_catalog()
+        self._popup.open_above(self._composer, wanted)
+
+    def _refresh_catalog(self) -> None:
+        conversation = self._library.current
+        self._catalog.refresh(conversation.workspace if conversation is not None else None)
+
+    def _refresh_server(self, server_id: str) -> None:
+        if self._created_popup is not None and self._created_popup.isVisible():
+            self._catalog.refresh_server(server_id)
+
+    def _show_catalog(self) -> None:
+        self.button.setVisible(self._catalog.has_enabled_server)
+        if self._created_popup is not None:
+            self._created_popup.set_groups(self._catalog.groups)
+
+    @property
+    def _popup(self) -> "CompletionPopup":
+        """Made when it is first opened."""
+        if self._created_popup is None:
+            from ui.composer.completion_popup import CompletionPopup
+
+            self._created_popup = CompletionPopup(self._themes, self._window)
+            self._created_popup.chosen.connect(self._on_chosen)
+            self._created_popup.left.connect(self._on_dismissed)
+            self._created_popup.refresh_requested.connect(self._refresh_catalog)
+            self._created_popup.settings_requested.connect(self.settings_requested)
+            self._created_popup.set_groups(self._catalog.groups)
+        return self._created_popup
+
+    def _on_dismissed(self, typed: str) -> None:
+        self._typed_triggers.continue_typing(typed)
+        self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_chosen(self, row: CompletionItem) -> None:
+        self._typed_triggers.remove_trigger()
+        self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        # Another one may be shown by the time all is written that it needs.
+        conversation = self._library.current
+        if conversation is None:
+            return
+        match row.offered:
+            case McpPrompt(name=name, arguments=arguments) if arguments:
+                self._ask_arguments(row, name, arguments, lambda values: self._insert(conversation, row, name, values))
+            case McpPrompt(name=name):
+                self._insert(conversation, row, name, {})
+            case McpResource(uri=uri):
+                self._attach(conversation, row, uri)
+            case McpResourceTemplate(uri_template=template):
+                gaps = tuple(McpPromptArgument(gap, "", required=True) for gap in template_variables(template))
+                self._ask_arguments(
+                    row,
+                    template,
+                    gaps,
+                    lambda values: self._attach(conversation, row, expand_template(template, values)),
+                )
+            case None:
+                pass
+
+    def _ask_arguments(
+        self,
+        row: CompletionItem,
+        of: str,
+        arguments: tuple[McpPromptArgument, ...],
+        then: Callable[[dict[str, str]], None],
+    ) -> None:
+        from ui.composer.completion_popup import PromptArgumentsDialog
+
+        described = row.offered.description if row.offered is not None else ""
+        dialog = PromptArgumentsDialog(row.text, described, arguments, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+        def complete(name: str, written: str) -> None:
+            self._complete(dialog, row, of, name, written)
+
+        dialog.completion_requested.connect(complete)
+        dialog.arguments_submitted.connect(then)
+        dialog.open()
+
+    def _complete(self, dialog: "PromptArgumentsDialog", row: CompletionItem, of: str, name: str, written: str) -> None:
+        async def complete() -> None:
+            found = await self._catalog.complete(row.server_id, of, name, {**dialog.values, name: written})
+            # It may have been closed, and with that deleted, meanwhile.
+            if isValid(dialog) and dialog.isVisible():
+                dialog.show_completions(name, found)
+
+        self._tasks.start(complete())
+
+    def _insert(self, conversation: OpenConversation, row: CompletionItem, name: str, values: dict[str, str]) -> None:
+        self._tasks.start(self._insert_prompt(conversation, row, name, values))
+
+    async def _insert_prompt(
+        self, conversation: OpenConversation, row: CompletionItem, name: str, values: dict[str, str]
+    ) -> None:
+        text, pictures = await self._catalog.prompt(row.server_id, name, values)
+        fetching = [
+            self._composer.attachments.create_picture_fetch(ServerPicture(row.server, row.text, data, row.server_id))
+            for data in pictures
+        ]
+        await self._add(conversation, text, [PromptSource(row.server, row.server_id)] if text else [], fetching)
+
+    def _attach(self, conversation: OpenConversation, row: CompletionItem, uri: str) -> None:
+        async def read() -> list[PendingResource | ServerPicture]:
+            found = await self._catalog.read(row.server_id, row.text, uri)
+            return [
+                PendingResource(row.server, row.text, uri, piece, row.server_id)
+                if isinstance(piece, str)
+                else ServerPicture(row.server, row.text, piece, row.server_id)
+                for piece in found
+            ]
+
+        fetching = self._composer.attachments.create_fetch(row.text, read)
+        self._tasks.start(self._add(conversation, "", [], [fetching]))
+
+    async def _add(
+        self,
+        conversation: OpenConversation,
+        text: str,
+        words: Sequence[PromptSource],
+        fetching: Sequence[AttachmentFetch],
+    ) -> None:
+        """To what is being written in this conversation, which need not be the one that is shown."""
+        fetched = [] if self._is_shown(conversation) else [await each.result() for each in fetching]
+        if self._is_shown(conversation):
+            if text:
+                self._composer.restore_message(text, words)
+            self._composer.attachments.add_fetches(fetching)
+            return
+        items = [item for each in fetched for item in each.items]
+        await self._library.drafts.add(conversation, to_draft(text, [*words, *items]))
+        for problem in (problem for each in fetched for problem in each.problems):
+            raise problem
+
+    def _is_shown(self, conversation: OpenConversation) -> bool:
+        current = self._library.current
+        return current is not None and current.id == conversation.id
+
+
+class McpPresenter(QObject):
+    """Put into a window whose composer and banners these are."""
+
+    settings_requested = Signal()
+    """The person wants to see how the servers are set up."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        bridge: tuple[McpRequests, McpCatalog, McpNotices],
+        composer: Composer,
+        banners: BannerArea,
+        tasks: BackgroundTasks,
+        library: ConversationLibrary,
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        asking, offers, notices = bridge
+        self._requests = asking
+        self._banners = banners
+        self.questions = ElicitationPresenter(themes, asking, lambda: library.current, window)
+        self.offers = McpCatalogControls(themes, composer, offers, tasks, library, window)
+        self.offers.settings_requested.connect(self.settings_requested)
+        notices.noticed.connect(self._show_notice)
+        notices.notify_all()
+        insert = QAction(self.tr("Insert from a server"), window)
+        insert.setShortcut(QKeySequence(INSERT_SHORTCUT))
+        insert.triggered.connect(self.offers.open)
+        window.addAction(insert)
+
+    def close(self) -> None:
+        """The window goes: who asks hears that nobody answers."""
+        self._requests.close()
+
+    def _show_notice(self, sentence: Sentence) -> None:
+        buttons = (BannerButton(self.tr("MCP servers…"), self.settings_requested.emit),)
+        self._banners.show_banner(Banner(str(sentence), sentence, level="notice", buttons=buttons))

@@ -1,1 +1,0 @@
-"""MCP servers in the window."""

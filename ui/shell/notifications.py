@@ -1,0 +1,117 @@
+"""Badges in the list and desktop notifications about conversations that nobody looks at."""
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QGuiApplication
+
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop import DesktopNotifications
+from ui.bridge.library import Activity, ConversationLibrary
+from ui.bridge.settings import Settings
+from ui.shell.startup_window import StartupWindow
+from ui.shell.window import MainWindow
+from ui.sidebar.conversation_rows import Badge
+
+MAX_TITLE_LENGTH = 80
+
+_UNREAD = "window/unread"
+_MAX_UNREAD = 200
+
+_BADGES: dict[Activity, Badge] = {
+    "working": "working",
+    "waits": "attention",
+    "asks": "attention",
+    "done": "unread",
+    "failed": "unread",
+}
+
+
+class ActivityNotifier(QObject):
+    """Marks what works, waits or is unread; notifies while the window is not in front, where the person wants it."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        library: ConversationLibrary,
+        notifications: DesktopNotifications,
+        settings: Settings,
+        startup: StartupWindow,
+    ) -> None:
+        super().__init__(window)
+        app = startup.app
+        self._window = window
+        self._library = library
+        self._notifications = notifications
+        self._settings = settings
+        self._startup = startup
+        # In the order in which they became so.
+        self._unread = dict.fromkeys(startup.state_file.text(_UNREAD).split())
+        for conversation_id in self._unread:
+            window.sidebar.set_badge(conversation_id, "unread")
+        library.activity.connect(self._on_activity)
+        library.opened.connect(self._on_opened)
+        notifications.activated.connect(self._on_activated)
+        app.applicationStateChanged.connect(self._on_application_state)
+
+    @Slot(str, str, str)
+    def _on_activity(self, conversation_id: str, title: str, activity: Activity) -> None:
+        is_shown = self._library.current is not None and self._library.current.id == conversation_id
+        badge = _BADGES.get(activity, "")
+        is_unread = badge == "unread" and not (is_shown and _is_active())
+        self._window.sidebar.set_badge(conversation_id, "" if badge == "unread" and not is_unread else badge)
+        self._save_unread(conversation_id, is_unread)
+        words = self._words(activity)
+        if not words or _is_active():
+            return
+        self._window.windowHandle().alert(0)
+        if self._settings.preferences.chat.notifications:
+            self._notifications.show(conversation_id, _shorten(title) or self.tr("New conversation"), words)
+
+    def _words(self, activity: Activity) -> str:
+        match activity:
+            case "done":
+                return self.tr("The answer is done.")
+            case "failed":
+                return self.tr("The answer could not be finished.")
+            case "waits":
+                return self.tr("A call waits for your approval.")
+            case "asks":
+                return self.tr("A question waits for your answer.")
+            case _:
+                return ""
+
+    @Slot(OpenConversation)
+    def _on_opened(self, conversation: OpenConversation) -> None:
+        self._mark_read(conversation.id)
+
+    def _on_application_state(self) -> None:
+        if _is_active() and self._library.current is not None:
+            self._mark_read(self._library.current.id)
+
+    def _mark_read(self, conversation_id: str) -> None:
+        self._window.sidebar.mark_read(conversation_id)
+        self._notifications.withdraw(conversation_id)
+        self._save_unread(conversation_id, False)
+
+    def _save_unread(self, conversation_id: str, is_unread: bool) -> None:  # noqa: FBT001  private, and read twice
+        """For the next start."""
+        if is_unread == (conversation_id in self._unread):
+            return
+        if is_unread:
+            self._unread[conversation_id] = None
+        else:
+            del self._unread[conversation_id]
+        self._startup.state_file.save({_UNREAD: " ".join(list(self._unread)[-_MAX_UNREAD:])})
+
+    @Slot(str)
+    def _on_activated(self, conversation_id: str) -> None:
+        self._startup.raise_window()
+        self._library.open(conversation_id)
+
+
+def _shorten(title: str) -> str:
+    flat = " ".join(title.split())
+    return flat if len(flat) <= MAX_TITLE_LENGTH else flat[: MAX_TITLE_LENGTH - 1] + "…"
+
+
+def _is_active() -> bool:
+    return QGuiApplication.applicationState() is Qt.ApplicationState.ApplicationActive

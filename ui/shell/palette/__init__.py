@@ -1,1 +1,0 @@
-"""The command palette: every action, conversation and model, found by a few letters."""

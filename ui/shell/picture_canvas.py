@@ -1,0 +1,385 @@
+"""One picture at full size: decode it in a worker, pan and zoom it. At 100 % a pixel is a pixel of the screen."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QWidget
+
+from ui.style.theme import ThemeSource
+from ui.transcript.blocks.image_store import (
+    InMemoryImage,
+    ViewableImage,
+    decode_image,
+    encoded_image_size,
+    read_image_bytes,
+)
+
+ZOOM_STEP = 1.25
+MAX_ZOOM = 16.0
+MIN_ZOOM = 0.02
+
+
+class PanZoom:
+    """A picture of `size` pixels behind a view of so many pixels, each of which is `ratio` pixels of the screen.
+
+    Zoom is pixels of the screen for each pixel of the picture. Points of the view count from its upper left corner.
+    """
+
+    def __init__(self) -> None:
+        self.size = QSize()
+        self.fits = True
+        self._view = QSizeF()
+        self._ratio = 1.0
+        self._zoom = 1.0
+        self._centre = QPointF()
+
+    def show(self, size: QSize) -> None:
+        """Another picture, all of it."""
+        self.size, self.fits = size, True
+
+    def set_view(self, view: QSize, ratio: float) -> None:
+        """A view of this size; what fitted still fits."""
+        self._view, self._ratio = QSizeF(view), ratio
+        self._clamp_centre()
+
+    @property
+    def zoom(self) -> float:
+        """As it is now."""
+        return self._fit_zoom() if self.fits else self._zoom
+
+    def _fit_zoom(self) -> float:
+        """All of it is seen; a small one is not enlarged."""
+        if self.size.isEmpty() or self._view.isEmpty():
+            return 1.0
+        across = self._view.width() * self._ratio / self.size.width()
+        return min(1.0, across, self._view.height() * self._ratio / self.size.height())
+
+    @property
+    def can_move(self) -> bool:
+        """Whether some of it is not seen."""
+        seen = self._visible_size()
+        return self.size.width() > seen.width() + 0.5 or self.size.height() > seen.height() + 0.5
+
+    def zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
+        """This zoom, with the point `at` of the view, or its middle, staying where it is."""
+        middle = QPointF(self._view.width() / 2, self._view.height() / 2)
+        away = QPointF() if at is None else at - middle
+        fixed = self._middle() + away * (self._ratio / self.zoom)
+        self._zoom, self.fits = max(min(MIN_ZOOM, self._fit_zoom()), min(MAX_ZOOM, zoom)), False
+        self._centre = fixed - away * (self._ratio / self._zoom)
+        self._clamp_centre()
+
+    def move_by(self, delta: QPointF) -> None:
+        """Move the picture by pixels of the view; of one that fits all is seen."""
+        if not self.fits:
+            self._centre -= delta * (self._ratio / self._zoom)
+            self._clamp_centre()
+
+    def picture_rect(self) -> QRectF:
+        """Where the whole picture stands. Its corner is on a pixel of the screen, or all of it would be blurred."""
+        scale, middle = self.zoom / self._ratio, self._middle()
+        left = self._view.width() / 2 - middle.x() * scale
+        top = self._view.height() / 2 - middle.y() * scale
+        left, top = (round(each * self._ratio) / self._ratio for each in (left, top))
+        return QRectF(left, top, self.size.width() * scale, self.size.height() * scale)
+
+    def _middle(self) -> QPointF:
+        """The point of the picture in the middle of the view."""
+        return QPointF(self.size.width() / 2, self.size.height() / 2) if self.fits else self._centre
+
+    def _visible_size(self) -> QSizeF:
+        """How much of a picture has room in the view."""
+        return self._view * (self._ratio / self.zoom)
+
+    def _clamp_centre(self) -> None:
+        """No empty room beside a picture that is larger than the view; a smaller one stands in the middle."""
+        seen = self._visible_size()
+        sides = (
+            (self._centre.x(), self.size.width(), seen.width()),
+            (self._centre.y(), self.size.height(), seen.height()),
+        )
+        x, y = (whole / 2 if whole <= room else max(room / 2, min(whole - room / 2, at)) for at, whole, room in sides)
+        self._centre = QPointF(x, y)
+
+
+MAX_SHOWN_PIXELS = 40_000_000
+"""Pixels that are kept of one picture; a larger one is shown smaller."""
+
+_MIN_LEVEL_SIDE = 512
+_STRIP_ROWS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedPicture:
+    """A picture: `levels` are itself, half of it, a quarter, and so on; empty when it cannot be read.
+
+    `original_size` is its size in its file.
+    """
+
+    original_size: QSize
+    levels: list[QImage] = field(default_factory=list[QImage])
+
+    @property
+    def size(self) -> QSize:
+        """As it was decoded."""
+        return self.levels[0].size() if self.levels else QSize()
+
+    @property
+    def megapixels(self) -> float:
+        """Of the file."""
+        return self.original_size.width() * self.original_size.height() / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ViewerPicture:
+    """A picture that can be looked at, by the name that the person knows."""
+
+    source: ViewableImage
+    name: str
+
+    @property
+    def suffix(self) -> str:
+        """Of a file that holds it."""
+        if isinstance(self.source, InMemoryImage):
+            return _SUFFIXES.get(self.source.data[:3], "png")
+        return self.source.media_type.partition("/")[2].replace("jpeg", "jpg")
+
+    @property
+    def file_name(self) -> str:
+        """What it is called when it is saved."""
+        stem = self.name.rpartition(".")[0] if "." in self.name[1:] else self.name
+        return f"{stem or 'picture'}.{self.suffix}"
+
+
+_SUFFIXES = {b"\xff\xd8\xff": "jpg", b"GIF": "gif", b"RIF": "webp"}
+
+
+def decode_picture(where: Path | str | bytes) -> DecodedPicture:
+    """In a worker; takes seconds for the largest."""
+    try:
+        data = read_image_bytes(where)
+    except (OSError, ValueError):
+        return DecodedPicture(QSize())
+    original_size = encoded_image_size(data)
+    image = decode_image(data, most=MAX_SHOWN_PIXELS)
+    if image.isNull():
+        return DecodedPicture(original_size)
+    has_holes = image.hasAlphaChannel()
+    form = QImage.Format.Format_ARGB32_Premultiplied if has_holes else QImage.Format.Format_RGB32
+    levels = [image.convertToFormat(form)]
+    del image
+    while min(levels[-1].width(), levels[-1].height()) > _MIN_LEVEL_SIDE:
+        levels.append(_halve(levels[-1]))
+    return DecodedPicture(original_size, levels)
+
+
+def _halve(image: QImage) -> QImage:
+    """In strips: the whole at once would hold up the thread of the window."""
+    half = QImage(image.width() // 2, image.height() // 2, image.format())
+    half.fill(0)
+    painter = QPainter(half)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+    painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
+    for top in range(0, half.height(), _STRIP_ROWS):
+        rows = min(_STRIP_ROWS, half.height() - top)
+        painter.drawImage(QRect(0, top, half.width(), rows), image, QRect(0, 2 * top, 2 * half.width(), 2 * rows))
+    painter.end()
+    return half
+
+
+_WHEEL_NOTCH = 120
+_PAN_STEP = 64
+"""Pixels of the view that an arrow key moves."""
+
+_ARROWS: dict[int, QPointF] = {
+    Qt.Key.Key_Left: QPointF(_PAN_STEP, 0),
+    Qt.Key.Key_Right: QPointF(-_PAN_STEP, 0),
+    Qt.Key.Key_Up: QPointF(0, _PAN_STEP),
+    Qt.Key.Key_Down: QPointF(0, -_PAN_STEP),
+}
+_CRISP_ZOOM = 3.0
+"""Enlarged so far, pixels are shown as the squares that they are."""
+
+
+class PictureCanvas(QWidget):
+    """`zoomed` says that the zoom changed. The wheel zooms at the pointer, everything else at the middle.
+
+    Arrow keys move what is larger than the view; of anything else they are left to the window.
+    """
+
+    zoomed = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._levels: list[QImage] = []
+        self._words = ""
+        self._pan_zoom = PanZoom()
+        self._dragged: QPointF | None = None
+        self.setMinimumSize(160, 120)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        themes.changed.connect(self.update)
+
+    @property
+    def zoom(self) -> float:
+        """Pixels of the screen for each pixel of the picture."""
+        return self._pan_zoom.zoom
+
+    @property
+    def fits(self) -> bool:
+        """Whether all of it is seen, whatever the window's size."""
+        return self._pan_zoom.fits
+
+    @property
+    def image(self) -> QImage | None:
+        """The picture."""
+        return self._levels[0] if self._levels else None
+
+    @property
+    def words(self) -> str:
+        """What is said instead of a picture."""
+        return self._words
+
+    def show_picture(self, decoded: DecodedPicture) -> None:
+        """All of it."""
+        self._levels, self._words = decoded.levels, ""
+        self._pan_zoom.show(decoded.size)
+        self._update_view()
+
+    def show_words(self, words: str) -> None:
+        """Instead of a picture."""
+        self._levels, self._words = [], words
+        self._update_view()
+
+    def fit(self) -> None:
+        """Show all of it; a small one is not enlarged."""
+        self._pan_zoom.fits = True
+        self._update_view()
+
+    def zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
+        """This zoom, with the point `at` of the view staying where it is."""
+        if self._levels:
+            self._pan_zoom.zoom_to(zoom, at)
+            self._update_view()
+
+    def zoom_by(self, steps: float, at: QPointF | None = None) -> None:
+        """So many steps closer."""
+        self.zoom_to(self.zoom * ZOOM_STEP**steps, at)
+
+    def _update_view(self) -> None:
+        self._pan_zoom.set_view(self.size(), self.devicePixelRatioF())
+        if self._dragged is not None:
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+        else:
+            can_move = bool(self._levels) and self._pan_zoom.can_move
+            self.setCursor(Qt.CursorShape.OpenHandCursor if can_move else Qt.CursorShape.ArrowCursor)
+        self.update()
+        self.zoomed.emit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The part that is seen, or the words."""
+        painter = QPainter(self)
+        theme = self._themes.theme
+        painter.fillRect(event.rect(), QColor(theme.sidebar))
+        if self._levels:
+            # A screen of another sharpness tells nobody.
+            self._pan_zoom.set_view(self.size(), self.devicePixelRatioF())
+            self._paint_picture(painter)
+        elif self._words:
+            painter.setPen(QColor(theme.muted))
+            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(self.rect().adjusted(32, 32, -32, -32), flags, self._words)
+        painter.end()
+
+    def _paint_picture(self, painter: QPainter) -> None:
+        """From the level whose pixels are nearest to those of the screen."""
+        zoom, level = self.zoom, 0
+        while level + 1 < len(self._levels) and zoom * (1 << (level + 1)) <= 1:
+            level += 1
+        image, whole = self._levels[level], self._pan_zoom.picture_rect()
+        seen = whole.intersected(QRectF(self.rect()))
+        if image.hasAlphaChannel():
+            painter.fillRect(seen, _checkerboard(QColor(self._themes.theme.window), QColor(self._themes.theme.hover)))
+        across, down = image.width() / whole.width(), image.height() / whole.height()
+        left, top = (seen.left() - whole.left()) * across, (seen.top() - whole.top()) * down
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, zoom < _CRISP_ZOOM and zoom != 1)
+        painter.drawImage(seen, image, QRectF(left, top, seen.width() * across, seen.height() * down))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """What fitted still fits."""
+        super().resizeEvent(event)
+        self._update_view()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Closer or further, at the pointer."""
+        self.zoom_by(event.angleDelta().y() / _WHEEL_NOTCH, event.position())
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Take hold of it."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._dragged = event.position()
+            self._update_view()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Move it."""
+        if self._dragged is not None and self._levels and self._pan_zoom.can_move:
+            self._pan_zoom.move_by(event.position() - self._dragged)
+            self._dragged = event.position()
+            self._update_view()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Let go."""
+        del event
+        self._dragged = None
+        self._update_view()
+
+    def event(self, event: QEvent) -> bool:
+        """An arrow key moves it; it is taken before the window makes a shortcut of it."""
+        way = _pan_of_key(event) if self._levels and self._pan_zoom.can_move else None
+        if way is None:
+            return super().event(event)
+        if event.type() == QEvent.Type.KeyPress:
+            self._pan_zoom.move_by(way)
+            self._update_view()
+        event.accept()
+        return True
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Between all of it and every pixel of it."""
+        if self.fits and self.zoom < 1:
+            self.zoom_to(1.0, event.position())
+        else:
+            self.fit()
+
+
+def _pan_of_key(event: QEvent) -> QPointF | None:
+    """Where a key moves the picture."""
+    if not isinstance(event, QKeyEvent) or event.type() not in {QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress}:
+        return None
+    held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    return _ARROWS.get(event.key()) if held == Qt.KeyboardModifier.NoModifier else None
+
+
+def _checkerboard(light: QColor, dark: QColor) -> QPixmap:
+    """What shows through the holes of a picture."""
+    tiles = QPixmap(16, 16)
+    tiles.fill(light)
+    painter = QPainter(tiles)
+    for x, y in ((0, 0), (8, 8)):
+        painter.fillRect(x, y, 8, 8, dark)
+    painter.end()
+    return tiles

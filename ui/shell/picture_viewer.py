@@ -1,0 +1,299 @@
+"""The attachments viewer: all pictures of a conversation, large, in a window that blocks nothing."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from PySide6.QtCore import QByteArray, QCoreApplication, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QVBoxLayout, QWidget
+
+from desktop_agent.conversation.items import AnswerItem, Item, ToolCallItem, UserItem
+from desktop_agent.types.blocks import Image, UrlSource
+from ui.shell.picture_canvas import MAX_SHOWN_PIXELS, DecodedPicture, PictureCanvas, ViewerPicture, decode_picture
+from ui.style.controls import ElidedLabel, IconButton, announce, button, label
+from ui.style.text import show_hidden
+from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
+from ui.transcript.blocks.image_store import (
+    MAX_PIXELS,
+    ImageFiles,
+    InMemoryImage,
+    RemoteImages,
+    ViewableImage,
+    locate_image,
+)
+from ui.transcript.workers import JobQueue
+
+
+def conversation_pictures(items: Iterable[Item], remote: RemoteImages) -> Iterator[ViewerPicture]:
+    """Those that people sent, those that tools gave, and those of the web that were loaded."""
+    loaded = remote.loaded()
+    for item in items:
+        if isinstance(item, UserItem):
+            yield from _of_images(item.images, remote)
+        elif isinstance(item, ToolCallItem) and item.result:
+            yield from _of_images([part for part in item.result.content if isinstance(part, Image)], remote)
+        elif isinstance(item, AnswerItem) and loaded:
+            text = str(item.text)
+            places = sorted((text.find(address), address) for address in loaded)
+            yield from (
+                _loaded_picture(picture)
+                for at, each in places
+                if at >= 0 and (picture := remote.state_of(each).picture)
+            )
+
+
+def to_viewer_picture(picture: Image | InMemoryImage) -> ViewerPicture | None:
+    """One picture; None for one that is not here."""
+    if isinstance(picture, InMemoryImage):
+        return _loaded_picture(picture)
+    if isinstance(picture.source, UrlSource):
+        return None
+    return ViewerPicture(picture.source, picture.name or _default_name())
+
+
+def index_of(pictures: Sequence[ViewerPicture], source: ViewableImage) -> int | None:
+    """Where a picture stands; the same one may stand there twice."""
+    exact = next((index for index, each in enumerate(pictures) if each.source is source), None)
+    if exact is not None:
+        return exact
+    return next((index for index, each in enumerate(pictures) if each.source == source), None)
+
+
+def _of_images(images: Iterable[Image], remote: RemoteImages) -> Iterator[ViewerPicture]:
+    for image in images:
+        held = remote.state_of(image.source.url).picture if isinstance(image.source, UrlSource) else None
+        if found := (_loaded_picture(held) if held else to_viewer_picture(image)):
+            yield found
+
+
+def _loaded_picture(picture: InMemoryImage) -> ViewerPicture:
+    return ViewerPicture(picture, picture.name or _default_name())
+
+
+def _default_name() -> str:
+    return QCoreApplication.translate("Pictures", "Picture")
+
+
+_MAX_SCREEN_SHARE = 0.8
+"""Of the screen, at most, when it opens."""
+
+
+_MIN_NAME_WIDTH = 96
+"""Pixels of its name that are seen however narrow the window is."""
+
+
+class PictureViewer(QDialog):
+    """Not modal. `save_requested` carries the picture to be saved."""
+
+    save_requested = Signal(object)
+
+    def __init__(self, themes: ThemeSource, pictures: ImageFiles, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._pictures = pictures
+        self._jobs = JobQueue()
+        self._list: Sequence[ViewerPicture] = ()
+        self._at = 0
+        self._asked = 0
+        self._geometry = QByteArray()
+        self.canvas = PictureCanvas(themes)
+        self._name = ElidedLabel("", Qt.TextElideMode.ElideMiddle)
+        self._name.setMinimumWidth(_MIN_NAME_WIDTH)
+        self._place = label("", "muted")
+        self._percent = button("", self._fit_or_full, "quiet", self.tr("Zoom"))
+        self._note = label("", "muted", wrap=True)
+        self._only_picture: list[QWidget | QAction] = []
+        self._several: list[QWidget | QAction] = []
+        self._build()
+        self.canvas.zoomed.connect(self._show_zoom)
+        # A bound method of this window could not be called any more when its end is announced.
+        self.destroyed.connect(self._jobs.close)
+
+    @property
+    def current(self) -> ViewerPicture | None:
+        """What is looked at."""
+        return self._list[self._at] if self._list else None
+
+    def show_pictures(self, pictures: Sequence[ViewerPicture], at: int) -> None:
+        """Open, or come to the front, with this one."""
+        self._list, self._at = pictures, at
+        if not self.isVisible():
+            if self._geometry.isEmpty():
+                self.resize(self._first_size())
+            else:
+                self.restoreGeometry(self._geometry)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.canvas.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._show_current()
+
+    def step(self, by: int) -> None:
+        """The next one, or the one before; it ends at the ends."""
+        at = max(0, min(len(self._list) - 1, self._at + by))
+        if at != self._at:
+            self._at = at
+            self._show_current()
+
+    def _first_size(self) -> QSize:
+        room = (self.screen() or QGuiApplication.primaryScreen()).availableSize() * _MAX_SCREEN_SHARE
+        return room.boundedTo(QSize(1200, 860))
+
+    def _show_current(self) -> None:
+        viewed = self.current
+        if viewed is None:
+            return
+        name = show_hidden(viewed.name)
+        self.setWindowTitle(self.tr("Picture: {0}").format(name))
+        self._name.show_text(name)
+        self._place.setText(self.tr("{0} of {1}").format(self._at + 1, len(self._list)))
+        self._place.setVisible(len(self._list) > 1)
+        for each in self._several:
+            each.setVisible(len(self._list) > 1)
+        self.canvas.setAccessibleName(self.tr("Picture: {0}").format(name))
+        self._note.hide()
+        self.canvas.show_words(self.tr("Loading…"))
+        where = locate_image(viewed.source, self._pictures)
+        self._asked += 1
+        asked = self._asked
+
+        def job() -> DecodedPicture:
+            # Who leafs through many wants the last one.
+            return decode_picture(where) if asked == self._asked else DecodedPicture(QSize())
+
+        self._jobs.submit(asked, job, lambda found: self._show(asked, viewed, found))
+
+    def _show(self, asked: int, viewed: ViewerPicture, decoded: DecodedPicture) -> None:
+        if asked != self._asked or self.current is None:
+            return
+        sentence = self._sentence(decoded)
+        if decoded.levels:
+            self.canvas.show_picture(decoded)
+        else:
+            self.canvas.show_words(sentence)
+        self._note.setText(sentence)
+        self._note.setVisible(bool(sentence) and bool(decoded.levels))
+        size = (
+            self.tr("{0} × {1} pixels").format(decoded.original_size.width(), decoded.original_size.height())
+            if decoded.levels
+            else ""
+        )
+        self.canvas.setAccessibleDescription(" ".join(part for part in (size, sentence) if part))
+        name = show_hidden(viewed.name)
+        announce(self.canvas, ", ".join(part for part in (name, self._place.text(), size, sentence) if part))
+
+    def _sentence(self, decoded: DecodedPicture) -> str:
+        """What is not as one would think, and what to do about it."""
+        millions = f"{decoded.megapixels:.0f}"
+        if not decoded.levels and decoded.megapixels * 1_000_000 > MAX_PIXELS:
+            limit = str(MAX_PIXELS // 1_000_000)
+            words = self.tr(
+                "This picture has {0} megapixels; more than {1} are not opened here. "
+                "Save it, and open it in an image editor."
+            )
+            return words.format(millions, limit)
+        if not decoded.levels:
+            return self.tr("This picture cannot be read: its file is damaged or gone. Ask for it again.")
+        if decoded.size != decoded.original_size:
+            words = self.tr(
+                "This picture has {0} megapixels. To spare memory it is shown with {1}; "
+                "save it and open it in an image editor to see all of them."
+            )
+            return words.format(millions, str(MAX_SHOWN_PIXELS // 1_000_000))
+        return ""
+
+    def _show_zoom(self) -> None:
+        has_picture = self.canvas.image is not None
+        for each in self._only_picture:
+            each.setEnabled(has_picture)
+        self._percent.setText(self.tr("{0} %").format(round(self.canvas.zoom * 100)) if has_picture else "")
+
+    def _fit_or_full(self) -> None:
+        if self.canvas.fits:
+            self.canvas.zoom_to(1.0)
+        else:
+            self.canvas.fit()
+
+    def _copy(self) -> None:
+        if self.canvas.image is not None:
+            QGuiApplication.clipboard().setImage(self.canvas.image)
+            announce(self.canvas, self.tr("Copied"))
+
+    def _save(self) -> None:
+        if self.current is not None:
+            self.save_requested.emit(self.current)
+
+    def _build(self) -> None:
+        self.setModal(False)
+        self.setWindowFlag(Qt.WindowType.WindowMinMaxButtonsHint)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        bar.setSpacing(SPACE_S)
+        self._percent.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        # So wide that nothing moves while it counts.
+        self._percent.setMinimumWidth(self._percent.fontMetrics().horizontalAdvance("1600 %") + 2 * SPACE_M)
+        bar.addWidget(self._name, 1)
+        bar.addWidget(self._place)
+        canvas = self.canvas
+        for widget in (
+            self._add("chevron-left", self.tr("Previous picture"), lambda: self.step(-1), "Left", "PgUp", several=True),
+            self._add("chevron-right", self.tr("Next picture"), lambda: self.step(1), "Right", "PgDown", several=True),
+            self._add("minus", self.tr("Zoom out"), lambda: canvas.zoom_by(-1), "-"),
+            self._percent,
+            self._add("plus", self.tr("Zoom in"), lambda: canvas.zoom_by(1), "+", "="),
+            self._add("fit", self.tr("Fit to window"), canvas.fit, "0"),
+            self._add("copy", self.tr("Copy picture"), self._copy, QKeySequence.StandardKey.Copy),
+        ):
+            bar.addWidget(widget)
+        save = self._add("save", self.tr("Save picture as…"), self._save, QKeySequence.StandardKey.Save)
+        save.setEnabled(True)
+        self._only_picture.remove(save)
+        bar.addWidget(save)
+        self._percent.setToolTip(self.tr("Actual size (1)"))
+        self._only_picture.append(self._percent)
+        self._shortcut(self.tr("Actual size"), lambda: canvas.zoom_to(1.0), "1")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(bar)
+        column.addWidget(self.canvas, 1)
+        self._note.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        column.addWidget(self._note)
+
+    def _add(
+        self,
+        icon: str,
+        name: str,
+        act: Callable[[], None],
+        *keys: str | QKeySequence.StandardKey,
+        several: bool = False,
+    ) -> IconButton:
+        made = IconButton(self._themes, icon, name)
+        action = self._shortcut(name, act, *keys)
+        made.clicked.connect(action.trigger)
+        shown = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        made.setToolTip(f"{name} ({shown})")
+        (self._several if several else self._only_picture).append(made)
+        return made
+
+    def _shortcut(self, name: str, act: Callable[[], None], *keys: str | QKeySequence.StandardKey) -> QAction:
+        action = QAction(name, self)
+        action.setShortcuts([QKeySequence(key) for key in keys])
+
+        def press() -> None:  # without the argument that `triggered` carries
+            act()
+
+        action.triggered.connect(press)
+        self.addAction(action)
+        return action
+
+    def done(self, result: int) -> None:
+        """Closed, also by Esc: the picture gives its memory back."""
+        self._geometry = self.saveGeometry()
+        self._list = ()
+        self.canvas.show_words("")
+        super().done(result)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """As Esc does."""
+        self.done(QDialog.DialogCode.Rejected)
+        event.accept()

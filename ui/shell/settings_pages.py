@@ -1,0 +1,191 @@
+"""Keep three pages of the settings dialog up to date: permission rules, modes and specialists, MCP servers."""
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QObject, Slot
+
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.mcp import McpLogLine, McpServerState
+from desktop_agent.types.permissions import AuditEntry
+from ui.bridge.desktop import AddressOpener
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.mcp_servers import McpServerSettings
+from ui.bridge.model_servers import ModelServers
+from ui.bridge.permissions import PermissionRules
+from ui.bridge.settings import AvailableTools
+from ui.preferences.mcp_servers.import_panel import ImportPanel
+from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
+from ui.preferences.settings_dialog import SettingsDialog
+from ui.shell.attachments import FileSaver
+from ui.style.text import show_hidden, translate_sentence
+
+
+class RulesPresenter(QObject):
+    """Shows what stands and what was decided. `open_conversation` says whose rules are tried."""
+
+    def __init__(
+        self,
+        dialog: SettingsDialog,
+        rules: PermissionRules,
+        tasks: BackgroundTasks,
+        open_conversation: Callable[[], str | None],
+    ) -> None:
+        super().__init__(dialog)
+        self._dialog = dialog
+        self._rules = rules
+        self._saver = FileSaver(tasks, self)
+        self._open_conversation = open_conversation
+        dialog.rule_revoked.connect(rules.revoke)
+        dialog.dry_run_requested.connect(self._dry_run)
+        dialog.audit_log_requested.connect(rules.read_newest)
+        dialog.older_entries_requested.connect(rules.read_more)
+        dialog.export_requested.connect(self._export)
+        rules.changed.connect(self.refresh)
+        rules.tools_found.connect(dialog.rules.show_tools)
+        rules.dry_run_finished.connect(dialog.rules.show_verdict)
+        rules.read.connect(self._show_decisions)
+
+    def refresh(self) -> None:
+        """Show what holds now."""
+        self._dialog.rules.show_rules(self._rules.all())
+        conversation = self._open_conversation()
+        if conversation is None:
+            self._dialog.rules.show_tools(())
+        else:
+            self._rules.find_tools(conversation)
+
+    def _show_decisions(self, entries: tuple[AuditEntry, ...], is_all: bool) -> None:  # noqa: FBT001  # a slot
+        self._dialog.decisions.show_entries(entries, is_all=is_all)
+
+    def _dry_run(self, tool: str, arguments: JsonObject) -> None:
+        conversation = self._open_conversation()
+        if conversation is not None:
+            self._rules.dry_run(conversation, tool, arguments)
+
+    def _export(self) -> None:
+        self._saver.ask(self._dialog, "decisions.jsonl", lambda: self._rules.as_json_lines().encode())
+
+
+class AgentSettingsPresenter(QObject):
+    """Shows tools and models. `open_conversation` says whose tools; without one the built-in ones are known."""
+
+    def __init__(
+        self,
+        dialog: SettingsDialog,
+        tools: AvailableTools,
+        servers: ModelServers,
+        open_conversation: Callable[[], str | None],
+    ) -> None:
+        super().__init__(dialog)
+        self._tools = tools
+        self._servers = servers
+        self._open_conversation = open_conversation
+        tools.found.connect(dialog.modes.show_tools)
+        tools.found.connect(dialog.specialists.show_tools)
+        servers.models_changed.connect(dialog.specialists.show_models)
+
+    def refresh(self) -> None:
+        """Look again."""
+        self._tools.find(self._open_conversation())
+        self._servers.refresh_models()
+
+
+class McpServersPresenter(QObject):
+    """Shows how the servers are, and does what the person wants."""
+
+    def __init__(self, form: McpServersForm, servers: McpServerSettings) -> None:
+        super().__init__(form)
+        self._form = form
+        self._servers = servers
+        form.saved.connect(servers.save)
+        form.change_requested.connect(servers.change)
+        form.removed.connect(servers.remove)
+        form.test_requested.connect(self._test)
+        form.log_followed.connect(servers.watch_log)
+        form.sign_in_requested.connect(self._sign_in)
+        form.sign_in_cancelled.connect(servers.cancel_sign_in)
+        form.sign_out_requested.connect(servers.sign_out)
+        form.states_requested.connect(self._show_states)
+        form.stored_secrets_requested.connect(servers.find_secrets)
+        form.import_started.connect(self._begin_import)
+        servers.servers_changed.connect(form.show_servers)
+        servers.state_changed.connect(self._show_state)
+        servers.tested.connect(self._show_tested)
+        servers.log_lines_added.connect(self._show_lines)
+        servers.held_names.connect(form.set_stored_secrets)
+        servers.saved.connect(form.show_saved)
+        servers.failed.connect(form.show_error)
+        servers.sign_in_ended.connect(self._end_sign_in)
+        servers.imports.taken.connect(form.finish_import)
+
+    def refresh(self) -> None:
+        """Show what holds now."""
+        self._form.show_servers(self._servers.servers)
+        self._show_states()
+
+    def _show_states(self) -> None:
+        for server in self._servers.servers:
+            self._show_state(server.id, self._servers.state(server.id))
+            self._servers.look_up_sign_in(server.id)
+
+    @Slot(str, object)
+    def _show_state(self, server_id: str, state: McpServerState) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.show_state(state)
+
+    @Slot(str)
+    def _test(self, server_id: str) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.show_testing()
+        self._servers.test(server_id)
+
+    @Slot(str, object)
+    def _show_tested(self, server_id: str, state: McpServerState) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.show_tested(state)
+
+    @Slot(str, object, bool)
+    def _show_lines(self, server_id: str, lines: Sequence[McpLogLine], is_all: bool) -> None:  # noqa: FBT001  # a slot
+        card = self._form.card(server_id)
+        if card is not None:
+            card.show_lines(lines, is_all=is_all)
+
+    @Slot(str)
+    def _sign_in(self, server_id: str) -> None:
+        self._servers.sign_in(server_id, lambda address: self._open_page(server_id, address))
+
+    def _open_page(self, server_id: str, address: str) -> None:
+        """Whether it may be opened was looked at before: the sign-in is refused otherwise."""
+        card = self._form.card(server_id)
+        if card is not None:
+            card.sign_in.show_page(address, is_open=True)
+            opener = AddressOpener(card)
+            opener.failed.connect(lambda: self._show_not_opened(server_id, address))
+            opener.open_page(address)
+
+    def _show_not_opened(self, server_id: str, address: str) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.sign_in.show_page(address, is_open=False)
+
+    @Slot(str, object)
+    def _end_sign_in(self, server_id: str, why: Sentence | None) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.sign_in.show_result("" if why is None else show_hidden(translate_sentence(why)))
+
+    @Slot(object)
+    def _begin_import(self, panel: ImportPanel) -> None:
+        imports = self._servers.imports
+        panel.preview_requested.connect(imports.preview)
+        panel.file_chosen.connect(imports.read)
+        panel.import_requested.connect(imports.take)
+        imports.files_found.connect(panel.show_files)
+        imports.file_read.connect(panel.show_text)
+        imports.previewed.connect(panel.show_preview)
+        imports.refused.connect(panel.show_problem)
+        imports.find_files()

@@ -1,0 +1,216 @@
+"""The start up to the first paint: the screen, Qt's application, and the window before anything is behind it."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import (
+    QEventLoop,
+    QMessageLogContext,
+    QObject,
+    Qt,
+    QTimer,
+    QtMsgType,
+    Signal,
+    qFormatLogMessage,
+    qInstallMessageHandler,
+)
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import QApplication, QWidget
+
+from ui.composer.message_editor import MessageEditor
+from ui.shell.window import MainWindow, WindowStateFile, load_appearance, load_enter_sends
+from ui.style.style_sheet import ThemeApplier, create_application
+from ui.style.theme import ColourSchemeFollower, ThemeSource
+
+NO_DISPLAY = (
+    "Desktop Agent needs a screen, and there is none: neither DISPLAY nor WAYLAND_DISPLAY is set. "
+    "Start it in a desktop session, or ask from the terminal: desktop-agent ask PROMPT\n"
+)
+
+DISPLAY_SILENT = (
+    "Desktop Agent needs a screen, and the one that is named (DISPLAY, WAYLAND_DISPLAY) does not answer. "
+    "Start it in a desktop session, or ask from the terminal: desktop-agent ask PROMPT\n"
+)
+
+
+DISPLAY_LOST = "The screen is gone: its server has ended. Start Desktop Agent again in a desktop session to go on.\n"
+ALL_SAVED = "What was said and what was being written is kept.\n"
+NOT_ALL_SAVED = "Not all of what was said last, or was being written, could be kept.\n"
+
+# What Qt 6 says before it calls exit(): QXcbConnection::processXcbEvents, QWaylandDisplay::checkWaylandError.
+_CONNECTION_LOST = (
+    "The X11 connection broke",
+    "The Wayland connection broke",
+    "The Wayland connection experienced a fatal error",
+)
+
+
+def has_display() -> bool:
+    """Whether Qt can open a window here."""
+    if sys.platform in {"win32", "darwin"} or os.environ.get("QT_QPA_PLATFORM"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def open_application() -> QApplication:
+    """Qt's application under our name. Where the screen does not answer, the process ends with 2 and a sentence."""
+    before = qInstallMessageHandler(_explain_no_display)
+    app = create_application(sys.argv[:1])
+    qInstallMessageHandler(before)
+    app.setApplicationName("desktop-agent")
+    app.setApplicationDisplayName("Desktop Agent")
+    app.setDesktopFileName("desktop-agent")
+    return app
+
+
+def on_display_lost(save: Callable[[], bool]) -> Callable[[], object]:
+    """Have what lasts saved when the server of the screen ends, and end with 1; returns what undoes this.
+
+    Qt has no signal for it: it says one line and ends the process, from within its loop, which does not go on. `save`
+    is called in that line, in the thread of the window, and answers whether all is kept.
+    """
+
+    def on_message(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+        if message.startswith(_CONNECTION_LOST):
+            is_kept = save()
+            sys.stderr.write(DISPLAY_LOST + (ALL_SAVED if is_kept else NOT_ALL_SAVED))
+            sys.stderr.flush()
+            os._exit(1)
+        if before is not None:
+            before(kind, context, message)
+        else:
+            sys.stderr.write(f"{qFormatLogMessage(kind, context, message)}\n")
+
+    before = qInstallMessageHandler(on_message)
+    return lambda: qInstallMessageHandler(before)
+
+
+def _explain_no_display(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
+    """Qt aborts the process where no screen answers; there is no error to catch, only this last message."""
+    sys.stderr.write(f"{message.strip()}\n")
+    if kind is QtMsgType.QtFatalMsg:
+        sys.stderr.write(DISPLAY_SILENT)
+        sys.stderr.flush()
+        os._exit(2)
+
+
+_FOCUS_MS = 100
+"""A window manager gives the keyboard within this, or not at all."""
+
+
+class StartupWindow(QObject):
+    """The look, the window, and where both are kept."""
+
+    ready = Signal()
+    """Painted, and the composer has the keyboard if it gets it at all."""
+    ended = Signal()
+    """The person or the system ends the program. It may be said again."""
+
+    def __init__(self, app: QApplication, themes: ThemeSource, folder: Path) -> None:
+        super().__init__(app)
+        self.app = app
+        self.themes = themes
+        self.state_file = WindowStateFile(folder)
+        self.scheme = ColourSchemeFollower(themes, app.styleHints(), self)
+        choice, zoom, reading = load_appearance(self.state_file)
+        themes.set_reading_style(reading)
+        self.scheme.choose(choice, zoom)
+        self._style = ThemeApplier(app, themes, self)
+        self.window = MainWindow(themes)
+        # Before the preferences are read, too, Enter must not send what was to go on in a new line.
+        self.window.frame.composer.set_enter_sends(load_enter_sends(self.state_file))
+        self.is_ended = False
+        """Whether the person or the system has ended the program by now."""
+        self.can_ask = True
+        """Whether the person can still be asked what to do with what could not be saved."""
+        self.window.close_requested.connect(self.end)
+        app.aboutToQuit.connect(self.end_without_asking)
+
+    def show(self) -> None:
+        """Where the window was at the last end, ready for what the person writes."""
+        self.window.restore_window_state(self.state_file)
+        paint = _PaintProbe(self.window)
+        paint.painted.connect(self._on_painted)
+        self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.window.show()
+
+    def end(self) -> None:
+        """The program is to end, whole or not."""
+        self.is_ended = True
+        self.ended.emit()
+
+    def end_without_asking(self) -> None:
+        """The same, by the system: nobody may be there to answer."""
+        self.can_ask = False
+        self.end()
+
+    def cancel_end(self) -> None:
+        """The person took it back."""
+        self.is_ended = False
+
+    @property
+    def can_close(self) -> bool:
+        """Whether it is ended, and nothing was written that would have to be kept."""
+        return self.is_ended and not self.window.frame.has_unsaved_text
+
+    def close_window(self) -> None:
+        """Keep the place, take the window away."""
+        self.window.save_window_state(self.state_file)
+        self.window.allow_closing()
+        self.window.close()
+        self.window.deleteLater()
+
+    def raise_window(self) -> None:
+        """Come to the front: the program was started again."""
+        self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.window.show()
+        self.window.raise_()
+        self.window.activateWindow()
+
+    @property
+    def _editor(self) -> MessageEditor:
+        return self.window.frame.composer.editor
+
+    def _on_painted(self) -> None:
+        if self._editor.hasFocus():
+            self.ready.emit()
+        else:
+            self._editor.focus_changed.connect(self.ready, Qt.ConnectionType.SingleShotConnection)
+            QTimer.singleShot(_FOCUS_MS, self.window, self._on_focus_timeout)
+
+    def _on_focus_timeout(self) -> None:
+        self.window.frame.composer.frame.mark_focus(focused=self._editor.hasFocus())
+        self.ready.emit()
+
+
+class _PaintProbe(QWidget):
+    """A dot that nobody sees: it is painted with the window, and says so once. A filter of events would cost more."""
+
+    painted = Signal()
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.resize(1, 1)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's name
+        """What is painted in this turn of the loop is on the screen in the next."""
+        QTimer.singleShot(0, self, self._notify)
+
+    def _notify(self) -> None:
+        self.painted.emit()
+        self.deleteLater()
+
+
+_PAINT_TIMEOUT_MS = 1000
+"""A window that starts minimised or covered is never painted; what is behind it is made all the same."""
+
+
+def run_until_painted(startup: StartupWindow) -> None:
+    """Show the window; returns when it is painted and has the keyboard, or will not get it."""
+    loop = QEventLoop()
+    startup.ready.connect(loop.quit)
+    QTimer.singleShot(_PAINT_TIMEOUT_MS, loop.quit)
+    startup.show()
+    loop.exec()

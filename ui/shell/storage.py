@@ -1,0 +1,232 @@
+"""Storage in the window: the banner while the disk refuses, the trash, and the question about unsaved content."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QStandardPaths, Qt, Slot
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+
+from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
+from ui.bridge.drafts import UnsavedContent
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.storage import DiskMonitor, save_file
+from ui.shell.banners import Banner, BannerArea
+from ui.style.text import translate_sentence
+from ui.style.theme import ThemeSource
+from ui.style.widgets import QuestionBox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ui.preferences.trash_dialog import DeletedConversation, TrashDialog
+
+
+DISK_BANNER_KEY = "disk"
+_REMARK_MS = 12_000
+
+
+class DiskBanner(QObject):
+    """One banner for whatever the disk refuses; it leaves when the disk takes everything again."""
+
+    def __init__(self, disk: DiskMonitor, banners: BannerArea, parent: QObject) -> None:
+        super().__init__(parent)
+        self._disk = disk
+        self._banners = banners
+        disk.noticed.connect(banners.show_notice)
+        disk.trouble_changed.connect(self._show)
+        disk.checked.connect(self._show_check)
+
+    @Slot(object, bool)
+    def _show_check(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
+        # What is wrong is shown as any other error.
+        if is_whole:
+            self._banners.show_banner(Banner("check", result, level="remark", duration_ms=_REMARK_MS))
+
+    def show(self) -> None:
+        """Say what is so at the moment."""
+        self._show(self._disk.trouble)
+
+    def covers(self, error: AgentError) -> bool:
+        """Whether an error is what the banner says; where the person closed it, it is shown again."""
+        trouble = self._disk.trouble
+        if trouble is None or str(error) != str(trouble):
+            return False
+        if DISK_BANNER_KEY not in self._banners.keys:
+            self._show(trouble)
+        return True
+
+    @Slot(object)
+    def _show(self, trouble: StorageFailed | None) -> None:
+        if trouble is None:
+            self._banners.remove(DISK_BANNER_KEY)
+        else:
+            self._banners.show_banner(Banner(DISK_BANNER_KEY, trouble.sentence, trouble.remedy))
+
+
+class TrashPresenter(QObject):
+    """Offers an undo of each deletion for as long as there is something to bring back; shows what was deleted."""
+
+    def __init__(self, themes: ThemeSource, library: ConversationLibrary, banners: BannerArea, window: QWidget) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._library = library
+        self._banners = banners
+        self._window = window
+        self._dialog: TrashDialog | None = None
+        self._offer: tuple[str, Banner] | None = None
+        """The id of the conversation that was deleted last, and what offers to bring it back."""
+        library.deleted.connect(self._offer_undo)
+        library.restored.connect(self._withdraw)
+        library.trash_listed.connect(self._on_listed)
+
+    def show(self) -> None:
+        """Show the conversations that were deleted."""
+        if self._dialog is None:
+            # Late: seldom wanted.
+            from ui.preferences.trash_dialog import TrashDialog
+
+            self._dialog = trash = TrashDialog(self._themes, self._library.trash_days, self._window)
+            self._library.trash_listed.connect(trash.show_conversations)
+            trash.restore_requested.connect(self._library.restore)
+            trash.purge_requested.connect(self._library.purge)
+            trash.empty_requested.connect(self._library.empty_trash)
+        self._library.list_trash()
+        self._dialog.show()
+        self._dialog.raise_()
+        self._dialog.activateWindow()
+
+    def show_problem(self, error: AgentError) -> None:
+        """Say it in the dialog while that is open: it may hide what the window says."""
+        if self._dialog is not None and self._dialog.isVisible():
+            self._dialog.show_problem(error.whole)
+
+    @Slot(str, str)
+    def _offer_undo(self, conversation_id: str, title: str) -> None:
+        text = self.tr("“{0}” was put into the trash.").format(title)
+        self._offer = conversation_id, self._banners.show_undo(text, lambda: self._library.restore(conversation_id))
+
+    @Slot(str)
+    def _withdraw(self, conversation_id: str) -> None:
+        if self._offer is not None and self._offer[0] == conversation_id:
+            self._banners.withdraw(self._offer[1])
+            self._offer = None
+
+    @Slot(list)
+    def _on_listed(self, deleted: "Sequence[DeletedConversation]") -> None:
+        """What went for good cannot be brought back."""
+        if self._offer is not None and all(each.id != self._offer[0] for each in deleted):
+            self._withdraw(self._offer[0])
+
+
+class CloseConfirmation(QObject):
+    """Asks, as often as it takes, until nothing is left or the person gave an answer."""
+
+    def __init__(
+        self,
+        window: QWidget,
+        themes: ThemeSource,
+        unsaved: Callable[[], Awaitable[UnsavedContent]],
+        can_ask: Callable[[], bool],
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._themes = themes
+        self._get_unsaved = unsaved
+        self._can_ask = can_ask
+        self._open_dialog: QDialog | None = None
+        self._saved: tuple[Path, UnsavedContent] | None = None
+
+    async def confirm(self) -> bool:
+        """Whether the program may end. Nothing is asked where nothing is left, or nobody may be there."""
+        problem: Sentence | None = None
+        while (unsaved := await self._get_unsaved()) and self._can_ask():
+            answer = await self._ask(unsaved, problem)
+            problem = None
+            if answer == "elsewhere":
+                try:
+                    if await self._save_elsewhere():
+                        return True
+                except AgentError as error:
+                    problem = error.sentence
+            elif answer == "quit" or (answer != "again" and self._can_ask()):
+                return answer == "quit"
+        return True
+
+    async def is_saved_elsewhere(self, unsaved: UnsavedContent) -> bool:
+        """Whether the person had what is left at the very end saved elsewhere; what came since then is added now."""
+        if self._saved is None:
+            return False
+        path, saved = self._saved
+        try:
+            if unsaved != saved:
+                await _write_unsaved(unsaved, path)
+        except AgentError:
+            return False
+        return True
+
+    def end(self) -> None:
+        """The system ends the program: nobody is asked any more."""
+        if self._open_dialog is not None:
+            self._open_dialog.done(0)
+
+    async def _ask(self, unsaved: UnsavedContent, problem: Sentence | None) -> str:
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        title, question = self.tr("Close Desktop Agent?"), self.tr("Not everything could be saved.")
+        words = [translate_sentence(unsaved.sentence), self.tr("If you quit now, what was not saved is lost.")]
+        words = [*([translate_sentence(problem)] if problem is not None else []), *words]
+        box = self._open_dialog = QuestionBox(self._themes, title, question, "\n\n".join(words), self._window)
+        # Enter and Escape lose nothing.
+        box.add_answer(self.tr("Save elsewhere…"), "elsewhere", "primary")
+        box.add_answer(self.tr("Try again"), "again")
+        box.add_answer(self.tr("Quit without saving"), "quit", "danger")
+        box.add_answer(self.tr("Keep open"), "stay")
+
+        def on_answered(given: str) -> None:
+            if not answer.done():
+                answer.set_result(given)
+
+        box.answered.connect(on_answered)
+        box.open()
+        try:
+            return await answer
+        finally:
+            self._open_dialog = None
+
+    async def _save_elsewhere(self) -> bool:
+        """Ask where, and write there what is left by then: meanwhile the work goes on. False where no place was chosen.
+
+        Raises StorageFailed for a place that refuses.
+        """
+        chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        dialog = self._open_dialog = QFileDialog(self._window, self.tr("Save what is left"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDirectory(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.HomeLocation))
+        dialog.selectFile(
+            self.tr("Unsaved conversations {0}.md").format(datetime.now().astimezone().date().isoformat())
+        )
+
+        def on_finished(result: int) -> None:
+            if not chosen.done():
+                chosen.set_result(dialog.selectedFiles()[0] if result and dialog.selectedFiles() else "")
+
+        dialog.finished.connect(on_finished)
+        dialog.open()
+        try:
+            path = await chosen
+        finally:
+            self._open_dialog = None
+        if not path:
+            return False
+        unsaved = await self._get_unsaved()
+        await _write_unsaved(unsaved, Path(path))
+        self._saved = Path(path), unsaved
+        return True
+
+
+async def _write_unsaved(unsaved: UnsavedContent, path: Path) -> None:
+    await save_file(path, await asyncio.to_thread(unsaved.to_markdown))

@@ -1,0 +1,290 @@
+"""Undo and redo of tool calls by checkpoints: show what would happen, do it, and report what came of it."""
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
+from desktop_agent.types.checkpoints import FileRestorePlan, RestorePlan
+from desktop_agent.types.errors import Sentence
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.session_controls import UndoRequest, UndoResult
+from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.style.text import show_hidden
+from ui.style.theme import ThemeSource
+from ui.transcript.view import TranscriptView
+from ui.transcript.viewport.positions import current_row
+
+if TYPE_CHECKING:
+    from ui.shell.undo_dialog import UndoDialog
+
+
+_MAX_NAMED_FILES = 3
+_MAX_TEXT_LENGTH = 60
+
+
+def result_sentence(result: UndoResult, *, redo: bool) -> Sentence:
+    """What came of it."""
+    if redo:
+        if not result.files and not result.left:
+            return Sentence("Nothing was left to redo: the files are already as they were before it was undone.")
+        if not result.files:
+            return Sentence("Nothing was redone.")
+        return Sentence("Redone: {files}.", {"files": _file_names(result.files)})
+    said = show_hidden(" ".join(result.said))
+    files = result.files
+    if not files and not said:
+        if result.left:
+            return Sentence("Nothing was undone.")
+        return Sentence("Nothing was left to undo: the files are already as they were before.")
+    if not files:
+        return Sentence("Undone. {words}", {"words": said})
+    values = {"files": _file_names(files), "words": said}
+    return Sentence("Undone: {files}. {words}", values) if said else Sentence("Undone: {files}.", values)
+
+
+def not_undone_sentence(result: UndoResult, *, redo: bool) -> Sentence | None:
+    """That not all of it came; what and why stands in the transcript, and in the dialog."""
+    if not result.left:
+        return None
+    return Sentence("Not all of it was redone.") if redo else Sentence("Not all of it was undone.")
+
+
+def _file_names(paths: Sequence[str]) -> str:
+    shown = show_hidden(", ".join(paths[:_MAX_NAMED_FILES]))
+    return shown if len(paths) <= _MAX_NAMED_FILES else f"{shown}, … ({len(paths)})"
+
+
+def shorten(text: str) -> str:
+    """The beginning of a text, in one line."""
+    line = show_hidden(" ".join(text[: 4 * _MAX_TEXT_LENGTH].split()))
+    return line if len(line) <= _MAX_TEXT_LENGTH else line[: _MAX_TEXT_LENGTH - 1] + "…"
+
+
+_BANNER_KEY = "undone"
+_BANNER_MS = 12_000
+
+
+class UndoPresenter(QObject):
+    """What can be undone or redone without a question is; what needs a look opens the dialog."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        transcript: TranscriptView,
+        banners: BannerArea,
+        tasks: BackgroundTasks,
+        page: QWidget,
+    ) -> None:
+        super().__init__(page)
+        self._themes = themes
+        self._transcript = transcript
+        self._banners = banners
+        self._tasks = tasks
+        self._page = page
+        self._conversation: OpenConversation | None = None
+        self._current_request = UndoRequest("")
+        self._last_request = (UndoRequest(""), 0.0)
+        self._forecast = RestorePlan()
+        self._diff_number = 0
+        self._created_dialog: UndoDialog | None = None
+        self._is_opening = False
+        transcript.undo_requested.connect(self.undo_call)
+        transcript.undo_since_requested.connect(self.undo_since)
+        transcript.redo_requested.connect(self.redo)
+
+    def show(self, conversation: OpenConversation) -> None:
+        """The conversation on the screen."""
+        if self._conversation is not None:
+            self._conversation.working_changed.disconnect(self._on_working)
+        if self._created_dialog is not None:
+            self._created_dialog.reject()
+        # What it tells of is in the other one's transcript, with the ways back.
+        self._banners.remove(_BANNER_KEY)
+        self._conversation = conversation
+        conversation.working_changed.connect(self._on_working)
+        self._tasks.start(conversation.undoing.show())
+
+    def undo_call(self, item_id: str) -> None:
+        """What one call did."""
+        self._request(UndoRequest(item_id))
+
+    def undo_since(self, item_id: str) -> None:
+        """All that calls did since a prompt."""
+        self._request(UndoRequest(item_id), asks=True)
+
+    def redo(self, item_id: str) -> None:
+        """What was undone of one call, or all of one undoing, by the line that tells of it."""
+        request = UndoRequest(item_id, is_redo=True)
+        self._request(request, asks=isinstance(_item(self._conversation, request), NoticeItem))
+
+    def _request(self, request: UndoRequest, *, asks: bool = False) -> None:
+        if self._created_dialog is not None:
+            # Whoever cannot see that it lies over everything comes to it, and nothing happens behind it.
+            self._created_dialog.activateWindow()
+            return
+        if self._is_opening:
+            return
+        # The second press of a double one would take back what the first did: the button is another one by then.
+        before, at = self._last_request
+        is_opposite = before.item_id == request.item_id and before.is_redo != request.is_redo
+        if is_opposite and (monotonic() - at) * 1000 < QGuiApplication.styleHints().mouseDoubleClickInterval():
+            return
+        self._last_request = (request, monotonic())
+        if self._conversation is not None:
+            self._is_opening = asks
+            self._tasks.start(self._forecast_and_undo(self._conversation, request, asks=asks))
+
+    def undo_here(self) -> None:
+        """The same, since the prompt at hand: the one that has the keyboard, or the last one before what is seen."""
+        if self._conversation is None:
+            return
+        prompt = self._conversation.undoing.prompt_at(current_row(self._transcript.row_viewport))
+        if prompt is None:
+            sentence = Sentence("There is no message of yours yet, so nothing to undo.")
+            self._banners.show_notice(sentence, self._conversation.id)
+        else:
+            self.undo_since(prompt.id)
+
+    async def _forecast_and_undo(self, conversation: OpenConversation, request: UndoRequest, *, asks: bool) -> None:
+        self._banners.remove(_BANNER_KEY)
+        try:
+            forecast = await conversation.undoing.forecast(request)
+        finally:
+            self._is_opening = self._is_opening and not asks
+        if conversation is not self._conversation or self._created_dialog is not None:
+            return
+        is_plain = not forecast.undo_refusals and all(each.reason is None for each in forecast.files)
+        # What needs nothing any more was put back by hand: then it is undone.
+        has_nothing = not forecast.checkpoint_ids
+        if asks or conversation.working or not is_plain or has_nothing:
+            self._open(request, forecast)
+        else:
+            result = await conversation.undoing.undo(forecast, (), _ignore_progress)
+            if conversation is self._conversation:
+                self._show_result(request, result)
+
+    def _open(self, request: UndoRequest, forecast: RestorePlan) -> None:
+        conversation = self._conversation
+        if conversation is None:
+            return
+        self._current_request, self._forecast = request, forecast
+        self._dialog.show_forecast(self._heading(request), forecast, redo=request.is_redo)
+        self._dialog.set_working(conversation.working)
+        self._dialog.open()
+
+    @property
+    def _dialog(self) -> "UndoDialog":
+        """Made when it is first wanted, and for each undoing anew."""
+        if self._created_dialog is None:
+            from ui.shell.undo_dialog import UndoDialog
+
+            dialog = self._created_dialog = UndoDialog(self._themes, self._page)
+            dialog.undo_pressed.connect(self._undo)
+            dialog.stop_pressed.connect(self._stop)
+            dialog.difference_requested.connect(self._show_difference)
+            dialog.finished.connect(self._discard_dialog)
+        return self._created_dialog
+
+    def _discard_dialog(self) -> None:
+        if self._created_dialog is not None:
+            self._created_dialog.deleteLater()
+            self._created_dialog = None
+
+    def _undo(self, replacing: Sequence[FileRestorePlan]) -> None:
+        if self._conversation is not None:
+            self._tasks.start(self._run_undo(self._conversation, replacing))
+
+    async def _run_undo(self, conversation: OpenConversation, replacing: Sequence[FileRestorePlan]) -> None:
+        request, dialog = self._current_request, self._created_dialog
+
+        def on_progress(done: int, every: int) -> None:
+            if dialog is not None and dialog is self._created_dialog:
+                dialog.show_progress(done, every)
+
+        try:
+            result = await conversation.undoing.undo(self._forecast, replacing, on_progress)
+        finally:
+            # Also when it could not be done: the banner says why.
+            if dialog is not None and dialog is self._created_dialog:
+                dialog.accept()
+        if conversation is self._conversation:
+            self._show_result(request, result)
+
+    def _stop(self) -> None:
+        if self._conversation is not None:
+            self._conversation.stop()
+
+    def _on_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
+        if self._created_dialog is None or self._conversation is None:
+            return
+        self._created_dialog.set_working(working)
+        if not working:
+            self._tasks.start(self._refresh_forecast(self._conversation, self._current_request))
+
+    async def _refresh_forecast(self, conversation: OpenConversation, request: UndoRequest) -> None:
+        forecast = await conversation.undoing.forecast(request)
+        if self._created_dialog is not None and (conversation, request) == (self._conversation, self._current_request):
+            self._forecast = forecast
+            self._created_dialog.show_forecast(self._heading(request), forecast, redo=request.is_redo)
+
+    def _show_difference(self, file: FileRestorePlan, replaced: bool) -> None:  # noqa: FBT001  # a slot
+        if self._conversation is not None:
+            self._diff_number += 1
+            self._tasks.start(self._fetch_difference(self._conversation, file, self._diff_number, replaced=replaced))
+
+    async def _fetch_difference(
+        self, conversation: OpenConversation, file: FileRestorePlan, wanted: int, *, replaced: bool
+    ) -> None:
+        preview = await conversation.undoing.difference(file, replaced=replaced)
+        # Of several that were looked at one after the other, the last one is shown.
+        if self._created_dialog is not None and wanted == self._diff_number:
+            self._created_dialog.show_difference(file, preview)
+
+    def _heading(self, request: UndoRequest) -> str:
+        item = _item(self._conversation, request)
+        if request.is_redo:
+            name = shorten(item.name) if isinstance(item, ToolCallItem) else ""
+            return self.tr("Redo what “{0}” changed").format(name) if name else self.tr("Redo what was undone")
+        if isinstance(item, ToolCallItem):
+            return self.tr("Undo what “{0}” changed").format(shorten(item.name))
+        text = shorten(item.text) if isinstance(item, UserItem) else ""
+        return self.tr("Undo all changes since “{0}”").format(text) if text else self.tr("Undo all changes")
+
+    def _show_result(self, request: UndoRequest, result: UndoResult) -> None:
+        """Above the transcript; in it stands what was left, what the model hears, and mostly the way back."""
+        redo = request.is_redo
+        level = "notice" if result.left else "remark"
+        buttons: list[BannerButton] = []
+        is_of_several = isinstance(_item(self._conversation, request), NoticeItem | UserItem)
+        back = UndoRequest(request.item_id, is_redo=not redo, ids=result.saved)
+        if result.saved and is_of_several and redo:
+            # Its calls can be undone at their cards, but nothing there takes back all of it.
+            buttons.append(BannerButton(self.tr("Undo"), lambda: self._request(back)))
+        elif result.saved and is_of_several and not self._transcript.row_viewport.rows.following:
+            # The line that offers it is the last one, and not in sight.
+            buttons.append(BannerButton(self.tr("Redo"), lambda: self._request(back, asks=True)))
+        if result.left:
+            buttons.append(BannerButton(self.tr("Review…"), lambda: self._request(request, asks=True)))
+        banner = Banner(
+            _BANNER_KEY,
+            result_sentence(result, redo=redo),
+            not_undone_sentence(result, redo=redo),
+            level,
+            tuple(buttons),
+            _BANNER_MS,
+        )
+        self._banners.show_banner(banner)
+
+
+def _item(conversation: OpenConversation | None, request: UndoRequest) -> ToolCallItem | UserItem | NoticeItem | None:
+    return None if conversation is None else conversation.undoing.item(request.item_id)
+
+
+def _ignore_progress(_done: int, _every: int) -> None:
+    """One call is done in a moment."""

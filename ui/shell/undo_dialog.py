@@ -1,0 +1,387 @@
+"""The dialog before an undo: the files it would change, and what becomes of each."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QProgressBar,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_agent.types.checkpoints import FileRestorePlan, IrreversibleCalls, RestoreEffect, RestorePlan
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.tool_calls import DiffPreview, TextPreview
+from ui.approval.dialog_layout import ShrinkingScrollArea
+from ui.approval.preview_view import TextView
+from ui.style.controls import announce, button, label
+from ui.style.style_sheet import selected_background
+from ui.style.text import plain_tooltip, show_hidden, translate_sentence
+from ui.style.theme import RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon
+
+_FILE, _FATE, _REPLACE = range(3)
+_MAX_VISIBLE_ROWS = 7
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class UndoFileList(QTreeWidget):
+    """A line for each file. A tick lets one be put back although it was changed since."""
+
+    chosen = Signal(object, bool)
+    """The file at hand, and whether it is to be replaced even if it was changed."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._files: tuple[FileRestorePlan, ...] = ()
+        self._items: list[QTreeWidgetItem] = []
+        self.setAccessibleName(self.tr("Files that would be changed"))
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setItemDelegate(_CellDelegate(self))
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHeaderLabels([self.tr("File"), self.tr("What becomes of it"), self.tr("Even if changed")])
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionsMovable(False)
+        header.setSectionResizeMode(_FILE, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(_FATE, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(_REPLACE, QHeaderView.ResizeMode.ResizeToContents)
+        self.currentItemChanged.connect(self._choose)
+        self.itemChanged.connect(self._on_tick)
+        themes.changed.connect(self._draw)
+
+    @property
+    def replaced(self) -> list[FileRestorePlan]:
+        """Those that are ticked."""
+        return [file for at, file in enumerate(self._files) if self._is_ticked(at)]
+
+    def show_files(self, files: Sequence[FileRestorePlan]) -> None:
+        """These, none of them ticked."""
+        self._files = tuple(files)
+        self.blockSignals(True)  # Qt's way
+        self.clear()
+        self._items = []
+        folders = {each.folder for each in files}
+        for file in files:
+            name = file.path if len(folders) == 1 else f"{file.folder}/{file.path}"
+            item = QTreeWidgetItem([show_hidden(name), "", ""])
+            if file.is_conflict:
+                item.setCheckState(_REPLACE, Qt.CheckState.Unchecked)
+            self._items.append(item)
+        self.addTopLevelItems(self._items)
+        self.blockSignals(False)  # Qt's way
+        self.setColumnHidden(_REPLACE, not any(each.is_conflict for each in files))
+        self._draw()
+        self._fit()
+        if files:
+            self.setCurrentItem(self._items[0])
+
+    def drawRow(self, painter: QPainter, options: QStyleOptionViewItem, index: _Index) -> None:
+        """One ground under all cells of the row at hand, as in lists of one column."""
+        theme = self._themes.theme
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = options.rect.adjusted(0, 1, 0, -1)
+        if self.selectionModel().isSelected(index):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(selected_background(theme)))
+            painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
+        if self.hasFocus() and self.currentIndex().row() == index.row():
+            painter.setPen(QPen(QColor(theme.accent), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
+        painter.restore()
+        super().drawRow(painter, options, index)
+
+    def _is_ticked(self, at: int) -> bool:
+        file = self._files[at]
+        return file.is_conflict and self._items[at].checkState(_REPLACE) == Qt.CheckState.Checked
+
+    def _draw(self) -> None:
+        self.blockSignals(True)  # Qt's way
+        for at, file in enumerate(self._files):
+            self._draw_one(self._items[at], file, replaced=self._is_ticked(at))
+        self.blockSignals(False)  # Qt's way
+
+    def _draw_one(self, item: QTreeWidgetItem, file: FileRestorePlan, *, replaced: bool) -> None:
+        fate = file.effect(replaced=replaced)
+        words = fate_labels()[fate]
+        why = "" if file.reason is None or replaced else show_hidden(translate_sentence(file.reason))
+        if why and fate != "left":
+            words = self.tr("{0}, in part").format(words)
+        theme = self._themes.theme
+        name, colour = {
+            "put_back": ("undo", theme.text),
+            "brought_back": ("plus", theme.text),
+            "removed": ("trash", theme.text),
+            "left": ("warning", theme.warning),
+        }[fate]
+        item.setText(_FATE, words)
+        item.setIcon(_FATE, icon(name, colour, size=15))
+        item.setToolTip(_FILE, plain_tooltip(item.text(_FILE)))
+        item.setToolTip(_FATE, plain_tooltip(why or words))
+        item.setData(_FATE, Qt.ItemDataRole.AccessibleTextRole, f"{words}. {why}" if why else words)
+        item.setData(_REPLACE, Qt.ItemDataRole.AccessibleTextRole, self.tr("Even if changed"))
+
+    def _fit(self) -> None:
+        rows = min(max(len(self._files), 1), _MAX_VISIBLE_ROWS)
+        height = self.sizeHintForRow(0) if self._files else self.fontMetrics().height() * 2
+        self.setFixedHeight(self.header().sizeHint().height() + rows * height + 4)
+
+    def _choose(self, *_items: object) -> None:
+        current = self.currentItem()
+        at = -1 if current is None else self.indexOfTopLevelItem(current)
+        if at >= 0:
+            self.chosen.emit(self._files[at], self._is_ticked(at))
+
+    def _on_tick(self, item: QTreeWidgetItem) -> None:
+        self._draw()
+        self.setCurrentItem(item)
+        self._choose()
+
+
+class _CellDelegate(QStyledItemDelegate):
+    """Nothing of the row's state: that is drawn under all of them."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
+        super().initStyleOption(option, index)
+        drawn_below = (
+            QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus | QStyle.StateFlag.State_MouseOver
+        )
+        option.state &= ~drawn_below
+
+
+def fate_labels() -> dict[RestoreEffect, str]:
+    """What becomes of a file, in the language of now."""
+    translate = QCoreApplication.translate
+    return {
+        "put_back": translate("UndoFiles", "Put back"),
+        "brought_back": translate("UndoFiles", "Brought back"),
+        "removed": translate("UndoFiles", "Removed again"),
+        "left": translate("UndoFiles", "Stays as it is"),
+    }
+
+
+class UndoDialog(QDialog):
+    """Opened, never waited for: what the person wants comes as signals."""
+
+    undo_pressed = Signal(object)
+    """Do it; with the files that are replaced even if they were changed."""
+    stop_pressed = Signal()
+    difference_requested = Signal(object, bool)
+    """A file, and whether it is replaced even if it was changed."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._forecast = RestorePlan()
+        self._is_working = self._is_busy = self._diff_is_asked = self._is_redo = False
+        self._heading = label(kind="heading", wrap=True)
+        self._note = label(wrap=True)
+        self._working = self._working_note()
+        self.files = UndoFileList(themes)
+        self._reason = label(kind="muted", wrap=True)
+        self._diff_heading = label(kind="strong", wrap=True)
+        self._diff = TextView(themes)
+        self._other_effects = label(kind="muted", wrap=True)
+        self._irreversible = label(wrap=True)
+        self._irreversible_note = _notice_frame(self._irreversible)
+        self._progress = QProgressBar()
+        self._undo = button(self.tr("Undo"), self._press, "primary")
+        self._cancel = button(self.tr("Cancel"), self.reject)
+        self._build()
+        self.files.chosen.connect(self._choose)
+
+    @property
+    def words(self) -> list[str]:
+        """What it says besides the files."""
+        shown = (self._heading, self._note, self._reason, self._other_effects)
+        words = [each.text() for each in shown if not each.isHidden() and each.text()]
+        return words if self._irreversible_note.isHidden() else [*words, self._irreversible.text()]
+
+    def show_forecast(self, heading: str, forecast: RestorePlan, *, redo: bool = False) -> None:
+        """What would be done now."""
+        self._forecast, self._is_redo = forecast, redo
+        self._undo.setText(self.tr("Redo") if redo else self.tr("Undo"))
+        self._heading.setText(heading)
+        self._note.setText(self._summary(forecast))
+        self.files.setVisible(bool(forecast.files))
+        if not forecast.files:
+            for each in (self._reason, self._diff_heading, self._diff):
+                each.hide()
+        self.files.show_files(forecast.files)
+        (self.files if forecast.files else self._cancel).setFocus()
+        self._show_other_effects(forecast)
+        self.setAccessibleDescription(" ".join(self.words))
+        # Qt would give it no more than two thirds of the screen's height, whatever it has to show.
+        self.resize(self.sizeHint())
+        self._refresh()
+
+    def show_difference(self, file: FileRestorePlan, preview: DiffPreview | Sentence) -> None:
+        """The lines that would change in a file, or why there are none."""
+        if isinstance(preview, DiffPreview):
+            heading = self._diff.show_diff(preview)
+        else:
+            self._diff.show_text(TextPreview(translate_sentence(preview)))
+            heading = show_hidden(file.path)
+        self._diff_heading.setText(self.tr("If you tick it: {0}").format(heading) if self._diff_is_asked else heading)
+
+    def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
+        """Nothing is undone while the agent works."""
+        self._is_working = working
+        self._working.setVisible(working)
+        self._refresh()
+
+    def show_progress(self, done: int, every: int) -> None:
+        """So many calls of so many are undone."""
+        self._progress.setRange(0, every)
+        self._progress.setValue(done)
+
+    def _press(self) -> None:
+        self._is_busy = True
+        self._progress.setRange(0, 0)
+        self._refresh()
+        announce(self, self.tr("Redoing…") if self._is_redo else self.tr("Undoing…"))
+        self.undo_pressed.emit(self.files.replaced)
+
+    def _choose(self, file: FileRestorePlan, replaced: bool) -> None:  # noqa: FBT001  # a slot
+        why = "" if file.reason is None else show_hidden(translate_sentence(file.reason))
+        if file.is_conflict:
+            why = self._conflict_text(file, replaced=replaced)
+        self._reason.setText(why)
+        self._reason.setVisible(bool(why))
+        self._refresh()
+        # Of one that stays, what a tick would do: that is to be decided.
+        is_asked = file.is_conflict and file.effect() == "left"
+        self._diff_is_asked = is_asked and not replaced
+        has_lines = file.effect(replaced=replaced or is_asked) != "left"
+        self._diff_heading.setVisible(has_lines)
+        self._diff.setVisible(has_lines)
+        if has_lines:
+            self.difference_requested.emit(file, replaced or is_asked)
+
+    def _conflict_text(self, file: FileRestorePlan, *, replaced: bool) -> str:
+        """What becomes of what was changed since."""
+        if not file.can_be_saved:
+            return self.tr("What is there now cannot be saved first. If you tick it, that is lost for good.")
+        if not replaced and self._is_redo:
+            return self.tr("It was changed after it was undone. Tick it to bring it back anyway.")
+        if not replaced:
+            return self.tr(
+                "It was changed after the call. Tick it to put it back anyway; Redo then brings back the change."
+            )
+        if self._is_redo:
+            return self.tr("What was changed since is saved first: Undo brings it back.")
+        return self.tr("What was changed since is saved first: Redo brings it back.")
+
+    def _refresh(self) -> None:
+        self._undo.setEnabled(self._changes_anything() and not self._is_working and not self._is_busy)
+        self._progress.setVisible(self._is_busy)
+        self.files.setEnabled(not self._is_busy)
+        self._cancel.setText(self.tr("Close") if self._is_busy or not self._undo.isEnabled() else self.tr("Cancel"))
+
+    def _changes_anything(self) -> bool:
+        changes = any(each.effect() != "left" for each in self._forecast.files)
+        return changes or bool(self._forecast.undo_tools) or bool(self.files.replaced)
+
+    def _summary(self, forecast: RestorePlan) -> str:
+        if not forecast.changes_something and self._is_redo:
+            return self.tr("There is nothing that could be redone.")
+        if forecast.checkpoint_ids and not (forecast.files or forecast.undo_tools or forecast.undo_refusals):
+            return self.tr("There is nothing left to undo: the files are already as they were before.")
+        if not forecast.changes_something:
+            return self.tr("There is nothing that could be undone.")
+        if any(each.is_conflict for each in forecast.files):
+            return self.tr("Files that were changed since stay as they are, unless you tick them.")
+        if self._is_redo:
+            return self.tr("These files become again what they were before they were undone. Messages stay.")
+        return self.tr("These files become again what they were before. Messages stay.")
+
+    def _show_other_effects(self, forecast: RestorePlan) -> None:
+        lines = [
+            self.tr("“{0}” takes back what it did besides.").format(_visible(name)) for name in forecast.undo_tools
+        ]
+        lines += [show_hidden(translate_sentence(each)) for each in forecast.undo_refusals]
+        self._other_effects.setText("\n".join(lines))
+        self._other_effects.setVisible(bool(lines))
+        self._irreversible.setText(self._irreversible_text(forecast.irreversible))
+        self._irreversible_note.setVisible(bool(forecast.irreversible))
+
+    def _irreversible_text(self, lasting: Sequence[IrreversibleCalls]) -> str:
+        lines = [self.tr("What these calls did cannot be undone:")]
+        for each in lasting:
+            count = self.tr("{0} times").format(each.count) if each.count > 1 else self.tr("once")
+            line = f"•  {_visible(each.tool)} ({count})"
+            lines.append(f"{line}: {', '.join(map(_visible, each.examples))}" if each.examples else line)
+            if each.files:
+                lines.append("    " + self.tr("It changed {0}").format(", ".join(map(_visible, each.files))))
+        return "\n".join(lines)
+
+    def _working_note(self) -> QFrame:
+        words = self.tr("The agent is still working. Stop it first; then this list is made anew.")
+        return _notice_frame(label(words, wrap=True), button(self.tr("Stop"), self.stop_pressed.emit, "danger"))
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Undo changes"))
+        self.setWindowTitle(self.tr("Undo changes"))
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self._progress.setAccessibleName(self.tr("Progress of the undoing"))
+        self._progress.setTextVisible(False)
+        self._working.hide()
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(self._progress, 1)
+        foot.addStretch(1)
+        foot.addWidget(self._cancel)
+        foot.addWidget(self._undo)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_M)
+        for each in (self._heading, self._note, self._working):
+            layout.addWidget(each)
+        layout.addWidget(self._create_middle(), 1)
+        layout.addLayout(foot)
+        self._undo.setDefault(True)
+
+    def _create_middle(self) -> ShrinkingScrollArea:
+        """What gives way in a low window: the difference first, down to some lines of it."""
+        parts = (self.files, self._reason, self._diff_heading, self._diff, self._other_effects, self._irreversible_note)
+        return ShrinkingScrollArea(parts, [self._diff.shrinkable])
+
+    def sizeHint(self) -> QSize:
+        """Room for the lines of a file, as far as the screen has it."""
+        wanted = QSize(720, 640) if self._forecast.files else super().sizeHint().expandedTo(QSize(520, 160))
+        return wanted.boundedTo(self.screen().availableSize() * 0.9)
+
+
+def _visible(text: str) -> str:
+    return show_hidden(text)
+
+
+def _notice_frame(words: QLabel, *buttons: QWidget) -> QFrame:
+    """A note that is seen."""
+    frame = QFrame()
+    frame.setProperty("kind", "banner")
+    frame.setProperty("level", "notice")
+    row = QHBoxLayout(frame)
+    row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+    row.setSpacing(SPACE_S)
+    row.addWidget(words, 1)
+    for each in buttons:
+        row.addWidget(each, 0, Qt.AlignmentFlag.AlignTop)
+    words.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
+    return frame

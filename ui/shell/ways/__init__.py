@@ -1,1 +1,0 @@
-"""Ways through a conversation besides scrolling."""

@@ -1,0 +1,1 @@
+"""Theme, style sheet, icons, and the widgets that more than one pane uses."""

@@ -1,0 +1,165 @@
+"""The program for assistive technology: its windows, the menus and lists that are open, and combo boxes.
+
+Qt's own root leaves out every window of the type Popup (`topLevelObjects` in qaccessibleobject.cpp), and a widget
+leaves out the windows that belong to it: an open menu is heard of when its rows get the focus, but stands nowhere in
+the tree. The root here lists them too. A combo box is named after its value where Qt runs on Unix
+(`QAccessibleComboBox::text` in complexwidgets.cpp), so nobody hears what is to be chosen: here it has its own name.
+"""
+
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QObject, QRect
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleActionInterface,
+    QAccessibleInterface,
+    QAccessibleObject,
+    QGuiApplication,
+    QKeySequence,
+    QWindow,
+)
+from PySide6.QtWidgets import QAccessibleWidget, QApplication, QComboBox, QMenu, QWidget
+
+_SHOW = QAccessibleActionInterface.showMenuAction()
+_PRESS = QAccessibleActionInterface.pressAction()
+
+
+def install_accessibility(app: QApplication) -> None:
+    """Have assistive technology find open menus and lists, and the names of boxes, from now on, whether it has looked
+    at the program or not."""
+    root = QAccessible.queryAccessibleInterface(app)
+    if isinstance(root, _AccessibleApplication):
+        return
+    QAccessible.deleteAccessibleInterface(QAccessible.uniqueId(root))
+    # Qt owns the C++ half; Python must hold its own as long, or virtual calls end in the void.
+    _root[:] = [_AccessibleApplication(app)]
+    QAccessible.registerAccessibleInterface(_root[0])
+    QAccessible.installFactory(_create_interface)
+
+
+_root: list["_AccessibleApplication"] = []
+
+
+class _AccessibleApplication(QAccessibleObject):
+    """The application. Its children are all of its windows in the order in which they were made."""
+
+    def role(self) -> QAccessible.Role:
+        return QAccessible.Role.Application
+
+    def text(self, t: QAccessible.Text, /) -> str:
+        if t == QAccessible.Text.Name:
+            return QGuiApplication.applicationName()
+        return QGuiApplication.applicationFilePath() if t == QAccessible.Text.Description else ""
+
+    def setText(self, t: QAccessible.Text, text: str, /) -> None:
+        """Nothing here can be written."""
+
+    def state(self) -> QAccessible.State:
+        state = QAccessible.State()
+        state.active = QApplication.activeWindow() is not None  # pyright: ignore[reportAttributeAccessIssue]  # bit fields are missing in the stub
+        return state
+
+    def rect(self) -> QRect:
+        return QRect()
+
+    def window(self) -> QWindow | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
+        return None
+
+    def parent(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None
+
+    def childCount(self) -> int:
+        return len(_windows())
+
+    def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        windows = _windows()
+        return QAccessible.queryAccessibleInterface(windows[index]) if 0 <= index < len(windows) else None
+
+    def indexOfChild(self, child: QAccessibleInterface, /) -> int:
+        found = child.object()
+        return next((at for at, each in enumerate(_windows()) if each is found), -1)
+
+    def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        at = next((each for each in reversed(_windows()) if each.isVisible() and each.geometry().contains(x, y)), None)
+        return None if at is None else QAccessible.queryAccessibleInterface(at)
+
+    def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        focused: QObject | None = QApplication.focusWidget()
+        return None if focused is None else QAccessible.queryAccessibleInterface(focused)
+
+
+def _windows() -> list[QWidget]:
+    """What is open now. The list of a combo box is its child already."""
+    shown = [each for each in QApplication.topLevelWidgets() if each.isVisible()]
+    return [each for each in shown if not isinstance(each.parentWidget(), QComboBox)]
+
+
+class _AccessibleComboBox(QAccessibleWidget):
+    """A box to choose from; its only child is its list."""
+
+    def __init__(self, box: QComboBox) -> None:
+        super().__init__(box, QAccessible.Role.ComboBox)
+        self._box = box
+
+    def text(self, t: QAccessible.Text, /) -> str:
+        return self._box.currentText() if t == QAccessible.Text.Value else super().text(t)
+
+    def state(self) -> QAccessible.State:
+        state = super().state()
+        is_open = self._box.view().isVisible()
+        state.expandable = True  # pyright: ignore[reportAttributeAccessIssue]  # bit fields are missing in the stub
+        state.expanded = is_open  # pyright: ignore[reportAttributeAccessIssue]
+        state.collapsed = not is_open  # pyright: ignore[reportAttributeAccessIssue]
+        state.hasPopup = True  # pyright: ignore[reportAttributeAccessIssue]
+        return state
+
+    def childCount(self) -> int:
+        return 1
+
+    def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return QAccessible.queryAccessibleInterface(self._box.view()) if index == 0 else None
+
+    def indexOfChild(self, child: QAccessibleInterface, /) -> int:
+        return 0 if child.object() is self._box.view() else -1
+
+    def actionNames(self) -> list[str]:
+        return [_SHOW, _PRESS]
+
+    def doAction(self, name: str, /) -> None:
+        if name not in (_SHOW, _PRESS):
+            return
+        if self._box.view().isVisible():
+            self._box.hidePopup()
+        else:
+            self._box.showPopup()
+
+
+def _create_interface(key: str, thing: QObject | None) -> QAccessibleInterface | None:
+    """Qt asks for every class name of every object; only boxes to choose from are answered."""
+    if key == "QMenu" and isinstance(thing, QMenu) and not (thing.accessibleName() or thing.title()):
+        _name_text_menu(thing)
+    if key != "QComboBox" or not isinstance(thing, QComboBox):
+        return None
+    made = _combo_boxes[id(thing)] = _AccessibleComboBox(thing)
+    thing.destroyed.connect(partial(_forget, id(thing)))
+    return made
+
+
+def _name_text_menu(menu: QMenu) -> None:
+    """Give a menu that Qt makes for a text a name, and its rows names without their keys. All others have names."""
+    menu.setAccessibleName(
+        QCoreApplication.translate("MenuOfText", "Menu: {0}").format(QCoreApplication.translate("MenuOfText", "Text"))
+    )
+    for action in menu.actions():
+        words, _, keys = action.text().partition("\t")
+        if keys:
+            action.setText(words)
+            action.setShortcut(QKeySequence(keys, QKeySequence.SequenceFormat.NativeText))
+
+
+def _forget(number: int, _: QObject | None = None) -> None:
+    _combo_boxes.pop(number, None)
+
+
+# As with the root: Python must hold its half as long as Qt holds the other.
+_combo_boxes: dict[int, _AccessibleComboBox] = {}

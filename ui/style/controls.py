@@ -1,0 +1,168 @@
+"""Small controls that every pane uses: labels that never read HTML, buttons that follow the theme."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QStyledItemDelegate,
+    QToolButton,
+    QWidget,
+)
+
+from ui.style.text import escape_mnemonics, plain_tooltip
+from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
+
+LabelKind = Literal["", "title", "heading", "strong", "muted", "small", "error", "warning", "ok"]
+ButtonKind = Literal["", "primary", "danger", "quiet", "link"]
+
+
+def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel:
+    """A label of plain text: what comes from a server or a file must never be read as HTML."""
+    made = QLabel()
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setText(text)
+    made.setWordWrap(wrap)
+    if kind:
+        made.setProperty("kind", kind)
+    return made
+
+
+def set_style_property(widget: QWidget, name: str, value: str) -> None:
+    """Change a property that the style sheet looks at, and make it look again."""
+    if widget.property(name) == value:
+        return
+    widget.setProperty(name, value)
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
+    widget.updateGeometry()
+
+
+def button(text: str, on_click: Callable[[], object], kind: ButtonKind = "", name: str = "") -> QPushButton:
+    """A push button. `name` is its accessible name where the text alone says too little. Enter never presses it."""
+    made = QPushButton(escape_mnemonics(text))
+    made.setAutoDefault(False)
+    made.setAccessibleName(name or text)
+    if kind:
+        made.setProperty("kind", kind)
+
+    def press() -> None:  # without the argument that `clicked` carries: most commands take none
+        on_click()
+
+    made.clicked.connect(press)
+    return made
+
+
+def line(*, upright: bool = False) -> QFrame:
+    """A hairline between two parts."""
+    made = QFrame()
+    made.setProperty("kind", "line-upright" if upright else "line")
+    return made
+
+
+def announce(widget: QWidget, text: str) -> None:
+    """Have a screen reader say this, once."""
+    from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+
+    if QAccessible.isActive():
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
+
+
+class IconButton(QToolButton):
+    """A square button with an icon that follows the theme; its name is also its tooltip."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        icon_name: str,
+        name: str,
+        kind: Literal["quiet", "primary"] = "quiet",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._icon_name = icon_name
+        self._kind = kind
+        self.setAccessibleName(name)
+        self.setToolTip(plain_tooltip(name))
+        self.setProperty("kind", kind)
+        self.setProperty("square", "true")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._update_icon()
+        themes.changed.connect(self._update_icon)
+
+    def _update_icon(self) -> None:
+        theme = self._themes.theme
+        side = round(ICON_SIZE * self._themes.zoom / 100)
+        colour = theme.on_accent if self._kind == "primary" else theme.text
+        self.setIcon(icon(self._icon_name, colour, theme.muted, side))
+        self.setIconSize(QSize(side, side))
+
+
+class ElidedLabel(QLabel):
+    """One line of plain text that ends in an ellipsis when there is no room; the tooltip has all of it."""
+
+    def __init__(
+        self, text: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._whole = ""
+        self._mode = mode
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.show_text(text)
+
+    def show_text(self, text: str) -> None:
+        """Show another text."""
+        self._whole = text
+        self.setToolTip(plain_tooltip(text))
+        self.setAccessibleName(text)
+        self._elide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit the text to the new width."""
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        # Line breaks would make it two lines; a few thousand characters are more than any screen is wide.
+        flat = " ".join(self._whole[:4000].split())
+        self.setText(self.fontMetrics().elidedText(flat, self._mode, max(self.width(), 1)))
+
+
+class ComboBox(QComboBox):
+    """A box to choose from; its list has rows of the style sheet's height, which the toolkit's own does not."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setItemDelegate(QStyledItemDelegate(self))
+
+
+class ClearableField(QLineEdit):
+    """The button is there while there is something to clear. Qt's own draws a picture that no theme reaches."""
+
+    def __init__(self, themes: ThemeSource, placeholder: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self.setPlaceholderText(placeholder)
+        self._clear = self.addAction(
+            themed_icon("close", themes.theme, ICON_SIZE), QLineEdit.ActionPosition.TrailingPosition
+        )
+        self._clear.setText(self.tr("Clear"))
+        self._clear.setVisible(False)
+        self._clear.triggered.connect(self.clear)
+        self.textChanged.connect(self._show_button)
+        themes.changed.connect(self._apply_theme)
+
+    def _show_button(self, text: str) -> None:
+        self._clear.setVisible(bool(text))
+
+    def _apply_theme(self) -> None:
+        self._clear.setIcon(themed_icon("close", self._themes.theme, ICON_SIZE))

@@ -1,0 +1,214 @@
+"""Containers that adapt to their width: rows that wrap, and a column that scrolls."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from ui.style.theme import SPACE_M, SPACE_S
+
+# What its items say while it is hidden is not heard, and its size may be the same when it is shown again.
+_RELAYOUT_EVENTS = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
+
+
+class WrappingRows(QWidget):
+    """Controls in rows that are made for each width anew; no layout holds them. Which rows, others say."""
+
+    def __init__(self, gap: int) -> None:
+        super().__init__()
+        self._items: list[QWidget] = []
+        self._gap = gap
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    @property
+    def items(self) -> Sequence[QWidget]:
+        """All of them, as they are read."""
+        return tuple(self._items)
+
+    def hasHeightForWidth(self) -> bool:
+        """Always."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Of all rows."""
+        rows = self._rows(width)
+        return sum(self._height_of(row) for row in rows) + self._gap * max(len(rows) - 1, 0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Other rows."""
+        super().resizeEvent(event)
+        self._place()
+
+    def event(self, event: QEvent) -> bool:
+        """One of them wants another size, comes or goes."""
+        if event.type() in _RELAYOUT_EVENTS:
+            self._place()
+            self.updateGeometry()
+        return super().event(event)
+
+    def _shown(self) -> list[QWidget]:
+        return [each for each in self._items if not each.isHidden()]
+
+    def _rows(self, width: int) -> list[list[QWidget]]:
+        raise NotImplementedError
+
+    def _place(self) -> None:
+        raise NotImplementedError
+
+    def _height_of(self, row: Sequence[QWidget]) -> int:
+        return max((each.sizeHint().height() for each in row), default=0)
+
+    def _put(self, item: QWidget, at: int, width: int, top: int, height: int) -> None:
+        """In the middle of a row of this height, `at` pixels from where one begins to read."""
+        # Not QStyle.visualRect: its first use makes Python types of all of QStyle, before the window is painted.
+        left = self.width() - at - width if self.isRightToLeft() else at
+        tall = item.sizeHint().height()
+        item.setGeometry(left, top + (height - tall) // 2, width, tall)
+
+
+class FlowRows(WrappingRows):
+    """`wide` takes what is left of its row; where there is no room for all, it has a row of its own.
+
+    Without it rows begin at the leading edge, or end at the other one.
+    """
+
+    def __init__(
+        self,
+        items: Iterable[QWidget],
+        *,
+        wide: QWidget | None = None,
+        trailing: bool = False,
+        apart: QWidget | None = None,
+        gap: int = SPACE_S,
+    ) -> None:
+        """`apart` is the first one; it stands at the leading edge while the others are at the trailing one."""
+        super().__init__(gap)
+        self._wide, self._trailing, self._leading = wide, trailing, apart
+        self._items += items
+        for each in self._items:
+            each.setParent(self)
+
+    def rows_for(self, width: int) -> int:
+        """How many rows there are at this width."""
+        return len(self._rows(width))
+
+    def sizeHint(self) -> QSize:
+        """All in one row."""
+        shown = self._shown()
+        width = sum(each.sizeHint().width() for each in shown) + self._gap * max(len(shown) - 1, 0)
+        return QSize(width, self._height_of(shown))
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as the widest; the wide one gives way."""
+        width = max((_minimum_width(each) for each in self._shown() if each is not self._wide), default=0)
+        return QSize(width, self._height_of(self._shown()))
+
+    def _width_of(self, item: QWidget, room: int) -> int:
+        wanted = item.minimumSizeHint().width() if item is self._wide else item.sizeHint().width()
+        return min(max(wanted, item.minimumWidth()), room)
+
+    def _rows(self, width: int) -> list[list[QWidget]]:
+        shown, rows = self._shown(), list[list[QWidget]]()
+        left = -1
+        whole = sum(self._width_of(each, width) + self._gap for each in shown) - self._gap
+        alone = self._wide if whole > width else None
+        for each in shown:
+            wanted = self._width_of(each, width)
+            if left < wanted + self._gap or each is alone:
+                rows.append([])
+                left = width + self._gap
+            rows[-1].append(each)
+            left = -1 if each is alone else left - wanted - self._gap
+        return rows
+
+    def _place(self) -> None:
+        width, top = self.width(), 0
+        for row in self._rows(width):
+            height = self._height_of(row)
+            widths = [self._width_of(each, width) for each in row]
+            left = width - sum(widths) - self._gap * (len(row) - 1)
+            if self._wide in row:
+                widths[row.index(self._wide)] += left
+                left = 0
+            at = left if self._trailing and row[0] is not self._leading else 0
+            for each, own in zip(row, widths, strict=True):
+                self._put(each, at, own, top, height)
+                at += own + self._gap + (left if each is self._leading else 0)
+            top += height + self._gap
+
+
+def _minimum_width(item: QWidget) -> int:
+    return max(item.minimumSizeHint().width(), item.minimumWidth())
+
+
+_MIN_HEIGHT = 60
+"""Pixels in which two lines of text are read."""
+
+
+class ScrollColumn(QScrollArea):
+    """On the ground of what it stands in, and never wider than that: its parts wrap, and nothing goes sideways."""
+
+    def __init__(
+        self,
+        spacing: int,
+        parent: QWidget | None = None,
+        *,
+        trailing: int = 0,
+        most: Callable[[], int] | None = None,
+    ) -> None:
+        """`spacing` pixels between the parts, and `trailing` ones between them and the bar, while there is one.
+
+        With `most` it is as high as its parts, up to so many pixels, and lower where the room around it is less still;
+        else it has the height that it is given.
+        """
+        super().__init__(parent)
+        self._max_height = most
+        self._trailing = trailing
+        if most is not None:
+            self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        inside = QWidget()
+        self.column = QVBoxLayout(inside)
+        self.column.setContentsMargins(0, 0, 0, 0)
+        self.column.setSpacing(spacing)
+        self.setWidget(inside)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.verticalScrollBar().rangeChanged.connect(self._keep_from_bar)
+        # Once it is inside, for then it is told to fill its ground.
+        inside.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
+        # Else a word that cannot be broken would push the ends of all lines out of sight.
+        inside.setMinimumWidth(SPACE_M)
+
+    def sizeHint(self) -> QSize:
+        """As high as all parts are at the width that it has, as far as it may be so high."""
+        hint = super().sizeHint()
+        if self._max_height is None:
+            return hint
+        column, width = self.column, max(self.width(), 1)
+        wanted = column.heightForWidth(width) if column.hasHeightForWidth() else column.sizeHint().height()
+        return QSize(hint.width(), min(wanted, self._max_height()))
+
+    def minimumSizeHint(self) -> QSize:
+        """One line of text is lower than Qt would have such an area."""
+        hint = super().minimumSizeHint()
+        return hint if self._max_height is None else QSize(hint.width(), min(self.sizeHint().height(), _MIN_HEIGHT))
+
+    def _keep_from_bar(self, _least: int, most: int) -> None:
+        self.column.setContentsMargins(0, 0, self._trailing if most > 0 else 0, 0)
+
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        """Another width, other lines. The height is asked for later: here it would be given in the midst of another."""
+        super().resizeEvent(e)
+        self.updateGeometry()
+
+    def event(self, e: QEvent) -> bool:
+        """Its parts want another height."""
+        if e.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return super().event(e)

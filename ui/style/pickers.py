@@ -1,0 +1,364 @@
+"""Lists to pick from: a search panel, a popup around it, and the mode picker."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication, QEvent, QModelIndex, QObject, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QActionGroup, QColor, QGuiApplication, QHideEvent, QKeyEvent, QPalette
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QListView, QMenu, QVBoxLayout, QWidget
+
+from desktop_agent.types.permissions import BREADTHS, BUILT_IN_MODES, DEFAULT_MODE, Mode, RuleEffect
+from ui.style.controls import ClearableField, IconButton, announce, button, line
+from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
+from ui.style.text import escape_mnemonics, plain_tooltip
+from ui.style.theme import SPACE_S, SPACE_XS, Theme, ThemeSource
+from ui.style.widgets import CollapsingButton
+
+
+class SearchPanel(QWidget):
+    """The keyboard stays in the field: arrow keys walk the list, Enter chooses. `find` says what is found."""
+
+    chosen = Signal(object)
+    """The ResultRow."""
+    results_changed = Signal()
+    """Something else is found now."""
+    backspace_pressed = Signal()
+    """Backspace in the empty field."""
+
+    def __init__(self, themes: ThemeSource, find: Callable[[str], Sequence[ResultRow]], name: str) -> None:
+        super().__init__()
+        self._find = find
+        self.field = ClearableField(themes)
+        self.rows = ResultModel(self)
+        self._list = QListView()
+        self._list.setModel(self.rows)
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setAccessibleName(name)
+        self._list.setMouseTracking(True)
+        self._list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(0, 0, 0, 0)
+        self.column.setSpacing(SPACE_XS)
+        self.column.addWidget(self.field)
+        self.column.addWidget(self._list, 1)
+        self.setFocusProxy(self.field)
+        self.field.textChanged.connect(self.filter_rows)
+        self.field.installEventFilter(self)
+        self._list.clicked.connect(self.choose)
+        self._list.activated.connect(self.choose)
+
+    def set_label(self, name: str, hint: str = "") -> None:
+        """What is searched here, and what the empty field shows where that is more."""
+        self.field.setAccessibleName(name)
+        self.field.setPlaceholderText(hint or name)
+
+    def reset(self) -> None:
+        """Empty the field, show what is found for nothing."""
+        self.field.clear()
+        self.filter_rows("")
+
+    def fill(self) -> None:
+        """Something else may be found now. What is marked stays marked; out of sight nothing is."""
+        if not self.isVisible():
+            return
+        at = self._list.currentIndex()
+        marked = self.rows.row(at.row()) if at.isValid() else None
+        self.filter_rows(self.field.text())
+        place = self.rows.place_of(marked)
+        if place >= 0:
+            self._go_to(place)
+
+    def _take_key(self, key: int) -> bool:
+        """Return whether a key (Qt.Key) that was pressed in the field is not for the field."""
+        match key:
+            case Qt.Key.Key_Down:
+                self._step(1)
+            case Qt.Key.Key_Up:
+                self._step(-1)
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self.choose(self._list.currentIndex())
+            case Qt.Key.Key_Backspace if not self.field.text():
+                self.backspace_pressed.emit()
+            case _:
+                return False
+        return True
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Keys go to the list first."""
+        if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self._take_key(event.key()) or super().eventFilter(watched, event)
+        return super().eventFilter(watched, event)
+
+    def filter_rows(self, typed: str) -> None:
+        """Show what is found for these words."""
+        self.rows.show_rows(self._find(typed))
+        at = -1 if typed else self.rows.current
+        self._go_to(at if at >= 0 else self.rows.next_choosable(-1, 1))
+        self.results_changed.emit()
+
+    def whole_height(self, most: int) -> int:
+        """Return the pixels in which every row is seen without scrolling; where that is more than `most`, `most`."""
+        height = self.field.sizeHint().height() + self.column.spacing() + 2 * self._list.frameWidth()
+        for each in range(self.rows.rowCount()):
+            if height >= most:
+                break
+            height += self._list.sizeHintForIndex(self.rows.index(each)).height()
+        return min(height, most)
+
+    def choose(self, index: QModelIndex) -> None:
+        """Take this row, where it can be chosen."""
+        row = self.rows.row(index.row()) if index.isValid() else None
+        if row is not None and row.is_choosable:
+            self.chosen.emit(row)
+
+    def _step(self, step: int) -> None:
+        row = self.rows.next_choosable(self._list.currentIndex().row(), step)
+        if row >= 0:
+            self._go_to(row)
+
+    def _go_to(self, row: int) -> None:
+        index = self.rows.index(row)
+        self._list.setCurrentIndex(index)
+        if index.isValid() and self.isVisible():
+            # The keyboard is in the field, so that nothing else tells who cannot see the mark.
+            announce(self.field, str(index.data(Qt.ItemDataRole.AccessibleTextRole)))
+
+
+class SearchPopup(QFrame):
+    """A search panel that is gone once something is chosen. `find` says what is found."""
+
+    chosen = Signal(object)
+    """The ResultRow."""
+    left = Signal(str)
+    """It was closed without anything being chosen; what had been typed in it."""
+    refresh_requested = Signal()
+    link_followed = Signal()
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        find: Callable[[str], Sequence[ResultRow]],
+        size: QSize,
+        parent: QWidget,
+        *,
+        name: str,
+        refresh: str,
+        link: str,
+    ) -> None:
+        """`size` is for 100 % zoom. `refresh` names the button that asks anew, `link` the way to a page of its own."""
+        super().__init__(parent, Qt.WindowType.Popup)
+        self._themes, self._size = themes, size
+        self._was_chosen = False
+        self.panel = SearchPanel(themes, find, name)
+        self._refresh = IconButton(themes, "refresh", refresh)
+        self._link = button(link, self._follow, "link")
+        self._build(name)
+        self.panel.chosen.connect(self._choose)
+        self._refresh.clicked.connect(self.refresh_requested)
+
+    @property
+    def typed(self) -> str:
+        """What stands in the field."""
+        return self.panel.field.text()
+
+    def set_label(self, name: str, hint: str = "") -> None:
+        """What is searched here, and what the empty field shows where that is more."""
+        self.panel.set_label(name, hint)
+
+    def fill(self) -> None:
+        """Something else may be found now. What is marked stays marked; out of sight nothing is."""
+        self.panel.fill()
+
+    def show_over(self, widget: QWidget) -> None:
+        """Show with an empty field above this, or below where there is no room; where neither has, in the larger."""
+        self._was_chosen = False
+        self.setLayoutDirection(QGuiApplication.layoutDirection())
+        self.panel.reset()
+        screen = widget.screen().availableGeometry()
+        top, bottom = (widget.mapToGlobal(QPoint(0, y)) for y in (-SPACE_XS, widget.height() + SPACE_XS))
+        above, below = top.y() - screen.top(), screen.bottom() - bottom.y()
+        wanted = self._size * (self._themes.zoom / 100)
+        is_above = above >= min(wanted.height(), below)
+        self.resize(wanted.boundedTo(QSize(screen.width(), above if is_above else below)))
+        at = top - QPoint(0, self.height()) if is_above else bottom
+        at.setX(max(screen.left(), min(at.x(), screen.right() - self.width())))
+        self.move(at)
+        self.show()
+        self.panel.setFocus()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """However it was closed."""
+        super().hideEvent(event)
+        if not self._was_chosen:
+            self.left.emit(self.typed)
+
+    def _choose(self, row: ResultRow) -> None:
+        self._was_chosen = True
+        self.hide()
+        self.chosen.emit(row)
+
+    def _follow(self) -> None:
+        self.hide()
+        self.link_followed.emit()
+
+    def _build(self, name: str) -> None:
+        self.setProperty("kind", "popup")
+        self.setAccessibleName(name)
+        foot = QHBoxLayout()
+        foot.addWidget(self._link)
+        foot.addStretch(1)
+        foot.addWidget(self._refresh)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(self.panel, 1)
+        layout.addWidget(line())
+        layout.addLayout(foot)
+
+
+@dataclass(frozen=True, slots=True)
+class ModeAppearance:
+    """An icon, and the colour of icon and words (#rrggbb)."""
+
+    icon: str
+    colour: str
+
+
+def mode_title(mode: Mode) -> str:
+    """Its name for people; own modes are called as their maker called them."""
+    if mode not in BUILT_IN_MODES:
+        return mode.title
+    words = {
+        "default": QCoreApplication.translate("Modes", "Default"),
+        "plan": QCoreApplication.translate("Modes", "Plan"),
+        "accept-edits": QCoreApplication.translate("Modes", "Accept edits"),
+    }
+    return words[mode.name]
+
+
+def mode_description(mode: Mode) -> str:
+    """What happens unasked while it holds."""
+    words = {
+        "deny": QCoreApplication.translate("Modes", "Nothing is changed"),
+        "ask": QCoreApplication.translate("Modes", "Asks before it changes something"),
+        "accept_edits": QCoreApplication.translate("Modes", "Changes files unasked"),
+    }
+    more = {
+        (True, False): QCoreApplication.translate("Modes", "{0}; its own rules allow more"),
+        (False, True): QCoreApplication.translate("Modes", "{0}; its own rules forbid or ask more"),
+        (True, True): QCoreApplication.translate(
+            "Modes", "{0}; its own rules allow some, forbid or ask more of others"
+        ),
+    }
+    return more.get((allows_more(mode), _restricts(mode)), "{0}").format(words[mode.mutating])
+
+
+def allows_more(mode: Mode) -> bool:
+    """Whether rules of its own let calls run that would be asked about."""
+    return any(rule.effect == RuleEffect.ALLOW for rule in mode.rules)
+
+
+def _restricts(mode: Mode) -> bool:
+    """Whether rules of its own deny calls, or have the person asked about them."""
+    return any(rule.effect != RuleEffect.ALLOW for rule in mode.rules)
+
+
+def mode_appearance(mode: Mode, theme: Theme) -> ModeAppearance:
+    """Green where nothing changes, plain where a person is asked, amber where files change, red where rules allow."""
+    if allows_more(mode):
+        return ModeAppearance("warning", theme.danger)
+    looks = {
+        "deny": ModeAppearance("eye", theme.success),
+        "ask": ModeAppearance("check", theme.text),
+        "accept_edits": ModeAppearance("pencil", theme.warning),
+    }
+    return looks[mode.mutating]
+
+
+MODE_SHORTCUT = "Ctrl+Shift+M"
+
+
+class ModePicker(CollapsingButton):
+    """Shows the mode, and the one that the agent asks for until that is decided."""
+
+    mode_chosen = Signal(str)
+    """A mode's name."""
+    request_refused = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(themes, parent)
+        self._modes: tuple[Mode, ...] = (DEFAULT_MODE,)
+        self._current = DEFAULT_MODE
+        self._requested: Mode | None = None
+        self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Mode"))
+        self._group = QActionGroup(self._menu)
+        self.setAccessibleName(self.tr("Mode"))
+        self.clicked.connect(self.open_menu)
+        themes.changed.connect(self._apply_theme)
+        self._show()
+
+    def show_modes(self, modes: Sequence[Mode], current: Mode, requested: Mode | None = None) -> None:
+        """What can be chosen, what holds, and what the agent asks for."""
+        now = (tuple(modes), current, requested)
+        if now == (self._modes, self._current, self._requested):
+            return
+        is_other = current != self._current
+        self._modes, self._current, self._requested = now
+        self._show()
+        if is_other:
+            announce(self, self.tr("Mode: {0}").format(mode_title(current)))
+
+    def open_menu(self) -> None:
+        """Offer all of them: above the button, or below where the window has no room above."""
+        self._fill_menu()
+        above = -self._menu.sizeHint().height() - SPACE_XS
+        has_room = self.mapTo(self.window(), QPoint(0, above)).y() >= 0
+        self._menu.popup(self.mapToGlobal(QPoint(0, above if has_room else self.height() + SPACE_XS)))
+        self._menu.setActiveAction(self._group.checkedAction())
+
+    def _show(self) -> None:
+        title, meaning = mode_title(self._current), mode_description(self._current)
+        # A bare “Default” stands beside the reasoning's, which is another one.
+        words = self.tr("Default mode") if self._current == DEFAULT_MODE else title
+        if self._requested is not None:
+            wish = mode_title(self._requested)
+            words = self.tr("{0} → {1}?").format(title, wish)
+            meaning += ". " + self.tr("The agent asks for the mode “{0}”.").format(wish)
+        self.setText(" " + escape_mnemonics(words))
+        self.setAccessibleDescription(self.tr("{0}: {1}").format(words, meaning))
+        self.setToolTip(plain_tooltip(self.tr("Mode: {0}").format(words) + f" ({MODE_SHORTCUT})\n{meaning}"))
+        self._fill_menu()
+        self._apply_theme()
+
+    def _fill_menu(self) -> None:
+        # Under the pointer nothing moves: a click meant for one mode must not meet another.
+        if self._menu.isVisible():
+            return
+        self._menu.clear()
+        if self._requested is not None:
+            wish, kept = escape_mnemonics(mode_title(self._requested)), escape_mnemonics(mode_title(self._current))
+            name = self._requested.name
+            now = self._menu.addAction(self.tr("Change to “{0}” now").format(wish))
+            now.triggered.connect(lambda _checked=False: self.mode_chosen.emit(name))
+            keep = self._menu.addAction(self.tr("Keep “{0}”").format(kept))
+            keep.triggered.connect(lambda _checked=False: self.request_refused.emit())
+            self._menu.addSeparator()
+        for mode in sorted(self._modes, key=_mode_breadth):
+            words = self.tr("{0}: {1}").format(mode_title(mode), mode_description(mode))
+            action = self._menu.addAction(escape_mnemonics(words))
+            action.setCheckable(True)
+            action.setChecked(mode == self._current)
+            action.triggered.connect(lambda _checked=False, name=mode.name: self.mode_chosen.emit(name))
+            self._group.addAction(action)
+
+    def _apply_theme(self) -> None:
+        look = mode_appearance(self._current, self._themes.theme)
+        self.draw(look.icon, look.colour)
+        palette = self.palette()
+        palette.setColor(QPalette.ColorRole.ButtonText, QColor(look.colour))
+        self.setPalette(palette)
+
+
+def _mode_breadth(mode: Mode) -> tuple[bool, int]:
+    return allows_more(mode), BREADTHS.index(mode.mutating)

@@ -1,0 +1,260 @@
+"""Fields of a form about a server: address, dialect, models, API key; and the status line below."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.providers import Dialect
+from ui.style.controls import ComboBox, announce, button, label, set_style_property
+from ui.style.text import translate_sentence
+from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, pixmap
+
+STATUS_INDENT = 19
+"""Pixels: where the words of a state line begin, behind its icon."""
+
+
+class Status(StrEnum):
+    """Nothing to say, under way, good, wrong, or good but there is no keyring to keep the key."""
+
+    IDLE = "idle"
+    BUSY = "busy"
+    OK = "ok"
+    ERROR = "error"
+    NO_KEYRING = "no_keyring"
+
+
+_ICONS = {Status.BUSY: "refresh", Status.OK: "check", Status.ERROR: "error", Status.NO_KEYRING: "key"}
+_KINDS = {
+    Status.IDLE: "muted",
+    Status.BUSY: "muted",
+    Status.OK: "ok",
+    Status.ERROR: "error",
+    Status.NO_KEYRING: "warning",
+}
+
+
+class StatusLine(QWidget):
+    """An icon and a sentence; hidden while there is nothing to say."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._state = Status.IDLE
+        self._icon = QLabel()
+        self._text = label(kind="muted", wrap=True)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._icon)
+        layout.addWidget(self._text, 1)
+        themes.changed.connect(self._draw)
+        self.hide()
+
+    @property
+    def state(self) -> Status:
+        """The state in force."""
+        return self._state
+
+    @property
+    def text(self) -> str:
+        """The words on the screen."""
+        return self._text.text()
+
+    def show_state(self, state: Status, sentence: Sentence | str = "", remedy: Sentence | None = None) -> None:
+        """Say how it stands; the remedy follows the sentence."""
+        self._state = state
+        words = sentence if isinstance(sentence, str) else translate_sentence(sentence)
+        if remedy is not None:
+            words = f"{words} {translate_sentence(remedy)}"
+        self._text.setText(words)
+        self._text.setAccessibleName(words)
+        set_style_property(self._text, "kind", _KINDS[state])
+        self._draw()
+        self.setVisible(bool(words))
+        if words:
+            announce(self, words)
+
+    def _draw(self) -> None:
+        theme = self._themes.theme
+        name = _ICONS.get(self._state)
+        self._icon.setVisible(name is not None)
+        if name is not None:
+            colours = {Status.OK: theme.success, Status.ERROR: theme.danger, Status.NO_KEYRING: theme.warning}
+            colour = colours.get(self._state, theme.muted)
+            ratio = 2 if self.devicePixelRatioF() > 1 else 1
+            self._icon.setPixmap(pixmap(name, colour, 16, ratio))
+
+
+# Nobody types so many characters at once: that was a paste, a drop or an assistive tool.
+MIN_PASTED_LENGTH = 8
+
+
+class ApiKeyField(QLineEdit):
+    """Enter hands the key on; so does pasting one, which is how keys arrive."""
+
+    key_entered = Signal(object)
+    """The key, a SecretStr."""
+
+    def __init__(self, name: str, placeholder: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setEchoMode(QLineEdit.EchoMode.Password)
+        self.setAccessibleName(name)
+        self.setPlaceholderText(placeholder)
+        self._length = 0
+        self._pasted = QTimer(self, singleShot=True, interval=0)
+        self._pasted.timeout.connect(self.submit)
+        self.textChanged.connect(self._measure)
+        self.returnPressed.connect(self.submit)
+
+    def submit(self) -> None:
+        """Hand the key on, if there is one."""
+        key = self.text().strip()
+        if key:
+            self.key_entered.emit(SecretStr(key))
+
+    def _measure(self, text: str) -> None:
+        if len(text) - self._length >= MIN_PASTED_LENGTH:
+            self._pasted.start()
+        self._length = len(text)
+
+
+class SessionKeyLink(QWidget):
+    """The link under a state line: keep the key in memory, since the keyring does not take it."""
+
+    def __init__(self, keep: Callable[[], None]) -> None:
+        super().__init__()
+        # Short: with large text in a narrow window there is room for no more.
+        words, name = self.tr("Keep it in memory"), self.tr("Keep it in memory until the program is closed")
+        link = button(words, keep, "link", name)
+        link.setToolTip(name)
+        beside_icon = QHBoxLayout(self)
+        beside_icon.setContentsMargins(STATUS_INDENT, 0, 0, 0)
+        beside_icon.addWidget(link, 0, Qt.AlignmentFlag.AlignLeading)
+        beside_icon.addStretch(1)
+        self.hide()
+
+
+_MIRROR_LINES = 3
+_MIN_DIALECT_WIDTH, _MAX_DIALECT_WIDTH = 12, 24
+
+
+def complete_web_address(typed: str) -> str | None:
+    """The address of a server as it was typed, completed; None if it is none.
+
+    A bare host on this machine is nearly always plain HTTP; everything else speaks TLS.
+    """
+    address = typed.strip()
+    if "://" not in address:
+        local = address.split(":")[0].split("/")[0] in {"localhost", "127.0.0.1"}
+        address = f"{'http' if local else 'https'}://{address}"
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        return None
+    is_plain = parts.username is None and parts.password is None and not set(address) & set(" \t\n")
+    return address.rstrip("/") if parts.scheme.lower() in {"http", "https"} and parts.hostname and is_plain else None
+
+
+def dialect_names() -> dict[Dialect, str]:
+    """What the dialects are called, in the order in which they are offered."""
+    translate = QCoreApplication.translate
+    return {
+        "openai-chat": translate("Dialects", "OpenAI Chat Completions"),
+        "openai-responses": translate("Dialects", "OpenAI Responses"),
+        "anthropic": translate("Dialects", "Anthropic Messages"),
+        "gemini": translate("Dialects", "Google Gemini"),
+    }
+
+
+class DialectBox(ComboBox):
+    """What a server speaks."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("What the server speaks"))
+        self.setToolTip(self.tr("What the server speaks"))
+        # A long name gets shorter before it makes the page wider than the window.
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(_MIN_DIALECT_WIDTH)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMaximumWidth(self.fontMetrics().horizontalAdvance("M") * _MAX_DIALECT_WIDTH)
+        for dialect, name in dialect_names().items():
+            self.addItem(name, dialect)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The choice."""
+        return self.currentData()
+
+    def show_dialect(self, dialect: Dialect) -> None:
+        """Another choice."""
+        self.setCurrentIndex(self.findData(dialect))
+
+
+class ModelsField(QLineEdit):
+    """Names of models, for a server that does not list any; commas part them."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Model, if the server lists none"))
+        self.setPlaceholderText(self.tr("Model, if the server lists none"))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys(name for each in self.text().split(",") if (name := each.strip())))
+
+    def show_models(self, models: tuple[str, ...]) -> None:
+        """These."""
+        self.setText(", ".join(models))
+
+
+class MirrorsField(QWidget):
+    """Further addresses, one a line, and who gets the key."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.editor = QPlainTextEdit(tabChangesFocus=True)
+        self.editor.setAccessibleName(self.tr("Further addresses"))
+        self.editor.setPlaceholderText("https://mirror.example/v1")
+        self.editor.setFixedHeight(self.editor.fontMetrics().lineSpacing() * _MIRROR_LINES + 5 * SPACE_XS)
+        words = self.tr(
+            "Further addresses of the same service, one a line. They are asked when the first does not answer, and "
+            "they get the same key."
+        )
+        self.editor.setAccessibleDescription(words)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(self.editor)
+        layout.addWidget(label(words, "muted", wrap=True))
+
+    def show_addresses(self, addresses: tuple[str, ...]) -> None:
+        """These, one a line."""
+        self.editor.setPlainText("\n".join(addresses))
+
+    def addresses(self) -> tuple[tuple[str, ...], str]:
+        """The addresses, each once; and the first line that is none, or nothing."""
+        found: dict[str, None] = {}
+        for line in self.editor.toPlainText().splitlines():
+            if line.strip():
+                address = complete_web_address(line)
+                if address is None:
+                    return (), line.strip()
+                found[address] = None
+        return tuple(found), ""

@@ -1,0 +1,121 @@
+"""Text as people read it: translated sentences, numbers, plain tooltips, hidden characters made visible."""
+
+import html
+import re
+from collections.abc import Callable
+from functools import cache, lru_cache
+
+from PySide6.QtCore import QCoreApplication
+
+from desktop_agent.types.errors import Sentence
+
+_SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+# More of them than any language needs, one on the other, are drawn over the lines above and below.
+_STACKED = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc"
+_STACKED_SIGNS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84"
+_STACKED_MARKS = "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_MOST_STACKED = 4
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def replace_hidden(text: str, write: Callable[[str], str]) -> str:
+    """The text with each control, direction and zero-width character as `write` spells it; tab and line feed stay.
+
+    So are marks on a letter that has several already.
+    """
+    hidden = _CONTROL if text.isascii() else _hidden_pattern()
+    return hidden.sub(lambda found: write(found.group()), text)
+
+
+@cache
+def _hidden_pattern() -> re.Pattern[str]:
+    # Late: compiling all of them takes longer than drawing the window, which shows none at first.
+    from desktop_agent.types.hidden_characters import HIDDEN_CHARACTERS, PRIVATE_USE_CHARACTERS
+
+    stacked = f"[{_STACKED}{_STACKED_SIGNS}{_STACKED_MARKS}]"
+    return re.compile(f"[{HIDDEN_CHARACTERS}{_SPACES}{PRIVATE_USE_CHARACTERS}]|(?<={stacked * _MOST_STACKED}){stacked}")
+
+
+def show_hidden(text: str) -> str:
+    """Control, direction and zero-width characters as ⟨U+202E⟩; tab and line feed stay."""
+    return replace_hidden(text.replace("\r\n", "⟨CR⟩\n"), code_point_text)
+
+
+@lru_cache(maxsize=4096)
+def code_point_text(character: str) -> str:
+    """A character as ⟨U+202E⟩."""
+    return f"⟨U+{ord(character):04X}⟩"
+
+
+_MAX_TOOLTIP_LINE = 80
+"""Characters of a line: Qt wraps longer ones only where there is markup."""
+
+
+def translate_sentence(sentence: Sentence) -> str:
+    """The translated template, filled in. A translation that names unknown values falls back to English."""
+    template = QCoreApplication.translate("Sentence", sentence.template)
+    if not sentence.values:
+        return template
+    try:
+        values = {
+            name: translate_sentence(value) if isinstance(value, Sentence) else value
+            for name, value in sentence.values.items()
+        }
+        return template.format(**values)
+    except (KeyError, IndexError, ValueError):
+        return str(sentence)
+
+
+def escape_mnemonics(text: str) -> str:
+    """For buttons, tabs and menus: an ampersand is a character there, not a mnemonic."""
+    return text.replace("&", "&&")
+
+
+def native_shortcut(keys: str) -> str:
+    """Keys as people here know them, of "Ctrl+Enter" and the like. Both keys of that name are called Enter."""
+    from PySide6.QtGui import QKeySequence
+
+    written = keys.replace("Return", "Enter")
+    return QKeySequence(written).toString(QKeySequence.SequenceFormat.NativeText)
+
+
+def plain_tooltip(text: str) -> str:
+    """For tooltips, where Qt guesses at HTML: text from outside must show as it is, in its lines, and fetch nothing.
+
+    A short text without a tag stays as it is: assistive technology reads tooltips too, and would read out the markup.
+    """
+    if not set(text) & set("<&") and max(map(len, text.split("\n"))) <= _MAX_TOOLTIP_LINE:
+        return text
+    lines = "<br>".join(html.escape(text).split("\n"))
+    return f"<qt>{lines}</qt>" if text else ""
+
+
+def format_dollars(cost: float) -> str:
+    """US dollars in whole cents; what is less than one says so."""
+    return "< $0.01" if 0 < cost < 0.005 else f"${cost:,.2f}"
+
+
+def format_price(per_million: float) -> str:
+    """US dollars for a million tokens, as short as they are: $3, $0.075."""
+    return f"${per_million:,.2f}" if round(per_million, 2) == per_million and per_million % 1 else f"${per_million:,g}"
+
+
+def format_count(count: int) -> str:
+    """About how many: 950, 19.7k, 200k, 1M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if count >= size * 0.9995:
+            amount = count / size
+            return f"{amount:.0f}{unit}" if amount >= 99.95 or round(amount, 1) % 1 == 0 else f"{amount:.1f}{unit}"
+    return str(count)
+
+
+def format_bytes(size: int) -> str:
+    """A number of bytes as people read it: 512 bytes, 2.4 KB, 50 MB."""
+    if size < 1000:
+        return QCoreApplication.translate("Size", "{0} bytes").format(size)
+    amount, unit = float(size), "KB"
+    for candidate in ("KB", "MB", "GB"):
+        amount, unit = amount / 1000, candidate
+        if amount < 999.5:
+            break
+    return f"{amount:.1f} {unit}" if amount < 10 and round(amount, 1) % 1 else f"{amount:.0f} {unit}"

@@ -1,0 +1,220 @@
+"""What others wrote, displayed faithfully: bidirectional text in its written order, JSON, dates.
+
+Letters that read from the right take the words and signs between them along (Unicode annex 9): `mv א ב` would look like
+`mv ב א`. Each run of such letters is isolated here, so that a word reads as its language does, and words stand in the
+order in which they run.
+"""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import accumulate, pairwise
+from math import isinf
+
+from PySide6.QtCore import QCoreApplication, QDate, QLocale, QMimeData, QTime
+from PySide6.QtWidgets import QPlainTextEdit
+
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import Sentence
+from ui.style.text import replace_hidden, show_hidden
+
+_LEFT_ISOLATE, _RIGHT_ISOLATE, _POP_ISOLATE = "\u2066", "\u2067", "\u2069"
+BIDI_MARKS = frozenset({_LEFT_ISOLATE, _RIGHT_ISOLATE, _POP_ISOLATE})
+"""What is drawn as nothing, and must not be copied or spoken."""
+
+LEFT_TO_RIGHT_MARK = "\u200e"
+"""Before a text that is laid out by its first letter: it reads from the left."""
+
+_RIGHT_TO_LEFT_RUN = re.compile(
+    "(?:[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff][\u0300-\u036f]*)+"
+)
+_MARKS = re.compile(f"[{_LEFT_ISOLATE}{_RIGHT_ISOLATE}{_POP_ISOLATE}]")
+_ISOLATED = rf"{_RIGHT_ISOLATE}\g<0>{_POP_ISOLATE}"
+
+
+def in_logical_order(text: str) -> str:
+    """For lines that read from the left by themselves. The text has no marks of its own: they were made visible."""
+    return text if text.isascii() else _RIGHT_TO_LEFT_RUN.sub(_ISOLATED, text)
+
+
+def isolate(text: str) -> str:
+    """Inside a sentence, of whatever language: what stands around it does not change its order either."""
+    return f"{_LEFT_ISOLATE}{in_logical_order(text)}{_POP_ISOLATE}" if _RIGHT_TO_LEFT_RUN.search(text) else text
+
+
+def isolate_untrusted(text: str) -> str:
+    """What somebody else wrote, inside a sentence: hidden characters can be seen, and its order is the written one."""
+    return isolate(show_hidden(text))
+
+
+def isolate_values(sentence: Sentence) -> Sentence:
+    """The sentence, with `isolate_untrusted` done to all that is filled in."""
+    values = {
+        name: isolate_values(value) if isinstance(value, Sentence) else isolate_untrusted(value)
+        for name, value in sentence.values.items()
+    }
+    return Sentence(sentence.template, values)
+
+
+def strip_bidi_marks(text: str) -> str:
+    """The plain text again."""
+    return text if text.isascii() else _MARKS.sub("", text)
+
+
+def bidi_mark_positions(text: str) -> list[int]:
+    """Where in what `in_logical_order` makes of a text the marks stand, in Qt's units (UTF-16)."""
+    edges = [] if text.isascii() else [at for found in _RIGHT_TO_LEFT_RUN.finditer(text) for at in found.span()]
+    units = [_utf16_length(part) for part in (text[start:end] for start, end in pairwise([0, *edges]))]
+    return [place + at for at, place in enumerate(accumulate(units))]
+
+
+def displayed_positions(text: str, places: Sequence[int]) -> list[int]:
+    """Where rising places of the text are in what `in_logical_order` makes of it, in Qt's units (UTF-16)."""
+    if text.isascii():
+        return list(places)
+    before = [mark - at for at, mark in enumerate(bidi_mark_positions(text))]
+    units = accumulate(_utf16_length(text[start:end]) for start, end in pairwise([0, *places]))
+    return [place + bisect_right(before, place) for place in units]
+
+
+def _utf16_length(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+class LogicalOrderText(QPlainTextEdit):
+    """What is copied or dragged out of it has no marks of the order."""
+
+    @property
+    def text(self) -> str:
+        """What stands there, without marks."""
+        return strip_bidi_marks(self.toPlainText())
+
+    def set_text(self, text: str) -> None:
+        """Show this."""
+        self.setPlainText(in_logical_order(text))
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """Qt's own, in plain text."""
+        made = QMimeData()
+        made.setText(strip_bidi_marks(self.textCursor().selection().toPlainText()))
+        return made
+
+
+_MAX_NUMBER_LENGTH = 40
+
+
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1]
+
+
+def arguments_as_json(arguments: JsonObject) -> str:
+    """Pretty JSON with hidden characters as JSON escapes: reading it back gives the same arguments."""
+    plain = json.dumps(arguments, indent=2, ensure_ascii=False)
+    return replace_hidden(plain, _escaped)
+
+
+def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
+    """The arguments written in `text`, or None and why not. Strict JSON: no NaN, no key twice, an object outside."""
+    try:
+        value = json.loads(
+            text, parse_constant=_reject_constant, parse_float=_parse_finite, object_pairs_hook=_unique_keys
+        )
+    except json.JSONDecodeError as error:
+        place = QCoreApplication.translate("Json", "Line {0}, column {1}: {2}")
+        return None, place.format(error.lineno, error.colno, _error_text(error))
+    except _InvalidJson as refused:
+        return None, str(refused)
+    except RecursionError:
+        return None, QCoreApplication.translate("Json", "This is nested too deep. Take some levels out.")
+    except ValueError:
+        return None, QCoreApplication.translate("Json", "A number has too many digits. Write it shorter, or as text.")
+    if not isinstance(value, dict):
+        return None, QCoreApplication.translate("Json", "The arguments must be a JSON object: write {…} around them.")
+    return value, ""  # pyright: ignore[reportUnknownVariableType]  # JSON from a person; `validate` reads it next
+
+
+class _InvalidJson(ValueError):
+    """JSON to the library, and not to us; says why in the language of now."""
+
+
+def _error_text(error: json.JSONDecodeError) -> str:
+    """In words; the library's begin differently for each kind, and differ a little between versions of Python."""
+    translate = QCoreApplication.translate
+    if not error.doc.strip():
+        return translate("Json", "There is nothing here. Write {} where there are no arguments.")
+    kinds = {
+        "Expecting property name": translate(
+            "Json", "A name in double quotes is missing here. Write one, or take out the comma before."
+        ),
+        "Illegal trailing comma": translate("Json", "There is a comma too many. Take it out."),
+        "Expecting ':'": translate("Json", "A colon is missing here, between a name and its value. Write one."),
+        "Expecting ','": translate("Json", "A comma, or the closing bracket, is missing here. Write it."),
+        "Expecting value": translate(
+            "Json",
+            "A value is missing here. Write one: a text in double quotes, a number, true, false, null, […], {…}.",
+        ),
+        "Unterminated string": translate(
+            "Json", "The text that begins here does not end. Write a double quote behind it."
+        ),
+        "Invalid control character": translate(
+            "Json", "A line break or a tab stands inside of a text. Write \\n or \\t for it."
+        ),
+        "Invalid \\": translate("Json", "A backslash stands before something that needs none. Write it twice: \\\\"),
+        "Extra data": translate("Json", "Something stands behind the end. Take it out."),
+    }
+    found = (words for begins, words in kinds.items() if error.msg.startswith(begins))
+    return next(found, translate("Json", "This is no JSON. Compare it with the arguments as they were."))
+
+
+def _reject_constant(name: str) -> None:
+    words = QCoreApplication.translate("Json", "{0} is not JSON. Write a number, or null.")
+    raise _InvalidJson(words.format(name))
+
+
+def _parse_finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        words = QCoreApplication.translate("Json", "The number {0} is too large. Write a smaller one, or a text.")
+        raise _InvalidJson(words.format(text[:_MAX_NUMBER_LENGTH]))
+    return number
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise _InvalidJson(QCoreApplication.translate("Json", "A name is written twice. Take one of the two out."))
+    return values
+
+
+def relative_date(moment: datetime, now: datetime) -> str:
+    """A time today, "Yesterday", a weekday this week, a day this year, else a full date."""
+    then, today = moment.astimezone(), now.astimezone()
+    days = (today.date() - then.date()).days
+    if days <= 0:
+        return _time(then)
+    if days == 1:
+        return QCoreApplication.translate("dates", "Yesterday")
+    if days < 7:
+        return QLocale().dayName(then.isoweekday(), QLocale.FormatType.ShortFormat)
+    return _day(then, today)
+
+
+def exact_date(moment: datetime, now: datetime) -> str:
+    """A day, with its year unless it is this one, and a time: what is not written anew as time goes by."""
+    then = moment.astimezone()
+    words = QCoreApplication.translate("dates", "{0} {1}", "a date and a time of day")
+    return words.format(_day(then, now.astimezone()), _time(then))
+
+
+def _day(then: datetime, today: datetime) -> str:
+    is_plain = then.year == today.year
+    form = (
+        QCoreApplication.translate("dates", "d MMM") if is_plain else QCoreApplication.translate("dates", "d MMM yyyy")
+    )
+    return QLocale().toString(QDate(then.year, then.month, then.day), form)
+
+
+def _time(then: datetime) -> str:
+    return QLocale().toString(QTime(then.hour, then.minute), QLocale.FormatType.ShortFormat)

@@ -1,0 +1,302 @@
+"""The theme: every colour, size, font and icon that a screen may use; light, dark, and strong contrast."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal
+from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPixmap, QStyleHints
+from PySide6.QtSvg import QSvgRenderer
+
+from resources import resource_path
+
+# One spacing scale for the whole window, in device-independent pixels.
+SPACE_XS, SPACE_S, SPACE_M, SPACE_L, SPACE_XL = 4, 8, 12, 16, 24
+RADIUS_S, RADIUS_M, RADIUS_L = 4, 8, 12
+READING_WIDTH = 760
+BODY_SIZE = 10.5
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours as #rrggbb. Text on its background reaches at least 4.5:1 (WCAG 2.2, 1.4.3)."""
+
+    name: str
+    is_dark: bool
+    window: str
+    sidebar: str
+    surface: str
+    hover: str
+    border: str
+    text: str
+    muted: str
+    accent: str
+    on_accent: str
+    user_bubble: str
+    code_background: str
+    selection: str
+    link: str
+    danger: str
+    danger_background: str
+    warning: str
+    warning_background: str
+    success: str
+    success_background: str
+    added_background: str
+    removed_background: str
+    match: str
+    current_match: str
+    base_size: float = BODY_SIZE
+    """Body text in points at 100 % zoom."""
+
+
+LIGHT = Theme(
+    name="light",
+    is_dark=False,
+    window="#ffffff",
+    sidebar="#f6f6f4",
+    surface="#fbfbfa",
+    hover="#ecebe7",
+    border="#dedcd6",
+    text="#1d1d1b",
+    muted="#65645f",
+    accent="#4650c8",
+    on_accent="#ffffff",
+    user_bubble="#eef0fb",
+    code_background="#f5f5f3",
+    selection="#c9d0ff",
+    link="#3440c0",
+    danger="#b3261e",
+    danger_background="#fdecea",
+    warning="#7a5200",
+    warning_background="#fff4d6",
+    success="#19692f",
+    success_background="#e5f5e9",
+    added_background="#dcf5e1",
+    removed_background="#fde3e1",
+    match="#fff2bd",
+    current_match="#ffe14d",
+)
+
+DARK = Theme(
+    name="dark",
+    is_dark=True,
+    window="#1c1d20",
+    sidebar="#161719",
+    surface="#232529",
+    hover="#2c2f34",
+    border="#383b41",
+    text="#e9e8e5",
+    muted="#a3a5aa",
+    accent="#9aa3ff",
+    on_accent="#14151c",
+    user_bubble="#2a2e45",
+    code_background="#141517",
+    selection="#3d4684",
+    link="#aab2ff",
+    danger="#ff9a92",
+    danger_background="#3d2220",
+    warning="#f2c86a",
+    warning_background="#372d16",
+    success="#8fd8a2",
+    success_background="#1d3324",
+    added_background="#1c3b27",
+    removed_background="#45231f",
+    match="#3f3600",
+    current_match="#4c4000",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingStyle:
+    """How the text of conversations is set. Sizes are for 100 % zoom: `size` in points, `line_width` in pixels.
+
+    `font` is a family, or nothing for the system's.
+    """
+
+    font: str = ""
+    size: float = BODY_SIZE
+    line_width: int = READING_WIDTH
+    is_compact: bool = False
+
+
+class ThemeSource(QObject):
+    """Holds the theme in use, and how text is set for reading; says when one of them changes. Zoom is in percent."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme = LIGHT, zoom: int = 100, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._zoom = zoom
+        self._reading = ReadingStyle()
+
+    @property
+    def theme(self) -> Theme:
+        """The theme in use."""
+        return self._theme
+
+    @property
+    def zoom(self) -> int:
+        """Percent."""
+        return self._zoom
+
+    @property
+    def reading(self) -> ReadingStyle:
+        """How the text of conversations is set."""
+        return self._reading
+
+    def space(self, pixels: int) -> int:
+        """Room of the window's scale around what belongs together: half of it where the person wants it compact."""
+        return pixels // 2 if self._reading.is_compact else pixels
+
+    @property
+    def reading_width(self) -> int:
+        """The widest a line of a conversation gets now, in pixels."""
+        return round(self._reading.line_width * self._zoom / 100 * self._reading.size / self._theme.base_size)
+
+    def set_reading_style(self, reading: ReadingStyle) -> None:
+        """Set it so from now on; says so when that is another way."""
+        if reading != self._reading:
+            self._reading = reading
+            self.changed.emit()
+
+    def use(self, theme: Theme, zoom: int) -> None:
+        """Switch; says so when something really changed."""
+        if (theme, zoom) == (self._theme, self._zoom):
+            return
+        self._theme, self._zoom = theme, zoom
+        self.changed.emit()
+
+
+ThemeChoice = Literal["system", "light", "dark"]
+
+STRONG_LIGHT = replace(LIGHT, name="light, strong contrast", border="#6b6b68", text="#000000", muted="#3d3d3a")
+STRONG_DARK = replace(DARK, name="dark, strong contrast", border="#8f9399", text="#ffffff", muted="#d2d3d6")
+
+
+def theme_for(choice: ThemeChoice, *, system_dark: bool, strong_contrast: bool = False) -> Theme:
+    """The theme that fits the person's choice and the system's state."""
+    dark = system_dark if choice == "system" else choice == "dark"
+    if strong_contrast:
+        return STRONG_DARK if dark else STRONG_LIGHT
+    return DARK if dark else LIGHT
+
+
+class ColourSchemeFollower(QObject):
+    """Keeps a theme source on the person's choice, and on the system's scheme while the choice is "system"."""
+
+    def __init__(self, source: ThemeSource, hints: QStyleHints, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._hints = hints
+        self._choice: ThemeChoice = "system"
+        self._zoom = source.zoom
+        hints.colorSchemeChanged.connect(self._apply)
+        hints.accessibility().contrastPreferenceChanged.connect(self._apply)
+
+    def choose(self, choice: ThemeChoice, zoom: int) -> None:
+        """Use this theme and zoom (percent) from now on."""
+        self._choice, self._zoom = choice, zoom
+        self._apply()
+
+    def _apply(self) -> None:
+        theme = theme_for(
+            self._choice,
+            system_dark=self._hints.colorScheme() == Qt.ColorScheme.Dark,
+            strong_contrast=self._hints.accessibility().contrastPreference() == Qt.ContrastPreference.HighContrast,
+        )
+        self._source.use(theme, self._zoom)
+
+
+MONO_FAMILIES = (
+    "JetBrains Mono",
+    "Cascadia Code",
+    "SF Mono",
+    "Menlo",
+    "Consolas",
+    "DejaVu Sans Mono",
+    "Noto Sans Mono",
+    "Liberation Mono",
+)
+
+
+def point_size(theme: Theme, zoom: float, factor: float = 1.0) -> float:
+    """A text size in points: the theme's body size, zoomed (percent), times `factor`."""
+    return round(theme.base_size * zoom / 100 * factor, 2)
+
+
+def body_font(theme: Theme, zoom: float = 100, factor: float = 1.0, family: str = "") -> QFont:
+    """A font for text: of this family, or the system's, which also has what the family lacks."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+    if family:
+        font.setFamilies([family, *(font.families() or [font.family()])])
+    font.setPointSizeF(point_size(theme, zoom, factor))
+    return font
+
+
+def mono_font(theme: Theme, zoom: float = 100, factor: float = 0.95) -> QFont:
+    """A fixed-pitch font; a little smaller, because such fonts look larger than text of the same size."""
+    installed = set(QFontDatabase.families())
+    family = next((name for name in MONO_FAMILIES if name in installed), None)
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    if family is not None:
+        font.setFamilies([family])
+    font.setStyleHint(QFont.StyleHint.Monospace)
+    font.setFixedPitch(True)
+    font.setPointSizeF(point_size(theme, zoom, factor))
+    return font
+
+
+ICON_SIZE = 18
+
+
+def icon(name: str, colour: str, disabled: str | None = None, size: int = ICON_SIZE) -> QIcon:
+    """The icon resources/icons/NAME.svg in `colour` (#rrggbb), and in `disabled` where a control is disabled."""
+    made = QIcon()
+    for mode, shade in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled or colour)):
+        for ratio in _device_pixel_ratios():
+            made.addPixmap(pixmap(name, shade, size, ratio), mode)
+    return made
+
+
+def themed_icon(name: str, theme: Theme, size: int = ICON_SIZE) -> QIcon:
+    """The icon in the colour of text, muted when disabled."""
+    return icon(name, theme.text, theme.muted, size)
+
+
+def app_icon() -> QIcon:
+    """The program's own icon."""
+    made = QIcon()
+    for size in (16, 24, 32, 48, 64, 128, 256):
+        made.addPixmap(pixmap("desktop-agent", "#000000", size, 1))
+    return made
+
+
+@lru_cache(maxsize=512)
+def pixmap(name: str, colour: str, size: int, ratio: int = 1) -> QPixmap:
+    """One drawing: `size` in device-independent pixels, `ratio` device pixels for each. Raises FileNotFoundError."""
+    drawing = QPixmap(size * ratio, size * ratio)
+    drawing.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(drawing)
+    _renderer(name, colour).render(painter, QRectF(0, 0, size * ratio, size * ratio))
+    painter.end()
+    drawing.setDevicePixelRatio(ratio)
+    return drawing
+
+
+@lru_cache(maxsize=1)
+def _renderer(name: str, colour: str) -> QSvgRenderer:
+    # One icon is drawn for several screens, one after the other.
+    return QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode("utf-8")))
+
+
+@lru_cache(maxsize=128)
+def _source(name: str) -> str:
+    return resource_path("icons", f"{name}.svg").read_text(encoding="utf-8")
+
+
+def _device_pixel_ratios() -> tuple[int, ...]:
+    """Each is drawn for each icon at the start, so the largest only where a screen shows it."""
+    finest = max((screen.devicePixelRatio() for screen in QGuiApplication.screens()), default=1.0)
+    return (1, 2) if finest <= 2 else (1, 2, 3)

@@ -1,0 +1,315 @@
+"""Larger widgets that more than one pane uses: collapsing buttons, wrapped choices, questions, a small editor."""
+
+import math
+from collections.abc import Iterable
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QIcon, QKeyEvent, QMouseEvent, QPaintEvent, QPalette, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QBoxLayout,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionToolButton,
+    QStylePainter,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ui.style.controls import announce, button, label
+from ui.style.layouts import FlowRows, ScrollColumn
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon, pixmap
+
+
+class SmallTextEdit(QPlainTextEdit):
+    """Enter gives the words, Shift+Enter makes a new line. Tab and Escape are for what it stands in."""
+
+    given = Signal()
+
+    def __init__(self, name: str, lines: int, parent: QWidget | None = None) -> None:
+        """`name` is the accessible one; so many lines are seen."""
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self.setTabChangesFocus(True)
+        self._lines = lines
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * lines + 2 * SPACE_S)
+
+    def changeEvent(self, e: QEvent) -> None:
+        """Another font or style."""
+        super().changeEvent(e)
+        if e.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange} and self.isVisible():
+            self._fit()
+
+    def showEvent(self, e: QShowEvent) -> None:
+        """The style has the last word about its frame."""
+        super().showEvent(e)
+        self._fit()
+
+    def _fit(self) -> None:
+        frame = self.height() - self.viewport().height()
+        margins = 2 * math.ceil(self.document().documentMargin())
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * self._lines + margins + frame + SPACE_XS)
+
+    def keyPressEvent(self, e: QKeyEvent) -> None:
+        """Enter and Escape."""
+        if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            if e.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                self.insertPlainText("\n")
+            else:
+                self.given.emit()
+        elif e.key() == Qt.Key.Key_Escape:
+            e.ignore()
+        else:
+            super().keyPressEvent(e)
+
+
+_ICON_GAP = 4
+_BUTTON_ICON = 16
+_ARROW = 14
+"""Pixels at 100 % zoom."""
+_WITH_TEXT = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+_ICON_ONLY = Qt.ToolButtonStyle.ToolButtonIconOnly
+
+
+class CollapsingButton(QToolButton):
+    """Quiet. Without words and arrow it is still named, described and explained by its tooltip."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, *, has_arrow: bool = True) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._has_arrow = has_arrow
+        self.setProperty("kind", "quiet")
+        self.setToolButtonStyle(_WITH_TEXT)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def draw(self, name: str, colour: str) -> None:
+        """Show this icon, as large as the text."""
+        side = self._scaled(_BUTTON_ICON)
+        self.setIcon(icon(name, colour, self._themes.theme.muted, side))
+        self.setIconSize(QSize(side, side))
+
+    def sizeHint(self) -> QSize:
+        """With words, whether they are shown or not: else it would never unfold."""
+        more = self._arrow if self.toolButtonStyle() == _WITH_TEXT else self._words_width()
+        return super().sizeHint() + QSize(more, 0)
+
+    def minimumSizeHint(self) -> QSize:
+        """Without words."""
+        return self.sizeHint() - QSize(self._words_width(), 0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fold or unfold."""
+        super().resizeEvent(event)
+        self.setToolButtonStyle(_WITH_TEXT if self.width() >= self.sizeHint().width() else _ICON_ONLY)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The arrow stands at the end, in the colour of text, whatever colour the words have."""
+        side = self._arrow
+        if self.toolButtonStyle() != _WITH_TEXT or not side:
+            super().paintEvent(event)
+            return
+        whole, ground = QStyleOptionToolButton(), QStyleOptionToolButton()
+        self.initStyleOption(whole)
+        self.initStyleOption(ground)
+        ground.text, ground.icon = "", QIcon()
+        whole.rect = self._mirrored(self.rect().adjusted(0, 0, -side - SPACE_S, 0))
+        painter = QStylePainter(self)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ToolButton, ground)
+        painter.drawControl(QStyle.ControlElement.CE_ToolButtonLabel, whole)
+        place = QRect(self.width() - side - SPACE_S, (self.height() - side) // 2, side, side)
+        colour = self.palette().color(QPalette.ColorRole.WindowText).name()
+        ratio = 2 if self.devicePixelRatioF() > 1 else 1
+        painter.drawPixmap(self._mirrored(place).topLeft(), pixmap("chevron-down", colour, side, ratio))
+
+    def _mirrored(self, area: QRect) -> QRect:
+        return QStyle.visualRect(self.layoutDirection(), self.rect(), area)
+
+    def _words_width(self) -> int:
+        if not self.text():
+            return 0
+        # Qt has a space on each side of the words (QToolButton::sizeHint).
+        letters = self.fontMetrics()
+        words = letters.size(Qt.TextFlag.TextShowMnemonic, self.text()).width() + 2 * letters.horizontalAdvance(" ")
+        return words + _ICON_GAP + self._arrow
+
+    @property
+    def _arrow(self) -> int:
+        return self._scaled(_ARROW) if self._has_arrow else 0
+
+    def _scaled(self, pixels: int) -> int:
+        return round(pixels * self._themes.zoom / 100)
+
+
+class WrappedChoice(QWidget):
+    """The button itself has no words; a press on them is a press on it, and they are what it is called."""
+
+    def __init__(self, choice: QAbstractButton, words: str) -> None:
+        super().__init__()
+        self._choice = choice
+        choice.setAccessibleName(words)
+        choice.setProperty("beside", "true")
+        self._words = label(words, wrap=True)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(choice, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._words, 1, Qt.AlignmentFlag.AlignTop)
+
+    @property
+    def words(self) -> str:
+        """What stands beside the button."""
+        return self._words.text()
+
+    def event(self, event: QEvent) -> bool:
+        """Another look, another height of the button."""
+        if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Show}:
+            self._align_first_line()
+        return super().event(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Of what is around the button; its own it takes itself."""
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self._choice.setFocus(Qt.FocusReason.MouseFocusReason)
+            self._choice.click()
+
+    def _align_first_line(self) -> None:
+        """The first line stands beside the middle of the button."""
+        above = max(self._choice.sizeHint().height() - self._words.fontMetrics().height(), 0) // 2
+        self._words.setContentsMargins(0, above, 0, above)
+
+
+class TextWithButtons(QWidget):
+    """The buttons stand beside the words as long as they leave half of the width to them."""
+
+    def __init__(self, words: QWidget, buttons: Iterable[QWidget]) -> None:
+        super().__init__()
+        self._buttons = FlowRows(buttons, trailing=True)
+        self._line = QHBoxLayout(self)
+        self._line.setContentsMargins(0, 0, 0, 0)
+        self._line.setSpacing(SPACE_S)
+        self._line.addWidget(words, 1)
+        self._line.addWidget(self._buttons)
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as the widest button: words break into lines."""
+        return QSize(self._buttons.minimumSizeHint().width(), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width."""
+        super().resizeEvent(event)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._line.setDirection(down if 2 * self._buttons.sizeHint().width() > self.width() else across)
+
+
+_QUESTION_WIDTH = 580
+_QUESTION_ICON = 32
+"""Pixels at 100 % zoom."""
+
+
+class QuestionBox(QDialog):
+    """It waits for nobody: show it with `open()`. Words that do not fit scroll, and buttons stand in rows.
+
+    Qt's own message box goes beyond a small screen where text is large, and cuts the words of its buttons.
+    """
+
+    answered = Signal(str)
+    """Which answer was given; "" where the question was closed without one."""
+
+    def __init__(self, themes: ThemeSource, title: str, question: str, words: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._answer = ""
+        self._buttons: list[QPushButton] = []
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(title)
+        self.setAccessibleName(question)
+        self.setAccessibleDescription(words)
+        self._scroll = ScrollColumn(SPACE_M, trailing=SPACE_M)
+        icon = QLabel()
+        icon.setPixmap(pixmap("warning", themes.theme.warning, round(_QUESTION_ICON * themes.zoom / 100), 2))
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_M)
+        head.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
+        head.addWidget(label(question, "heading", wrap=True), 1)
+        self._scroll.column.addLayout(head)
+        self._scroll.column.addWidget(label(words, wrap=True))
+        self._scroll.column.addStretch(1)
+        self._scroll.setAccessibleName(question)
+        self._scroll.verticalScrollBar().rangeChanged.connect(self._update_focus_policy)
+        self.finished.connect(lambda: self.answered.emit(self._answer))
+
+    def add_answer(self, text: str, answer: str, kind: Literal["", "primary", "danger"] = "") -> QPushButton:
+        """Add a button. The first one has the focus: it is to lose nothing, like Escape."""
+        made = button(text, lambda: self.answer_with(answer), kind)
+        made.setAutoDefault(True)
+        made.setDefault(not self._buttons)
+        self._buttons.append(made)
+        return made
+
+    def answer_with(self, answer: str) -> None:
+        """Answer it, as its button would."""
+        self._answer = answer
+        self.accept()
+
+    def open(self) -> None:
+        """Show it over its window, as large as its words, or as the screen has room."""
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_L)
+        layout.addWidget(self._scroll, 1)
+        buttons = FlowRows(self._buttons, trailing=True)
+        layout.addWidget(buttons)
+        room = self.screen().availableSize()
+        width = min(round(_QUESTION_WIDTH * self._themes.zoom / 100), room.width())
+        inside = width - 2 * SPACE_L
+        wanted = self._scroll.column.heightForWidth(inside) + buttons.heightForWidth(inside)
+        self.resize(width, min(wanted + 3 * SPACE_L, room.height() - 2 * SPACE_L))
+        super().open()
+        self._buttons[0].setFocus()
+
+    def _update_focus_policy(self, _least: int, most: int) -> None:
+        # By keys, too.
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.TabFocus if most > 0 else Qt.FocusPolicy.NoFocus)
+
+
+class ConfirmBar(QFrame):
+    """A question, a button that keeps everything and one that does not. Escape keeps it. Hidden until it asks."""
+
+    confirmed = Signal()
+    declined = Signal()
+
+    def __init__(self, keep: tuple[str, str], confirm: tuple[str, str], parent: QWidget | None = None) -> None:
+        """Of each button the text and the accessible name."""
+        super().__init__(parent)
+        self.setProperty("kind", "banner")
+        self.setProperty("level", "notice")
+        self._words = label(wrap=True)
+        self._keep = button(keep[0], self.declined.emit, name=keep[1])
+        really = button(confirm[0], self.confirmed.emit, "danger", confirm[1])
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
+        row.addWidget(TextWithButtons(self._words, (self._keep, really)))
+        self.hide()
+
+    def ask(self, words: str) -> None:
+        """Show this question."""
+        self._words.setText(words)
+        self.show()
+        announce(self, words)
+        self._keep.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape keeps it, and only that."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.declined.emit()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,297 @@
+"""The accessible children of a row: its blocks, and in them links, buttons, the rows and cells of tables."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QRect
+from PySide6.QtGui import QAccessible
+
+from ui.transcript.accessibility.nodes import AccessibleNode
+from ui.transcript.accessibility.text import AccessibilityContext, AccessibleBlockText
+from ui.transcript.blocks.block import Block, Control
+from ui.transcript.blocks.buttons import ButtonRowBlock
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.blocks.text_block import MarkdownTextBlock, RuleBlock, TextBlock
+from ui.transcript.markdown.inline import Line
+from ui.transcript.markdown.links import link_tooltip
+from ui.transcript.viewport.positions import Link, links_of
+
+_Role = QAccessible.Role
+_CONTAINER_ROLES = {"item": _Role.ListItem, "quote": _Role.BlockQuote, "footnote": _Role.Note}
+_BLOCK_ROLES: tuple[tuple[type[Block], QAccessible.Role], ...] = (
+    (TableBlock, _Role.Table),
+    (CodeBlock, _Role.Section),
+    (MathBlock, _Role.Equation),
+    (RuleBlock, _Role.Separator),
+    (ButtonRowBlock, _Role.Grouping),
+    (TextBlock, _Role.Paragraph),
+)
+
+
+class BlockNode(AccessibleNode):
+    """A block of a row, by its number; `index` says where its row stands now."""
+
+    def __init__(
+        self, row_node: AccessibleNode, context: AccessibilityContext, index: Callable[[], int], block: int
+    ) -> None:
+        row = context.row(index())
+        found = row.blocks[block] if row and block < len(row.blocks) else None
+        super().__init__(row_node, context.viewport, _role_of(found) if found else _Role.Grouping)
+        self._context, self._index, self._number = context, index, block
+        self._children: dict[tuple[str, int], AccessibleNode] = {}
+
+    def block(self) -> Block | None:
+        """The block, while it is there."""
+        row = self._context.row(self._index())
+        return row.blocks[self._number] if row and self._number < len(row.blocks) else None
+
+    def name(self) -> str:
+        """Its words, after the marker of its list; or what kind of thing it is."""
+        block = self.block()
+        if isinstance(block, CodeBlock):
+            return _code_name(block)
+        if self.role in {_Role.Separator, _Role.Grouping}:
+            return ""
+        if block is None or isinstance(block, TableBlock):
+            return QCoreApplication.translate("Transcript", "Table") if block else ""
+        marker = block.containers[-1].marker if block.containers else ""
+        words = block.spoken_text()
+        return f"{marker} {words}" if marker and words else words
+
+    def readable(self) -> AccessibleBlockText | None:
+        """Nothing where nothing can be read: lines, rows of buttons."""
+        block = self.block()
+        if block is None or self.role in {_Role.Separator, _Role.Grouping}:
+            return None
+        return AccessibleBlockText(self._context, self._index(), self._number)
+
+    def has_keyboard_focus(self) -> bool:
+        """While the caret is in it."""
+        position = self._context.actions.caret()
+        return position is not None and (position.row, position.block) == (self._index(), self._number)
+
+    def has_focus(self, name: str) -> bool:
+        """Whether a link or button of this name has the keyboard."""
+        return self.viewport.focused == (self._index(), f"{self._number}/{name}")
+
+    def level(self) -> int:
+        """Of a heading."""
+        block = self.block()
+        is_heading = isinstance(block, MarkdownTextBlock) and self.role == _Role.Heading
+        return block.leaf.level if isinstance(block, MarkdownTextBlock) and is_heading else 0
+
+    def box(self) -> QRect:
+        """Where it is in the viewport."""
+        return self._context.block_box(self._index(), self._number)
+
+    def child_nodes(self) -> Sequence[AccessibleNode]:
+        """Rows of a table; else links, then buttons."""
+        block = self.block()
+        if block is None:
+            return ()
+        if isinstance(block, TableBlock):
+            rows = range(len(block.cells.lines()))
+            return [self._child("row", at, partial(TableRowNode, self, at)) for at in rows]
+        links = list(links_of(block.line())) if isinstance(block, TextBlock) else []
+        controls = enumerate(block.controls())
+        return [
+            *(self._child(link.name, 0, partial(LinkNode, self, self, link, 0)) for link in links),
+            *(self._child(each.name, number, partial(ButtonNode, self, number, each)) for number, each in controls),
+        ]
+
+    def find_child(self, name: str) -> AccessibleNode | None:
+        """The link or button of this name."""
+        self.child_nodes()
+        return next((node for (kind, _), node in self._children.items() if kind == name), None)
+
+    def open_link(self, target: str) -> None:
+        """Follow a link."""
+        self._context.actions.open_link(target, self._index())
+
+    def _child(self, kind: str, number: int, make: Callable[[], AccessibleNode]) -> AccessibleNode:
+        found = self._children.get((kind, number))
+        if found is None:
+            found = self._children[kind, number] = make()
+        return found
+
+    def boxes_of(self, start: int, end: int) -> QRect:
+        """Where a part of its text is in the viewport."""
+        block, box = self.block(), self.box()
+        found = QRect()
+        if block and block.is_laid_out and self._context.is_shown(self._index()):
+            for each in block.boxes(start, end):
+                found = found.united(each.toAlignedRect().translated(box.topLeft()))
+        return box if found.isEmpty() else found
+
+    def dispose(self) -> None:
+        """With all that is in it."""
+        for each in self._children.values():
+            each.dispose()
+        super().dispose()
+
+
+class LinkNode(AccessibleNode):
+    """A link in a text that begins at a place of its block."""
+
+    def __init__(self, above: AccessibleNode, block_node: BlockNode, link: Link, start: int) -> None:
+        super().__init__(above, block_node.viewport, _Role.Link)
+        self._block_node = block_node
+        self._link, self._start = link, start
+
+    def name(self) -> str:
+        """Its words."""
+        return self._link.words
+
+    def description(self) -> str:
+        """Where it leads."""
+        return "" if self._link.target.startswith("#") else link_tooltip(self._link.target)
+
+    def has_keyboard_focus(self) -> bool:
+        """When Tab stopped at it."""
+        return self._block_node.has_focus(Link(*self._span(), "", "").name)
+
+    def _span(self) -> tuple[int, int]:
+        return self._start + self._link.start, self._start + self._link.end
+
+    def box(self) -> QRect:
+        """Where it is in the viewport."""
+        return self._block_node.boxes_of(*self._span())
+
+    def press(self) -> Callable[[], None]:
+        """Open it."""
+        return partial(self._block_node.open_link, self._link.target)
+
+
+class ButtonNode(AccessibleNode):
+    """Something to press in a block, by its number and its name."""
+
+    def __init__(self, block_node: BlockNode, number: int, control: Control) -> None:
+        super().__init__(block_node, block_node.viewport, _Role.Link if control.is_link else _Role.Button)
+        self._block_node = block_node
+        self._number, self._name = number, control.name
+
+    def _control(self) -> Control | None:
+        block = self._block_node.block()
+        controls = block.controls() if block else ()
+        found = controls[self._number] if self._number < len(controls) else None
+        return found if found and found.name == self._name else None
+
+    def name(self) -> str:
+        """What it is called."""
+        return self._name
+
+    def box(self) -> QRect:
+        """Where it is in the viewport."""
+        control = self._control()
+        return control.box.translated(self._block_node.box().topLeft()) if control else QRect()
+
+    def has_keyboard_focus(self) -> bool:
+        """When Tab stopped at it."""
+        return self._block_node.has_focus(self._name)
+
+    def press(self) -> Callable[[], None] | None:
+        """What it does."""
+        control = self._control()
+        return control.press if control else None
+
+
+class TableRowNode(AccessibleNode):
+    """A row of a table."""
+
+    def __init__(self, block_node: BlockNode, number: int) -> None:
+        super().__init__(block_node, block_node.viewport, _Role.Row)
+        self._block_node, self._number = block_node, number
+        self._cells: list[CellNode] = []
+
+    def lines(self) -> Sequence[Line]:
+        """Its cells."""
+        block = self._block_node.block()
+        lines = block.cells.lines() if isinstance(block, TableBlock) else []
+        return lines[self._number] if self._number < len(lines) else ()
+
+    def name(self) -> str:
+        """All cells."""
+        return ", ".join(line.plain() for line in self.lines())
+
+    def child_nodes(self) -> Sequence[AccessibleNode]:
+        """The cells."""
+        lines, block = self.lines(), self._block_node.block()
+        is_head = isinstance(block, TableBlock) and block.cells.is_head(self._number)
+        while len(self._cells) < len(lines):
+            role = _Role.ColumnHeader if is_head else _Role.Cell
+            self._cells.append(CellNode(self, self._block_node, (self._number, len(self._cells)), role))
+        return self._cells[: len(lines)]
+
+    def box(self) -> QRect:
+        """Around its cells."""
+        box = QRect()
+        for each in self.child_nodes():
+            box = box.united(each.box())
+        return box
+
+    def dispose(self) -> None:
+        """With its cells."""
+        for each in self._cells:
+            each.dispose()
+        super().dispose()
+
+
+class CellNode(AccessibleNode):
+    """A cell of a table, by its row and column."""
+
+    def __init__(
+        self, row: TableRowNode, block_node: BlockNode, where: tuple[int, int], role: QAccessible.Role
+    ) -> None:
+        super().__init__(row, block_node.viewport, role)
+        self._row, self._block_node = row, block_node
+        self._where = where
+        self._links: list[LinkNode] = []
+
+    def _line(self) -> Line:
+        lines = self._row.lines()
+        return lines[self._where[1]] if self._where[1] < len(lines) else Line("")
+
+    def name(self) -> str:
+        """Its text."""
+        return self._line().plain()
+
+    def _start(self) -> int:
+        block = self._block_node.block()
+        return block.cells.offset_of(*self._where) if isinstance(block, TableBlock) else 0
+
+    def child_nodes(self) -> Sequence[AccessibleNode]:
+        """Its links."""
+        found = list(links_of(self._line()))
+        for link in found[len(self._links) :]:
+            self._links.append(LinkNode(self, self._block_node, link, self._start()))
+        return self._links[: len(found)]
+
+    def box(self) -> QRect:
+        """Where its text is in the viewport."""
+        start = self._start()
+        return self._block_node.boxes_of(start, start + max(1, len(self.name())))
+
+    def dispose(self) -> None:
+        """With its links."""
+        for each in self._links:
+            each.dispose()
+        super().dispose()
+
+
+def _role_of(block: Block) -> QAccessible.Role:
+    if isinstance(block, MarkdownTextBlock) and block.leaf.kind == "heading":
+        return _Role.Heading
+    if block.containers and isinstance(block, TextBlock):
+        return _CONTAINER_ROLES[block.containers[-1].kind]
+    found = next((role for kind, role in _BLOCK_ROLES if isinstance(block, kind)), None)
+    if found is not None:
+        return found
+    return _Role.StaticText if block.spoken_text() else _Role.Grouping
+
+
+def _code_name(block: CodeBlock) -> str:
+    if not block.language:
+        return QCoreApplication.translate("Transcript", "Code")
+    return QCoreApplication.translate("Transcript", "Code: {0}").format(block.language)

@@ -1,0 +1,414 @@
+"""Lay out one line of code in pieces, wrapped or not, each when it is visible."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout, QTextLine, QTextOption
+
+from ui.transcript.blocks.block import TextRange
+from ui.transcript.blocks.code.highlighter_protocol import StyledWord
+from ui.transcript.blocks.code.line_breaking import (
+    TAB,
+    LineWrapper,
+    SpelledOutLine,
+    advances_of,
+    find_piece_starts,
+    has_right_to_left,
+    spell_out_line,
+    stable_count,
+)
+from ui.transcript.blocks.text_layout import cursor_x, make_format_ranges
+from ui.transcript.markdown.text_units import Utf16Offsets, utf16_length
+from ui.transcript.style import RenderStyle, WordFormats
+
+FormatSpan = tuple[int, int, QTextCharFormat]
+"""Start, length in UTF-16 units, and how that is drawn."""
+
+_UNBOUNDED = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LinePiece:
+    """Its places are UTF-16 units from where the piece begins; all else is pixels."""
+
+    layout: QTextLayout
+    line: QTextLine
+    shown: SpelledOutLine | None
+    size: int
+    width: float
+
+    def x_of(self, offset: int) -> float:
+        """Where a place is."""
+        return cursor_x(self.line, self.shown.to_shown(offset) if self.shown else offset)
+
+    def offset_at(self, x: float) -> int:
+        """The place nearest to an x."""
+        position = self.line.xToCursor(x)
+        return self.shown.from_shown(position) if self.shown else position
+
+    def draw(self, painter: QPainter, at: QPointF, part: TextRange | None, marked: QTextCharFormat) -> None:
+        """With a part of it marked."""
+        if part and self.shown:
+            part = self.shown.to_shown(part[0]), self.shown.to_shown(part[1])
+        self.layout.draw(painter, at, make_format_ranges([(part[0], part[1] - part[0], marked)]) if part else [])
+
+
+def layout_piece(
+    text: str, shown: SpelledOutLine | None, formats: Sequence[FormatSpan], style: RenderStyle
+) -> LinePiece:
+    """Lay out a piece of bounded length."""
+    layout = QTextLayout(shown.text if shown else text, style.mono)
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.NoWrap)
+    option.setTabStopDistance(style.mono_advance * TAB)
+    layout.setTextOption(option)
+    if shown:
+        formats = _display_formats(shown, formats, style)
+    if formats:
+        layout.setFormats(make_format_ranges(formats))
+    layout.setCacheEnabled(True)
+    layout.beginLayout()
+    line = layout.createLine()
+    if line.isValid():
+        line.setLineWidth(_UNBOUNDED)
+        line.setPosition(QPointF(0, (style.mono_line - line.height()) / 2))
+    layout.endLayout()
+    return LinePiece(layout, line, shown, utf16_length(text), line.naturalTextWidth() if line.isValid() else 0)
+
+
+def _display_formats(shown: SpelledOutLine, words: Sequence[FormatSpan], style: RenderStyle) -> list[FormatSpan]:
+    """The colours of a line, moved to where its words stand, and hidden characters in the colour of a warning."""
+    label = QTextCharFormat()
+    label.setForeground(style.color("warning"))
+    label.setBackground(style.color("warning_background"))
+    moved: list[FormatSpan] = []
+    for start, length, form in words:
+        first = shown.to_shown(start)
+        moved.append((first, shown.to_shown(start + length) - first, form))
+    return [*moved, *((each.shown_start, each.shown_length, label) for each in shown.labels)]
+
+
+_KEPT_PIECES = 200
+"""Pieces of a line whose layouts are kept at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineLayoutOptions:
+    """How lines are set. `width` counts where they wrap."""
+
+    style: RenderStyle
+    word_formats: WordFormats
+    wraps: bool
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleArea:
+    """What of a line is seen: x in pixels and rows, the last ones included."""
+
+    left: float
+    right: float
+    first_row: int
+    last_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPiece:
+    """A piece by its number, with the row it stands on and its left edge."""
+
+    number: int
+    row: int
+    left: float
+
+
+class CodeLine:
+    """The base of both. Places are UTF-16 units of the line; `starts` are characters."""
+
+    def __init__(
+        self, line: str, options: LineLayoutOptions, words: Sequence[StyledWord], starts: Sequence[int]
+    ) -> None:
+        self.line = line
+        self.options = options
+        self._words = words
+        self.starts = starts
+        self._units = Utf16Offsets(line, starts)
+        self._pieces: dict[int, LinePiece] = {}
+
+    def append(self, line: str, more: str) -> None:
+        """The line has more at its end: what lies before that stays."""
+        kept = stable_count(self.starts, len(self.line))
+        self.line = line
+        self._recut(more, kept)
+        self._units.append(line, more, kept)
+        for number in [each for each in self._pieces if each >= kept - 1]:
+            del self._pieces[number]
+
+    def _recut(self, more: str, kept: int) -> None:
+        """Cut the line anew behind so many starts that stay."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Of the line."""
+        return self._units.size
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> float:
+        """Of the widest row; a guess, as long as not all of it was seen."""
+        raise NotImplementedError
+
+    def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
+        """The pieces that reach into an area, from the left or from above."""
+        raise NotImplementedError
+
+    def visible_range(self, area: VisibleArea) -> TextRange:
+        """From the first to the last place in an area."""
+        raise NotImplementedError
+
+    def position_of(self, number: int) -> tuple[int, float]:
+        """The row of a piece, and its left edge."""
+        raise NotImplementedError
+
+    def offset_at(self, x: float, row: int) -> int:
+        """The place nearest to an x of a row."""
+        raise NotImplementedError
+
+    def boxes(self, start: int, end: int) -> Iterator[tuple[int, float, float]]:
+        """Row, left and right of what a part covers. Only where it begins and ends something is laid out."""
+        raise NotImplementedError
+
+    def piece(self, number: int) -> LinePiece:
+        """Laid out, if it was not."""
+        found = self._pieces.get(number)
+        if found is None:
+            if len(self._pieces) >= _KEPT_PIECES:
+                del self._pieces[next(iter(self._pieces))]
+            found = self._pieces[number] = self._layout_piece(number)
+        return found
+
+    def set_words(self, words: Sequence[StyledWord]) -> None:
+        """Other colours."""
+        self._words = words
+        self._pieces.clear()
+
+    def _layout_piece(self, number: int) -> LinePiece:
+        first, end = self.characters(number)
+        shown = spell_out_line(self.line, first, end)
+        return layout_piece(self.line[first:end], shown, self._format_spans(self.span(number)), self.options.style)
+
+    def _format_spans(self, span: TextRange) -> list[FormatSpan]:
+        """The colours of a piece."""
+        found: list[FormatSpan] = []
+        words = self._words
+        at = max(0, bisect_right(words, span[0], key=lambda word: word[0]) - 1)
+        while at < len(words) and words[at][0] < span[1]:
+            start, length, kind = words[at]
+            left, right = max(start, span[0]), min(start + length, span[1])
+            if left < right:
+                found.append((left - span[0], right - left, self.options.word_formats[kind]))
+            at += 1
+        return found
+
+    def characters(self, number: int) -> TextRange:
+        """The characters of a piece."""
+        following = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.line)
+        return self.starts[number], following
+
+    def span(self, number: int) -> TextRange:
+        """Where a piece begins and ends."""
+        known = self._units.offsets
+        return known[number], known[number + 1] if number + 1 < len(known) else self.size
+
+    def number_at(self, offset: int) -> int:
+        """The piece that holds a place."""
+        return max(0, bisect_right(self._units.offsets, offset) - 1)
+
+    def caret_stop_at(self, offset: int) -> int:
+        """The place itself, or the end of the label that it lies in."""
+        number = self.number_at(offset)
+        first, shown = self.span(number)[0], self.piece(number).shown
+        return first + shown.caret_stop_at(offset - first) if shown else offset
+
+    def point_of(self, offset: int) -> tuple[int, float]:
+        """The row and the x of a place."""
+        number = self.number_at(offset)
+        inside = self.piece(number).x_of(offset - self.span(number)[0])
+        row, left = self.position_of(number)
+        return row, left + inside
+
+
+class UnwrappedLine(CodeLine):
+    """All on one row."""
+
+    def __init__(self, line: str, options: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
+        self._starts = find_piece_starts(line)
+        super().__init__(line, options, words, self._starts)
+        self._widths: list[float] = []
+        self._edges = [0.0]
+        self._estimate_widths()
+
+    def _estimate_widths(self) -> None:
+        """Of the pieces that have none."""
+        about = advances_of(self.options.style).estimate_width
+        parts = (self.characters(number) for number in range(len(self._widths), len(self.starts)))
+        self._widths += [about(self.line[first:end]) for first, end in parts]
+
+    def _recut(self, more: str, kept: int) -> None:
+        del more
+        self._starts[kept - 1 :] = find_piece_starts(self.line, self._starts[kept - 1])
+        del self._widths[kept - 1 :], self._edges[kept:]
+        self._estimate_widths()
+
+    @property
+    def edges(self) -> Sequence[float]:
+        """The left edge of each piece, and the right one of the last."""
+        known = len(self._edges)
+        if known <= len(self._widths):
+            self._edges[known - 1 :] = accumulate(self._widths[known - 1 :], initial=self._edges[-1])
+        return self._edges
+
+    @property
+    def rows(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def width(self) -> float:
+        """Of all pieces."""
+        return self.edges[-1]
+
+    def piece(self, number: int) -> LinePiece:
+        """From now on its width is exact."""
+        found = super().piece(number)
+        if self._widths[number] != found.width:
+            self._widths[number] = found.width
+            del self._edges[number + 1 :]
+        return found
+
+    def settle_at(self, x: float) -> float:
+        """Lay out the piece that an x lies in; answers by how much what stands behind it moved."""
+        number = self._number_at(x)
+        before = self.edges[number + 1]
+        self.piece(number)
+        return self.edges[number + 1] - before
+
+    def _number_at(self, x: float) -> int:
+        return max(0, min(bisect_right(self.edges, x) - 1, len(self.starts) - 1))
+
+    def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
+        """Laid out as they come."""
+        number = self._number_at(area.left)
+        while number < len(self.starts) and (number == 0 or self.edges[number] <= area.right):
+            self.piece(number)
+            yield PlacedPiece(number, 0, self.edges[number])
+            number += 1
+
+    def visible_range(self, area: VisibleArea) -> TextRange:
+        """Some characters more at both ends; whole pieces where the text turns."""
+        numbers = [piece.number for piece in self.pieces_in(area)]
+        if not numbers:
+            return 0, 0
+        start, end = self.span(numbers[0])[0], self.span(numbers[-1])[1]
+        if has_right_to_left(self.line[self.characters(numbers[0])[0] : self.characters(numbers[-1])[1]]):
+            return start, end
+        return max(start, self.offset_at(area.left, 0) - 1), min(end, self.offset_at(area.right, 0) + 1)
+
+    def position_of(self, number: int) -> tuple[int, float]:
+        """Behind all pieces before it."""
+        return 0, self.edges[number]
+
+    def offset_at(self, x: float, row: int) -> int:
+        """The place nearest to an x."""
+        del row
+        number = self._number_at(x)
+        return self.span(number)[0] + self.piece(number).offset_at(x - self.edges[number])
+
+    def boxes(self, start: int, end: int) -> Iterator[tuple[int, float, float]]:
+        """One, from the first to the last place."""
+        number = self.number_at(start)
+        first, stop = self.span(number)
+        if end < stop:
+            # Thousands of short ones are asked for at once.
+            piece, edge = self.piece(number), self.edges[number]
+            places = edge + piece.x_of(start - first), edge + piece.x_of(end - first)
+        else:
+            places = self.point_of(start)[1], self.point_of(end)[1]
+        yield 0, min(places), max(places)
+
+
+class WrappedLine(CodeLine):
+    """`is_complete` says whether the number of its rows is exact."""
+
+    def __init__(self, line: str, options: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
+        self._cuts = LineWrapper(line, options.width, advances_of(options.style))
+        super().__init__(line, options, words, self._cuts.starts)
+
+    def _recut(self, more: str, kept: int) -> None:
+        del kept
+        self._cuts.append(self.line, more)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rows are counted."""
+        return self._cuts.is_complete
+
+    def count_more(self, until: float) -> None:
+        """Count until the clock says so, some rows at least."""
+        self._cuts.count_more(until)
+
+    @property
+    def rows(self) -> int:
+        """A guess, as long as it is not complete."""
+        return self._cuts.count
+
+    @property
+    def width(self) -> float:
+        """That of the column."""
+        return self.options.width
+
+    def number_at(self, offset: int) -> int:
+        """The row that holds a place."""
+        # There are never more characters than units.
+        self._cuts.wrap_until(offset)
+        return super().number_at(offset)
+
+    def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
+        """Row by row."""
+        self._cuts.wrap_rows(area.last_row + 1)
+        for number in range(max(0, area.first_row), min(area.last_row, len(self.starts) - 1) + 1):
+            yield PlacedPiece(number, number, 0.0)
+
+    def visible_range(self, area: VisibleArea) -> TextRange:
+        """Whole rows."""
+        numbers = [piece.number for piece in self.pieces_in(area)]
+        return (self.span(numbers[0])[0], self.span(numbers[-1])[1]) if numbers else (0, 0)
+
+    def position_of(self, number: int) -> tuple[int, float]:
+        """At the left."""
+        return number, 0.0
+
+    def offset_at(self, x: float, row: int) -> int:
+        """In this row, or the last one."""
+        self._cuts.wrap_rows(row + 1)
+        number = max(0, min(row, len(self.starts) - 1))
+        return self.span(number)[0] + self.piece(number).offset_at(x)
+
+    def boxes(self, start: int, end: int) -> Iterator[tuple[int, float, float]]:
+        """One for each row. Those between the first and the last are as wide as the column, until they are seen."""
+        first, last = self.number_at(start), self.number_at(max(start, end - 1))
+        for number in range(first, last + 1):
+            begin, stop = self.span(number)
+            if first < number < last and number not in self._pieces:
+                yield number, 0.0, float(self.options.width)
+                continue
+            piece = self.piece(number)
+            left, right = sorted(piece.x_of(position - begin) for position in (max(begin, start), min(stop, end)))
+            yield number, left, right

@@ -1,1 +1,0 @@
-"""Diagrams that stand in a text as their source."""

@@ -1,0 +1,254 @@
+"""A Mermaid diagram: code with a control that shows the diagram. What is selected and copied is always the source."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize
+from PySide6.QtGui import QPainter
+
+from ui.style.text import show_hidden
+from ui.transcript.blocks.block import Control, PaintContext
+from ui.transcript.blocks.buttons import paint_focus_ring
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks, HeaderButton
+from ui.transcript.blocks.diagram_renderer import (
+    MAX_SOURCE_LENGTH,
+    DiagramCache,
+    DiagramError,
+    DiagramErrorReason,
+    DiagramRequest,
+    RenderedDiagram,
+    make_request,
+)
+from ui.transcript.blocks.image_store import InMemoryImage
+from ui.transcript.blocks.text_layout import TextLayout, selection_overlay_color
+from ui.transcript.markdown.inline import Line
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.style import RenderStyle
+
+_MAX_MESSAGE_LENGTH = 300
+_ERROR_PREFIX = re.compile(r"^(?:Mermaid rendering failed:|\w*Error:)\s*")
+
+
+def diagram_error_sentence(error: DiagramError) -> str:
+    """For the person."""
+    translate = QCoreApplication.translate
+    match error.reason:
+        case DiagramErrorReason.NOT_INSTALLED:
+            words = translate(
+                "Transcript",
+                "Diagrams are drawn by an optional part that is not installed here. "
+                "Install the program with it: {0}. Until then the source is shown.",
+            )
+            return words.format('pip install "desktop-agent[diagrams]"')
+        case DiagramErrorReason.TOO_LONG:
+            words = translate("Transcript", "This diagram is too long to be drawn: more than {0} characters.")
+            return words.format(f"{MAX_SOURCE_LENGTH:,}")
+        case DiagramErrorReason.TOO_SLOW:
+            return translate("Transcript", "Drawing took too long and was ended. A smaller diagram may work.")
+        case DiagramErrorReason.WRONG:
+            words = translate("Transcript", "This diagram cannot be drawn: {0}. Ask for it again, or mend the source.")
+            return words.format(_shorten_message(error.message))
+        case _:
+            return translate("Transcript", "Drawing broke off, perhaps for want of memory. A smaller diagram may work.")
+
+
+def _shorten_message(words: str) -> str:
+    """What the renderer says, without its habits."""
+    while (shorter := _ERROR_PREFIX.sub("", words)) != words:
+        words = shorter
+    # What follows on further lines is a picture of the place, drawn in signs.
+    first = words.strip().partition("\n")[0]
+    line = " ".join(show_hidden(first[:_MAX_MESSAGE_LENGTH]).split()).rstrip(".:")
+    return line or QCoreApplication.translate("Transcript", "its renderer does not say why")
+
+
+DIAGRAM_LANGUAGES = {"mermaid", "mmd"}
+
+
+@dataclass(frozen=True, slots=True)
+class DiagramCallbacks:
+    """Whom a diagram talks to. `shown` is whether the person wanted to see it; `on_shown` hears of their choice."""
+
+    diagrams: DiagramCache
+    ratio: Callable[[], float]
+    open: Callable[[InMemoryImage], None]
+    shown: bool = False
+    on_shown: Callable[[bool], None] | None = None
+
+
+class DiagramBlock(CodeBlock):
+    """As code, until the person asks for the picture."""
+
+    def __init__(
+        self,
+        text: str,
+        info: str,
+        callbacks: CodeCallbacks,
+        diagram_callbacks: DiagramCallbacks,
+        *,
+        is_open: bool = False,
+    ) -> None:
+        super().__init__(text, info, callbacks, is_open=is_open)
+        self._diagram_callbacks = diagram_callbacks
+        self._is_diagram_wanted = diagram_callbacks.shown
+        self._asks_again = False
+        self._pending_request: DiagramRequest | None = None
+        self._diagram: RenderedDiagram | None = None
+        self._error: DiagramError | None = None
+        self._note: TextLayout | None = None
+        self._box = QRect()
+
+    def finish(self, text: str) -> None:
+        """Half a diagram is none: what shows it comes with the end."""
+        super().finish(text)
+        self._buttons.clear()
+
+    def layout(self, width: int, style: RenderStyle) -> int:
+        """The picture, if it is wanted and there; the code otherwise, under a note why."""
+        self._diagram = None
+        if self._is_diagram_wanted and not self.is_open and not self._error:
+            self._diagram = self._find_diagram(style)
+        height = super().layout(width, style)
+        if self._diagram:
+            self._box = self._picture_box(self._diagram.size, style)
+            return self._box.bottom() + 1 + style.px(14)
+        return height
+
+    def header_height(self, style: RenderStyle) -> int:
+        """With the note, if there is one."""
+        words = diagram_error_sentence(self._error) if self._error else ""
+        if self._pending_request:
+            words = QCoreApplication.translate("Transcript", "Drawing…")
+        self._note = None
+        if words:
+            self._note = TextLayout(
+                Line(words), style.small, style, self._width - 2 * style.px(14), style.line_of(style.small)
+            )
+        return super().header_height(style) + (self._note.height + style.px(6) if self._note else 0)
+
+    def _find_diagram(self, style: RenderStyle) -> RenderedDiagram | None:
+        request = make_request(self.text, style.theme, style.px(90) / 100 * self._diagram_callbacks.ratio())
+        found = self._diagram_callbacks.diagrams.get(request)
+        if isinstance(found, DiagramError):
+            if not self._asks_again and request != self._pending_request:
+                self._fail(found)
+                return None
+            # Whoever asks again may have more memory or time now.
+            found = None
+        if found is None and request != self._pending_request:
+            self._pending_request, self._asks_again = request, False
+            self._diagram_callbacks.diagrams.draw(request, lambda result: self._on_rendered(request, result))
+        elif found:
+            self._pending_request = None
+        return found
+
+    def _on_rendered(self, request: DiagramRequest, result: RenderedDiagram | DiagramError) -> None:
+        if request != self._pending_request:
+            return
+        self._pending_request = None
+        if isinstance(result, DiagramError):
+            self._fail(result)
+        self._refresh()
+        (self._callbacks.on_arrived or self._callbacks.on_changed)()
+
+    def _fail(self, error: DiagramError) -> None:
+        """A block made anew does not try it again, unless it was only stopped."""
+        self._is_diagram_wanted, self._pending_request = False, None
+        self._buttons.clear()
+        if error.reason is not DiagramErrorReason.STOPPED:
+            self._error = error
+            if self._diagram_callbacks.on_shown:
+                self._diagram_callbacks.on_shown(False)
+
+    def _picture_box(self, own: QSize, style: RenderStyle) -> QRect:
+        """In the middle, not wider than the box."""
+        room = max(1, self._width - 2 * self._pad)
+        scale = min(style.px(90) / 100, room / max(1, own.width()))
+        size = QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
+        return QRect(QPoint((self._width - size.width()) // 2, self._head + style.px(6)), size)
+
+    def _header_buttons(self) -> list[HeaderButton]:
+        """The one that shows the diagram stands furthest to the left."""
+        translate = QCoreApplication.translate
+        buttons = super()._header_buttons()
+        if self.is_open:
+            return buttons
+        if self._pending_request:
+            words, press = translate("Transcript", "Stop drawing"), self._stop_rendering
+        elif self._diagram:
+            words, press = translate("Transcript", "Show source"), self._show_source
+            buttons = [each for each in buttons if each.press != self._toggle_wrap]
+        else:
+            words, press = translate("Transcript", "Show diagram"), self._show_diagram
+        return [*buttons, HeaderButton(words, words, press)]
+
+    def _show_diagram(self) -> None:
+        self._choose(wanted=True)
+
+    def _show_source(self) -> None:
+        self._choose(wanted=False)
+
+    def _stop_rendering(self) -> None:
+        if self._pending_request:
+            self._diagram_callbacks.diagrams.stop(self._pending_request)
+            self._pending_request = None
+        self._choose(wanted=False)
+
+    def _choose(self, *, wanted: bool) -> None:
+        self._is_diagram_wanted, self._asks_again, self._error = wanted, wanted, None
+        if self._diagram_callbacks.on_shown:
+            self._diagram_callbacks.on_shown(wanted)
+        self._refresh()
+        self._callbacks.on_changed()
+
+    def _refresh(self) -> None:
+        self.is_laid_out = False
+        self._buttons.clear()
+
+    def paint(self, context: PaintContext) -> None:
+        """Box, head and note, then the code or the picture."""
+        if self._diagram:
+            self.paint_box(context, self._box.bottom() + 1 + context.style.px(14))
+            self._paint_picture(context, self._diagram)
+        else:
+            super().paint(context)
+        if self._note:
+            color = "danger" if self._error and self._error.reason is DiagramErrorReason.WRONG else "muted"
+            at = QPointF(self._pad, super().header_height(context.style))
+            self._note.draw(context.painter, context.style, at, color)
+
+    def _paint_picture(self, context: PaintContext, diagram: RenderedDiagram) -> None:
+        painter = context.painter
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.drawPixmap(self._box, diagram.picture)
+        if context.selection:
+            painter.fillRect(QRectF(self._box), selection_overlay_color(context.style))
+        painter.restore()
+        if context.focused == _open_label():
+            paint_focus_ring(painter, context.style, self._box)
+
+    def controls(self) -> Sequence[Control]:
+        """The buttons, and the picture, which opens large."""
+        if not self._diagram:
+            return super().controls()
+        return [*super().controls(), Control(_open_label(), self._box, self._open_image)]
+
+    def _open_image(self) -> None:
+        if self._diagram:
+            self._diagram_callbacks.open(self._diagram.image)
+
+    def offset_at(self, point: QPoint) -> int:
+        """In the picture: before it or after it."""
+        if not self._diagram:
+            return super().offset_at(point)
+        return 0 if point.y() < self._box.center().y() else utf16_length(self.text)
+
+    def scroll_horizontally(self, pixels: int) -> bool:
+        """A picture always fits."""
+        return False if self._diagram else super().scroll_horizontally(pixels)
+
+
+def _open_label() -> str:
+    return QCoreApplication.translate("Transcript", "Open diagram")

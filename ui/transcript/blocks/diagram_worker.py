@@ -1,0 +1,89 @@
+"""The worker process that renders one Mermaid diagram: JSON on its input, a PNG or a reason on its output.
+
+It imports nothing of this program.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+MEMORY_LIMIT = 1_500_000_000
+"""Bytes of address space; what is really used is about a tenth."""
+
+_CPU_SECONDS = 40
+_MAX_PIXELS = 16_000_000
+_MAX_SIDE = 16_000
+"""Pixels of one edge."""
+
+# Beginnings of the names of events (Python's audit events table; os.mkfifo and os.mknod have none).
+_PROCESS_EVENTS = ("socket.", "subprocess.", "pty.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
+_FILE_EVENTS = ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "shutil.")
+_PERMISSION_EVENTS = ("os.chmod", "os.chown", "os.chflags", "os.utime", "os.setxattr", "os.removexattr")
+_FORBIDDEN_EVENTS = (*_PROCESS_EVENTS, *_FILE_EVENTS, *_PERMISSION_EVENTS, "os.startfile", "os.kill")
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_EXTERNAL_REFERENCE = re.compile(
+    r"""\s(?:xlink:)?(?:href|src)\s*=\s*("(?!#|data:)[^"]*"|'(?!#|data:)[^']*')""", re.IGNORECASE
+)
+_VIEW_BOX = re.compile(r'viewBox="[-\d.e]+[ ,]+[-\d.e]+[ ,]+([\d.e]+)[ ,]+([\d.e]+)"')
+
+
+def _confine() -> None:
+    sys.addaudithook(_audit)
+    try:
+        import resource
+        import signal
+    except ImportError:
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, MEMORY_LIMIT),
+        (resource.RLIMIT_CPU, _CPU_SECONDS),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(limit)[1]
+        resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    # Whoever started this may be gone, and with them whoever would end it.
+    signal.alarm(_CPU_SECONDS)
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook of Python. Raises PermissionError."""
+    if event.startswith(_FORBIDDEN_EVENTS):
+        raise PermissionError(event)
+    if event == "open":
+        _, mode, flags = arguments
+        # `os.open` has no mode, only flags.
+        if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _WRITE_FLAGS):
+            raise PermissionError(event)
+
+
+def render(wanted: Mapping[str, Any]) -> bytes:
+    """The diagram as PNG. Raises whatever the renderer raises."""
+    config = {"securityLevel": "strict", "themeVariables": wanted["colors"], "maxTextSize": 50_000}
+    library: Any = import_module("mermaidx")
+    svg = _EXTERNAL_REFERENCE.sub("", library.render(wanted["source"], theme="base", config=config).svg())
+    found = _VIEW_BOX.search(svg)
+    if found is None:
+        raise ValueError("the diagram has no size")
+    width, height = max(1.0, float(found[1])), max(1.0, float(found[2]))
+    scale = min(float(wanted["scale"]), (_MAX_PIXELS / (width * height)) ** 0.5, _MAX_SIDE / max(width, height))
+    return library.svg_to_png(svg, width=width * scale)
+
+
+def main() -> None:
+    """One diagram, then the end."""
+    _confine()
+    wanted = json.loads(sys.stdin.buffer.read())
+    try:
+        answer = b"ok\n" + render(wanted)
+    except MemoryError:
+        sys.exit(1)
+    except BaseException as error:  # noqa: BLE001  whatever it is, the other side wants to say it
+        words = str(error).strip() or type(error).__name__
+        answer = b"no\n" + words.encode("utf-8", "replace")[:2000]
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()

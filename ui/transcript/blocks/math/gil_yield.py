@@ -1,0 +1,99 @@
+"""Give the interpreter lock to the window while a formula is typeset in the worker thread."""
+
+import sys
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from types import FrameType, ModuleType
+
+_HOLD_SECONDS = 0.0005
+"""Seconds that the worker works without a pause."""
+
+_SHORT, _LONG, _UNKNOWN = 0.0001, 0.002, 0.001
+"""Seconds of a pause: while the window rests, while it works, and where nobody can tell."""
+
+_WORK_SECONDS = 0.1
+"""The part of the time from which on the window is said to work."""
+
+_CALLS = 0x1F
+
+
+class GilYielder:
+    """Called often by a worker, it pauses when that is due. In the main thread it does nothing."""
+
+    def __init__(self) -> None:
+        self._main = threading.main_thread().ident or 0
+        # Some platforms tell no thread how long another one has worked.
+        find_clock = getattr(time, "pthread_getcpuclockid", None)
+        self._clock: int | None = find_clock(self._main) if find_clock else None
+        self._until = self._looked = self._worked = 0.0
+        # Never given back: to wait for it in vain is a pause of this thread alone.
+        self._held = threading.Lock()
+        self._held.acquire()
+
+    def __call__(self) -> None:
+        """Pause, if the last pause is long enough ago."""
+        if time.perf_counter() < self._until or threading.get_ident() == self._main:
+            return
+        self._held.acquire(timeout=self._pause())
+        self._until = time.perf_counter() + _HOLD_SECONDS
+
+    def _pause(self) -> float:
+        if self._clock is None:
+            return _UNKNOWN
+        now, worked = time.perf_counter(), time.clock_gettime(self._clock)
+        part = (worked - self._worked) / max(1e-6, now - self._looked)
+        self._looked, self._worked = now, worked
+        return _LONG if part > _WORK_SECONDS else _SHORT
+
+    @contextmanager
+    def during_calls(self) -> Generator[None]:
+        """Be called by whatever runs in this thread, every few calls of functions: for code that cannot do it itself.
+
+        It makes that code about twice as slow.
+        """
+        if threading.get_ident() == self._main:
+            yield
+            return
+        before, calls = sys.gettrace(), 0
+
+        def count(frame: FrameType, event: str, argument: object) -> None:
+            nonlocal calls
+            del frame, event, argument
+            calls += 1
+            if not calls & _CALLS:
+                self()
+
+        sys.settrace(count)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+
+    @contextmanager
+    def during_imports(self) -> Generator[None]:
+        """Be called before each module that is imported."""
+        finder = _YieldingFinder(self)
+        sys.meta_path.insert(0, finder)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(finder)
+
+
+class _YieldingFinder(MetaPathFinder):
+    """Finds nothing."""
+
+    def __init__(self, breath: GilYielder) -> None:
+        self._yielder = breath
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        """See MetaPathFinder."""
+        del fullname, path, target
+        self._yielder()
+
+
+yield_gil = GilYielder()
+"""Of the one interpreter."""

@@ -1,1 +1,0 @@
-"""Pictures: those that came with a message, and those that a text points to."""

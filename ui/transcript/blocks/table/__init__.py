@@ -1,1 +1,0 @@
-"""Columns and rows of tables."""

@@ -1,0 +1,1 @@
+"""Find in conversation: the query, its matches, and how they are highlighted."""

@@ -1,0 +1,307 @@
+"""Highlight the matches that are visible, looking only at the text around what is visible."""
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import QPoint, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+
+from ui.transcript.blocks.block import Block, TextRange
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.find.matches import Query
+from ui.transcript.find.searchable_text import TextRun, continues_paragraph, searchable_text_of, text_run_of
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.rows.row import Row, RowSelection
+from ui.transcript.style import RenderStyle
+from ui.transcript.viewport.positions import text_boxes
+
+_PART_LENGTH = 4000
+"""Characters of a long text that are looked at together."""
+
+_SHORT_TEXT = 2 * _PART_LENGTH
+"""Characters of a text that is looked at as a whole."""
+
+_LOOKBACK = 12
+"""Parts to go back at most for a seam with no match over it. Only what overlaps itself, as "aa", needs more."""
+
+_MAX_KEPT_TEXTS = 8
+"""Long texts that are kept."""
+
+_END = 1 << 28
+"""Units: behind the end of any text."""
+
+
+class _LongText:
+    """The text of a block of code, and where its parts begin, as far as that was asked for."""
+
+    def __init__(self, block: CodeBlock) -> None:
+        self.block = block
+        self.text = searchable_text_of(block)
+        self._last = block.paragraph_at(_END)
+        self._places = [0]
+
+    def is_of(self, block: CodeBlock) -> bool:
+        """Whether this is still the text of a block. Joining the lines of a long one costs a frame."""
+        return self.block is block and self._last == block.paragraph_at(_END)
+
+    def number_at(self, position: int) -> int:
+        """The part that a place is in."""
+        if self.text.isascii():
+            return min(position, max(0, len(self.text) - 1)) // _PART_LENGTH
+        while self._places[-1] <= position and len(self._places) * _PART_LENGTH < len(self.text):
+            self._know_one_more()
+        return bisect_right(self._places, position) - 1
+
+    def place_of(self, number: int) -> int:
+        """Where a part begins."""
+        return number * _PART_LENGTH if self.text.isascii() else self._places[number]
+
+    def _know_one_more(self) -> None:
+        start = (len(self._places) - 1) * _PART_LENGTH
+        self._places.append(self._places[-1] + utf16_length(self.text[start : start + _PART_LENGTH]))
+
+
+class VisibleText:
+    """For one needle: each text is long enough that what is found of what is seen is found as in the whole."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._long: OrderedDict[tuple[str, int], _LongText] = OrderedDict()
+
+    def forget(self, item_id: str) -> None:
+        """An item changed."""
+        for key in [key for key in self._long if key[0] == item_id]:
+            del self._long[key]
+
+    def text_runs(self, row: Row, clip: QRect) -> Iterator[TextRun]:
+        """What is seen in a part of a row, with what stands around it."""
+        blocks = row.blocks
+        index, last = row.block_at(clip.top()), row.block_at(clip.bottom())
+        while index <= last:
+            end = index + 1
+            while end <= last and continues_paragraph(blocks[end]):
+                end += 1
+            block = blocks[index]
+            if isinstance(block, CodeBlock) and block.is_laid_out:
+                seen = block.visible_ranges(clip.translated(-row.block_box(index).topLeft()))
+                yield from self._parts_of(self._text(row, index, block), index, seen)
+            else:
+                found = text_run_of(blocks, *self._paragraph_around(blocks, index, end))
+                if found.text:
+                    yield found
+            index = end
+
+    def _paragraph_around(self, blocks: list[Block], index: int, end: int) -> TextRange:
+        """The pieces of a paragraph around some of them."""
+        first = index
+        while continues_paragraph(blocks[first]) and index - first < _LOOKBACK:
+            is_apart = first < index and self._are_independent(blocks[first - 1], blocks[first])
+            if is_apart:
+                break
+            first -= 1
+        behind = 0
+        while end < len(blocks) and continues_paragraph(blocks[end]) and behind < self._query.lookahead:
+            behind += len(searchable_text_of(blocks[end]))
+            end += 1
+        return first, end
+
+    def _are_independent(self, before: Block, block: Block) -> bool:
+        return self._query.has_no_match_across(
+            searchable_text_of(before) + (block.separator or ""), searchable_text_of(block)
+        )
+
+    def _text(self, row: Row, index: int, block: CodeBlock) -> _LongText:
+        key = (row.item.id, index)
+        if block.paragraph_at(_END)[1] <= _SHORT_TEXT:
+            return _LongText(block)
+        known = self._long.get(key)
+        if known is None or not known.is_of(block):
+            known = self._long[key] = _LongText(block)
+            if len(self._long) > _MAX_KEPT_TEXTS:
+                self._long.popitem(last=False)
+        return known
+
+    def _parts_of(self, long: _LongText, index: int, seen: list[TextRange]) -> Iterator[TextRun]:
+        text = long.text
+        if len(text) <= _SHORT_TEXT:
+            if text:
+                yield TextRun(index, text)
+            return
+        for first, last in _merge_ranges([(long.number_at(start), long.number_at(end)) for start, end in seen]):
+            begin = max(0, first - 1)
+            while begin and first - begin < _LOOKBACK and not self._is_seam(text, begin * _PART_LENGTH):
+                begin -= 1
+            end = (last + 1) * _PART_LENGTH + self._query.lookahead
+            yield TextRun(index, text[begin * _PART_LENGTH : end], (-long.place_of(begin),))
+
+    def _is_seam(self, text: str, at: int) -> bool:
+        most = self._query.lookahead
+        return self._query.has_no_match_across(text[max(0, at - most) : at], text[at : at + most])
+
+
+def _merge_ranges(spans: list[TextRange]) -> Iterator[TextRange]:
+    """From the first to the last number of each run of neighbours, overlapping ones together."""
+    run: TextRange | None = None
+    for first, last in sorted(spans):
+        if run and first <= run[1] + 1:
+            run = run[0], max(run[1], last)
+            continue
+        if run:
+            yield run
+        run = first, last
+    if run:
+        yield run
+
+
+_MAX_KEPT_RUNS = 100
+"""Texts whose matches are remembered: more than a screen shows."""
+
+_FEW_MATCHES = 30
+"""Matches in a stretch of text that need no look at which of them are seen."""
+
+_FAR_AWAY = 1 << 20
+"""Pixels: to the left and to the right of every line, so that the nearest place is one of its ends."""
+
+_ALL_TEXT: TextRange = (0, 1 << 28)
+"""Units: longer than any text, so that its length need not be known."""
+
+
+class MatchHighlights:
+    """Of one needle. What has been looked at is remembered as long as its text is the same."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._visible_text = VisibleText(query)
+        self._known: OrderedDict[tuple[str, int, int], tuple[str, list[TextRange]]] = OrderedDict()
+
+    def forget(self, item_id: str) -> None:
+        """An item changed."""
+        self._visible_text.forget(item_id)
+
+    def matches_in_row(self, row: Row, clip: QRect) -> Iterator[list[RowSelection]]:
+        """The matches in a part of a row, stretch by stretch; some of them may stand a little outside."""
+        if not row.blocks:
+            return
+        for text_run in self._visible_text.text_runs(row, clip):
+            spans, found = self._spans(row, text_run), list[TextRange]()
+            at = 0
+            for first, end in _visible_ranges(row, text_run, clip, len(spans)):
+                at = max(at, bisect_left(spans, (first, 0)) - 1)
+                while at < len(spans) and spans[at][0] <= end:
+                    found.append(spans[at])
+                    at += 1
+            if found:
+                yield [text_run.selection(*span) for span in found]
+
+    def _spans(self, row: Row, text_run: TextRun) -> list[TextRange]:
+        key = (row.item.id, text_run.first, text_run.starts[0])
+        text, spans = self._known.get(key, ("", []))
+        if text != text_run.text:
+            spans = self._query.find_all(text_run.text)
+            self._known[key] = text_run.text, spans
+            if len(self._known) > _MAX_KEPT_RUNS:
+                self._known.popitem(last=False)
+        return spans
+
+
+def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Sequence[TextRange]:
+    """The parts of a stretch in a part of a row; for a few matches it does not matter."""
+    block, box = row.blocks[text_run.first], row.block_box(text_run.first)
+    if count < _FEW_MATCHES:
+        return [_ALL_TEXT] if count else []
+    if isinstance(block, CodeBlock) and block.is_laid_out:
+        start = text_run.starts[0]
+        return [(start + first, start + end) for first, end in block.visible_ranges(clip.translated(-box.topLeft()))]
+    last = min(row.block_at(clip.bottom()), text_run.first + len(text_run.starts) - 1)
+    found: list[TextRange] = []
+    for index in range(max(row.block_at(clip.top()), text_run.first), last + 1):
+        start = text_run.starts[index - text_run.first]
+        found += [(start + first, start + end) for first, end in _visible_ranges_of_block(row, index, clip)]
+    return found
+
+
+def _visible_ranges_of_block(row: Row, index: int, clip: QRect) -> Sequence[TextRange]:
+    """The part of a block's text in a part of a row."""
+    block, box = row.blocks[index], row.block_box(index)
+    if not block.is_laid_out:
+        return [_ALL_TEXT]
+    corners = (QPoint(x, y - box.top()) for y in (clip.top(), clip.bottom()) for x in (-_FAR_AWAY, _FAR_AWAY))
+    ends = [block.offset_at(corner) for corner in corners]
+    first, last = min(ends), max(ends)
+    if isinstance(block, TableBlock) and not searchable_text_of(block).isascii():
+        # The corners lie in two cells, and what is written from right to left begins at the right of its cell.
+        return [(block.paragraph_at(first)[0], block.paragraph_at(last)[1])]
+    return [(first, last)]
+
+
+def paint_highlights(
+    painter: QPainter,
+    style: RenderStyle,
+    row: Row,
+    clip: QRect,
+    highlights: Iterator[list[RowSelection]],
+    current: RowSelection | None,
+) -> None:
+    """The painter stands at the row's origin. Letters keep their colours: the marker's colour goes behind them."""
+    area = QRectF(clip)
+    painter.save()
+    for places in highlights:
+        others = [box for position, boxes in distinct_matches(row, places) if position != current for box in boxes]
+        _paint_boxes(painter, style, [box for box in others if box.intersects(area)], is_current=False)
+    if current:
+        _paint_boxes(painter, style, [box for box in text_boxes(row, current) if box.intersects(area)], is_current=True)
+    painter.restore()
+
+
+def distinct_matches(row: Row, places: Sequence[RowSelection]) -> Iterator[tuple[RowSelection, list[QRectF]]]:
+    """Those that cover something of their own, and what that is.
+
+    What has no boxes of its own, as a formula, is covered as a whole, however often it matches: it is asked only once.
+    """
+    ends = [(0, len(places) - 1)] if places else []
+    known: dict[int, list[QRectF]] = {}
+    where: dict[int, QRectF] = {}
+    while ends:
+        first, last = ends.pop()
+        for at in (first, last):
+            if at not in known:
+                known[at] = _match_boxes(row, places[at], where)
+        if first == last or known[first] == known[last]:
+            yield places[first], known[first]
+        else:
+            middle = (first + last) // 2
+            ends += [(middle + 1, last), (first, middle)]
+
+
+def _match_boxes(row: Row, position: RowSelection, where: dict[int, QRectF]) -> list[QRectF]:
+    """What a match covers; `where` keeps the boxes of the blocks, of which thousands of matches stand in one."""
+    (index, start), (last, end) = position
+    if index != last or not row.blocks[index].is_laid_out:
+        return list(text_boxes(row, position))
+    if index not in where:
+        where[index] = QRectF(row.block_box(index))
+    box = where[index]
+    found = row.blocks[index].boxes(start, end) or [QRectF(0, 0, box.width(), box.height())]
+    return [each.translated(box.topLeft()) for each in found]
+
+
+def _paint_boxes(painter: QPainter, style: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:
+    mode = QPainter.CompositionMode
+    painter.setCompositionMode(mode.CompositionMode_Lighten if style.theme.is_dark else mode.CompositionMode_Darken)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(style.color("current_match" if is_current else "match"))
+    for box in boxes:
+        painter.drawRoundedRect(box, 3, 3)
+    _outline_boxes(painter, style, boxes, is_current=is_current)
+
+
+def _outline_boxes(painter: QPainter, style: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:
+    color = QColor(style.color("warning"))
+    color.setAlphaF(1 if is_current else 0.35)
+    painter.setPen(QPen(color, style.px(2) if is_current else 1))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    out = 0 if is_current else 0.5
+    for box in boxes:
+        painter.drawRoundedRect(box.adjusted(-out, 0, out, 0), 3, 3)

@@ -1,0 +1,398 @@
+"""The query, where it matches in a text, how many matches each row has, and which one comes first."""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS
+from ui.transcript.blocks.block import BlockReplacement, TextRange
+from ui.transcript.find.searchable_text import SearchableTexts, TextRun, first_lazy_section, first_piece_of, raw_text_of
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.rows.heights import Heights
+from ui.transcript.rows.row import RowSelection
+from ui.transcript.viewport.positions import text_boxes
+from ui.transcript.viewport.row_list import RowList
+from ui.transcript.viewport.viewport import RowViewport
+
+_WORD_RUN = re.compile(r"[^\W_]+")
+_MARKUP = {ord(sign): None for sign in "*_~`\\$"}
+# Where a word of the shown text need not stand in its Markdown: entities, tags, hidden characters that are spelled
+# out, and words that go on behind a link, a formula or a comment.
+_MAY_RENDER_DIFFERENTLY = re.compile(rf"&#?\w{{1,40}};|[\])>]\w|\w[\[<]|\w\\[(\[]|\\[)\]]\w|[{DECEPTIVE_CHARACTERS}]")
+_SCRIPTS_WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Signs of scripts that put no spaces between words: with them, every place is the end of a word."""
+
+_SEARCH_PART = 20_000
+"""Characters."""
+
+
+class Query:
+    """A query as the person typed it. Case is folded as Unicode has it; any space matches any space."""
+
+    def __init__(self, query: str, *, match_case: bool = False, whole_words: bool = False) -> None:
+        self.text = query
+        self._match_case = match_case
+        self._whole_words = whole_words
+        self._folded_query = self._folded(query)
+        self._runs = tuple(_WORD_RUN.findall(self._folded_query))
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Query) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, bool, bool]:
+        return self.text, self._match_case, self._whole_words
+
+    def may_match(self, raw: str) -> bool:
+        """False only if it is certainly not in what this Markdown, or plain text, is shown as. Cheap."""
+        folded = raw if self._match_case else _casefolded(raw)
+        if all(run in folded for run in self._runs) or _MAY_RENDER_DIFFERENTLY.search(raw):
+            return True
+        bare = folded.translate(_MARKUP)
+        return all(run in bare or run in folded for run in self._runs)
+
+    def find_all(self, text: str) -> list[TextRange]:
+        """Where it is in a text, in UTF-16 units: from left to right, none over another, no character half."""
+        return [span for part in self.find_in_steps(text) for span in part]
+
+    def find_in_steps(self, text: str) -> Iterator[list[TextRange]]:
+        """The same, part by part of the text: of a long one, each costs little."""
+        at = position = 0
+        while at < len(text):
+            # Folding never makes text shorter: what begins in a part ends in this window.
+            window = text[at : at + _SEARCH_PART + len(self._folded_query)]
+            found = [span for span in self._find(window) if span[0] < _SEARCH_PART]
+            end = min(len(text), at + max(_SEARCH_PART, found[-1][1] if found else 0))
+            if self._whole_words:
+                found = [(first, last) for first, last in found if _is_whole_word(text, at + first, at + last)]
+            spans = found if utf16_length(window) == len(window) else list(_to_utf16(window, found))
+            yield [(position + first, position + last) for first, last in spans]
+            position += utf16_length(text[at:end])
+            at = end
+
+    @property
+    def lookahead(self) -> int:
+        """The characters behind a place that may decide what is found before it."""
+        return len(self._folded_query) + 1
+
+    def has_no_match_across(self, before: str, after: str) -> bool:
+        """Whether nothing found stands over the seam of two texts: then each of them can be looked at alone."""
+        most = len(self._folded_query) - 1
+        if most <= 0:
+            return True
+        seam = before[-most:] + after[:most]
+        return min(len(before), len(after)) >= most and next(self._find(seam), None) is None
+
+    def _folded(self, text: str) -> str:
+        # All of these are one character for one character.
+        text = text.replace("\n", " ").replace("\t", " ").replace("\u00a0", " ").replace("\u202f", " ")
+        return text if self._match_case else _casefolded(text)
+
+    def _find(self, text: str) -> Iterator[TextRange]:
+        folded = self._folded(text)
+        # Folding never makes text shorter: of the same length, it is the same character for character.
+        search_origin = None if len(folded) == len(text) else _source_offsets(text)
+        at = folded.find(self._folded_query) if self._folded_query else -1
+        while at >= 0:
+            end = at + len(self._folded_query)
+            if search_origin is None:
+                yield at, end
+            elif _is_character_boundary(search_origin, at) and _is_character_boundary(search_origin, end):
+                yield search_origin[at], search_origin[end]
+            else:
+                end = at + 1
+            at = folded.find(self._folded_query, end)
+
+
+def _casefolded(text: str) -> str:
+    # The Turkish capital with a dot would become two characters, of which no keyboard types the second.
+    return text.lower() if text.isascii() else text.replace("\u0130", "i").casefold()
+
+
+def _source_offsets(text: str) -> list[int]:
+    """For each place of the folded text the place of the text that it came from."""
+    origins: list[int] = []
+    for index, char in enumerate(text):
+        origins += [index] * len(_casefolded(char))
+    return [*origins, len(text)]
+
+
+def _is_character_boundary(origins: list[int], at: int) -> bool:
+    """Whether a place of the folded text lies between two characters of the text."""
+    return at == 0 or origins[at] != origins[at - 1]
+
+
+def _is_whole_word(text: str, start: int, end: int) -> bool:
+    return not (_is_inside_word(text, start) or _is_inside_word(text, end))
+
+
+def _is_inside_word(text: str, at: int) -> bool:
+    """Whether a word stands on both sides of a place."""
+    if not 0 < at < len(text):
+        return False
+    return all(_is_word_character(char) for char in text[at - 1 : at + 1]) and not _SCRIPTS_WITHOUT_SPACES.search(
+        text, at - 1, at + 1
+    )
+
+
+def _is_word_character(char: str) -> bool:
+    return char.isalnum() or char == "_" or unicodedata.category(char).startswith("M")
+
+
+def _to_utf16(text: str, spans: list[TextRange]) -> Iterator[TextRange]:
+    at = position = 0
+    for start, end in spans:
+        first = position + utf16_length(text[at:start])
+        at, position = end, first + utf16_length(text[start:end])
+        yield first, position
+
+
+class RowMatches(Sequence[RowSelection]):
+    """In the order of the text."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[TextRun, list[TextRange]]] = []
+        self._firsts: list[int] = []
+        self._count = 0
+
+    def add(self, text_run: TextRun, spans: list[TextRange]) -> None:
+        """More of them, further down."""
+        if spans:
+            self._parts.append((text_run, spans))
+            self._firsts.append(self._count)
+            self._count += len(spans)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> RowSelection: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[RowSelection]: ...
+    def __getitem__(self, index: int | slice) -> RowSelection | Sequence[RowSelection]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(self._count))]
+        at = index + self._count if index < 0 else index
+        if not 0 <= at < self._count:
+            raise IndexError(index)
+        part = bisect_right(self._firsts, at) - 1
+        text_run, spans = self._parts[part]
+        return text_run.selection(*spans[at - self._firsts[part]])
+
+
+class MatchCounts:
+    """Of one needle in one list of rows. Places are those of rows that are unfolded and read to their end."""
+
+    def __init__(self, query: Query, rows: RowList, texts: SearchableTexts) -> None:
+        self.query = query
+        self._rows = rows
+        self._texts = texts
+        self._counts = Heights(len(rows) if query else 0)
+        self._final: dict[int, tuple[int, int]] = {}
+        self._listed: tuple[int, RowMatches] | None = None
+        self._counted: tuple[int, RowMatches] | None = None
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __getitem__(self, index: int) -> int:
+        return self._counts[index] if index < len(self._counts) else 0
+
+    @property
+    def total(self) -> int:
+        """All that were counted so far."""
+        return self._counts.total
+
+    def before(self, index: int) -> int:
+        """The matches in the rows before this one."""
+        return self._counts.top(index)
+
+    def find(self, number: int) -> tuple[int, int]:
+        """The row of a match by its number, from 0 on, and its number in that row."""
+        index = self._counts.find(number)
+        return index, number - self._counts.top(index)
+
+    def matches_in_row(self, index: int) -> RowMatches:
+        """All matches of a row."""
+        if self._listed is None or self._listed[0] != index:
+            self._listed = (
+                self._counted if self._counted and self._counted[0] == index else (index, self._list_matches(index))
+            )
+        return self._listed[1]
+
+    def _list_matches(self, index: int) -> RowMatches:
+        found = RowMatches()
+        for text_run, spans in self._matches(index):
+            if text_run:
+                found.add(text_run, spans)
+        return found
+
+    def _matches(self, index: int, first: int = 0) -> Iterator[tuple[TextRun | None, list[TextRange]]]:
+        """Stretch by stretch, long ones in parts."""
+        for text_run in self._texts.text_runs_of(index, first):
+            if text_run is None:
+                yield None, []
+            else:
+                for spans in self.query.find_in_steps(text_run.text):
+                    yield text_run, spans
+
+    def is_final(self, index: int, position: RowSelection) -> bool:
+        """Whether a match of a row stands where the row does not change any more."""
+        return position[0][0] < self._final.get(index, (0, 0))[0]
+
+    def insert(self, index: int) -> None:
+        """A row more."""
+        if index < len(self):
+            self._final.clear()
+        self._counts.insert(min(index, len(self)))
+        self._listed = self._counted = None
+
+    def remove(self, first: int, count: int) -> None:
+        """Some rows less."""
+        self._counts.remove(first, count)
+        self._final.clear()
+        self._listed = self._counted = None
+
+    def count(self, indices: Iterable[int]) -> Iterator[int]:
+        """Look through these rows; answers which one it is at, again and again, so that the work can be sliced."""
+        for index in indices:
+            if index < min(len(self), len(self._rows.transcript)):
+                yield from self._count(index)
+
+    def _count(self, index: int) -> Iterator[int]:
+        raw = raw_text_of(self._rows.transcript[index])
+        found, self._counted = 0, None
+        if raw is None or self.query.may_match(raw):
+            for more in self._count_matches(index):
+                found = more
+                yield index
+        if self._listed and self._listed[0] == index:
+            self._listed = None
+        if index < len(self):
+            self._counts[index] = found
+            yield index
+
+    def _count_matches(self, index: int) -> Iterator[int]:
+        """How many there are so far. What is final of a row that grows is not looked at again."""
+        first, found = self._final.get(index, (0, 0))
+        final, settled = self._final_block_count(index), found
+        places = RowMatches()
+        for text_run, spans in self._matches(index, first):
+            found += len(spans)
+            if text_run and spans:
+                places.add(text_run, spans)
+                settled = found if text_run.selection(*spans[0])[0][0] < final else settled
+            yield found
+        if final:
+            self._final[index] = final, settled
+        self._counted = None if first else (index, places)
+        yield found
+
+    def _final_block_count(self, index: int) -> int:
+        """How many blocks of a row on the screen will not change: whole paragraphs only."""
+        row = self._rows.existing_row(index)
+        final = int(getattr(row, "closed", 0)) if row and row.is_open and first_lazy_section(row) is None else 0
+        return first_piece_of(row, final) if row and final < len(row.blocks) else final
+
+
+class SearchOrigin:
+    """A row, a block of it and a y in that. While somebody goes on typing it is where they read when they began to."""
+
+    def __init__(self, viewport: RowViewport) -> None:
+        self._viewport = viewport
+        self.row = 0
+        self._block = 0
+        self._y = 0
+        self._scrolled_to: tuple[int, int] | None = None
+        viewport.on_replaced.append(self._on_replaced)
+
+    def set_here(self) -> None:
+        """They look for something else: unless they scrolled, they still read where they did."""
+        here = self._current_position()
+        if here != self._scrolled_to:
+            self.row, y = here
+            row = self._viewport.rows.row(self.row) if len(self._viewport.rows) else None
+            self._block = row.block_at(y) if row and row.blocks else 0
+            self._y = y - row.block_top(self._block) if row else 0
+
+    def _current_position(self) -> tuple[int, int]:
+        # Not `top` alone: it also changes when what stands above becomes exact.
+        rows = self._viewport.rows
+        row = rows.row_at(rows.top) if len(rows) else 0
+        return row, rows.top - rows.row_top(row)
+
+    def on_scrolled_away(self) -> None:
+        """They were taken elsewhere."""
+        self._scrolled_to = self._current_position()
+
+    def forget(self) -> None:
+        """They read wherever they are now."""
+        self._scrolled_to = None
+
+    def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
+        """Blocks that were read stand in the place of one that was not."""
+        if row != self.row:
+            return
+        block = replacement.map_position(self._block)[0]
+        if self._block == replacement.at:
+            # What was read of it stands where it stood.
+            read = self._viewport.rows.row(row)
+            y = read.block_top(block) + self._y
+            block = read.block_at(y) if read.blocks else 0
+            self._y = y - read.block_top(block)
+        self._block = block
+
+    def read_step(self) -> bool:
+        """Read its row one step further down to it; answers whether there was something to read."""
+        unread = self._next_lazy_section()
+        if unread is not None:
+            self._viewport.rows.row(self.row).read(unread, 0)
+        return unread is not None
+
+    def _next_lazy_section(self) -> int | None:
+        """Until it is read, the places of matches are not those of the blocks that stand there."""
+        unread = first_lazy_section(self._viewport.rows.row(self.row))
+        return unread if unread is not None and unread <= self._block else None
+
+    def choose_match(self, counts: MatchCounts, index: int) -> tuple[int, int] | None:
+        """Of a row with matches the first one at or below the origin; of rows above it the nearest one.
+
+        None in its own row as long as that is not read down to it.
+        """
+        if not counts[index]:
+            return None
+        if index > self.row:
+            return index, 0
+        if index < self.row:
+            nearest = self.row if counts[self.row] else index
+            return nearest, counts[nearest] - 1
+        nth = self._first_below(counts) if self._next_lazy_section() is None else None
+        return None if nth is None else (index, nth)
+
+    def _first_below(self, counts: MatchCounts) -> int | None:
+        row, places = self._viewport.rows.row(self.row), counts.matches_in_row(self.row)
+        if not row.blocks:
+            return 0
+        here = min(self._block, len(row.blocks) - 1)
+        y = row.block_top(here) + self._y
+
+        def is_below(position: RowSelection) -> bool:
+            block = position[0][0]
+            if block != here:
+                return block > here
+            box = next(text_boxes(row, position), None)
+            return (box.bottom() if box else row.block_box(block).bottom()) > y
+
+        # Of thousands only a few are asked where they are: further on in the text is further down.
+        nth = bisect_left(places, True, key=is_below)
+        return nth if nth < len(places) else None

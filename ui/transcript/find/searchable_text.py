@@ -1,0 +1,230 @@
+"""The text of rows that can be searched, folded text too, read bit by bit and cached while a search runs."""
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from desktop_agent.conversation.items import (
+    AnswerItem,
+    Item,
+    NoticeItem,
+    ServerStepItem,
+    ThinkingItem,
+    ToolCallItem,
+    UserItem,
+)
+from desktop_agent.types.blocks import Text
+from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.buttons import HeaderBlock
+from ui.transcript.blocks.text_block import RuleBlock, TextBlock
+from ui.transcript.markdown.inline import slice_utf16
+from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.rows.block_factory import LazySection
+from ui.transcript.rows.render_context import RenderContext, ViewChoices
+from ui.transcript.rows.row import Row, RowSelection
+from ui.transcript.rows.row_factory import make_row
+from ui.transcript.viewport.row_list import RowList
+from ui.transcript.viewport.viewport import RowViewport
+
+UNFOLDED_KEY = "unfolded"
+"""What the choice to see all of a row is called."""
+
+_MAX_QUERY_LENGTH = 200
+"""Characters."""
+
+FOLDABLE_ITEMS = (ThinkingItem, ToolCallItem, ServerStepItem, NoticeItem)
+
+
+class _AllUnfolded(ViewChoices):
+    def get(self, item_id: str, what: str, *, default: bool) -> bool:
+        del item_id
+        return default or what in {UNFOLDED_KEY, "sources"}
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """Blocks that are pieces of one paragraph, mostly one: their text, and where in it each of them begins.
+
+    Of a part of a long block, the text is that part alone: the block begins before it, at a negative place.
+    """
+
+    first: int
+    text: str
+    starts: tuple[int, ...] = (0,)
+
+    def selection(self, start: int, end: int) -> RowSelection:
+        """A part of the text as places of the row."""
+        return self._position_of(start), self._position_of(end)
+
+    def _position_of(self, offset: int) -> tuple[int, int]:
+        at = bisect_right(self.starts, offset) - 1 if len(self.starts) > 1 else 0
+        return self.first + at, offset - self.starts[at]
+
+
+def make_unfolded_row(item: Item, render_context: RenderContext) -> Row:
+    """A row with everything unfolded, for reading alone: it has no width."""
+    return make_row(item, replace(render_context, choices=_AllUnfolded()), 0)
+
+
+def is_fully_unfolded(row: Row) -> bool:
+    """Whether nothing of a row is folded away."""
+    return not isinstance(row.item, FOLDABLE_ITEMS) or bool(getattr(row, UNFOLDED_KEY, True))
+
+
+def iter_text_runs(row: Row, first: int = 0) -> Iterator[TextRun]:
+    """What can be found in a row, from a block on; blocks without text are left out."""
+    blocks = row.blocks
+    index = first
+    while index < len(blocks):
+        end = index + 1
+        while end < len(blocks) and continues_paragraph(blocks[end]):
+            end += 1
+        found = text_run_of(blocks, index, end)
+        if found.text:
+            yield found
+        index = end
+
+
+def text_run_of(blocks: Sequence[Block], first: int, end: int) -> TextRun:
+    """Some pieces of one paragraph, or a block alone."""
+    parts, starts, length = [searchable_text_of(blocks[first])], [0], 0
+    for block in blocks[first + 1 : end]:
+        separator = block.separator or ""
+        length += utf16_length(parts[-1]) + utf16_length(separator)
+        starts.append(length)
+        parts[-1] += separator
+        parts.append(searchable_text_of(block))
+    return TextRun(first, "".join(parts), tuple(starts))
+
+
+def first_piece_of(row: Row, index: int) -> int:
+    """Where the stretch begins that a block belongs to."""
+    while continues_paragraph(row.blocks[index]):
+        index -= 1
+    return index
+
+
+def continues_paragraph(block: Block) -> bool:
+    """Whether a block is a piece of the paragraph that the block before it belongs to."""
+    # Pieces of a table share no words.
+    return block.separator is not None and isinstance(block, TextBlock)
+
+
+def searchable_text_of(block: Block) -> str:
+    """The text that is found: what is copied, or else the words that are seen."""
+    if isinstance(block, HeaderBlock):
+        # The names of tools, but not how long the model thought.
+        return block.header.title if block.header.strong or block.header.icon == "globe" else ""
+    if isinstance(block, LazySection | RuleBlock):
+        return ""
+    return block.plain() or block.spoken_text()
+
+
+def selected_query(viewport: RowViewport) -> str:
+    """The selected text, when it is short and on one line: what somebody may want to find again."""
+    start, end = viewport.selection.ordered
+    if (start.row, start.block) != (end.row, end.block) or not 0 < end.offset - start.offset <= _MAX_QUERY_LENGTH:
+        return ""
+    row = viewport.rows.row(start.row)
+    text = row.blocks[start.block].plain() if start.block < len(row.blocks) else ""
+    words = slice_utf16(text, start.offset, end.offset).strip()
+    return "" if "\n" in words else words
+
+
+def raw_text_of(item: Item) -> str | None:
+    """The text behind a row, cheap; None where that does not tell what the row shows."""
+    match item:
+        case UserItem():
+            return None if item.images else item.text
+        case AnswerItem():
+            return None if item.citations or item.interrupted else str(item.text)
+        case ThinkingItem():
+            return str(item.text)
+        case ToolCallItem():
+            return _raw_text_of_call(item)
+        case ServerStepItem():
+            return f"{item.name}\n{item.text}"
+        case _:
+            return None
+
+
+def _raw_text_of_call(call: ToolCallItem) -> str | None:
+    content = call.result.content if call.result else ()
+    texts = [part.text for part in content if isinstance(part, Text)]
+    if len(texts) < len(content):
+        return None
+    given = json.dumps([call.input, call.effective_input], ensure_ascii=False)
+    return "\n".join([call.name, given, str(call.arguments), str(call.output), *texts])
+
+
+_MAX_CACHED_LENGTH = 6_000_000
+"""Characters that are remembered, each stretch counted as if it had some more."""
+
+_EXTRA_LENGTH = 150
+_STEP_SECONDS = 0.002
+"""Seconds that one step of reading a long text may take."""
+
+
+class SearchableTexts:
+    """Of the rows of one list, with everything in them unfolded and read."""
+
+    def __init__(self, rows: RowList) -> None:
+        self._rows = rows
+        self._cache: dict[str, list[TextRun]] = {}
+        self._size = 0
+
+    def text_runs_of(self, index: int, first: int = 0) -> Iterator[TextRun | None]:
+        """The stretches of a row from a block on; None in between, where reading took a while."""
+        item = self._rows.transcript[index]
+        row, kept = self._rows.existing_row(index), self._cache.get(item.id)
+        if row and is_fully_unfolded(row) and first_lazy_section(row) is None:
+            yield from _read_in_steps(row.blocks[first:])
+            yield from iter_text_runs(row, first)
+        elif kept is not None:
+            yield from (each for each in kept if each.first >= first)
+        else:
+            yield from self._read(make_unfolded_row(item, self._rows.render_context), first)
+
+    def _read(self, row: Row, first: int) -> Iterator[TextRun | None]:
+        at = 0
+        while (unread := first_lazy_section(row, at)) is not None:
+            at = unread
+            row.read(at, perf_counter() + _STEP_SECONDS)
+            yield None
+        yield from _read_in_steps(row.blocks)
+        found: list[TextRun] = []
+        for text_run in iter_text_runs(row):
+            found.append(text_run)
+            if text_run.first >= first:
+                yield text_run
+        size = _text_length(found)
+        if not row.is_open and self._size + size <= _MAX_CACHED_LENGTH:
+            self._size += size
+            self._cache[row.item.id] = found
+
+    def forget(self, item_id: str) -> None:
+        """An item changed."""
+        self._size -= _text_length(self._cache.pop(item_id, []))
+
+
+def _read_in_steps(blocks: Sequence[Block]) -> Iterator[None]:
+    """Read the inline text of long paragraphs, which is remembered; something comes whenever that took a while."""
+    until = perf_counter() + _STEP_SECONDS
+    for block in blocks:
+        if continues_paragraph(block):
+            searchable_text_of(block)
+        if perf_counter() > until:
+            yield None
+            until = perf_counter() + _STEP_SECONDS
+
+
+def _text_length(kept: list[TextRun]) -> int:
+    return sum(len(each.text) + _EXTRA_LENGTH for each in kept)
+
+
+def first_lazy_section(row: Row, start: int = 0) -> int | None:
+    """The first block from an index on that was not read yet."""
+    found = (at for at in range(start, len(row.blocks)) if isinstance(row.blocks[at], LazySection))
+    return next(found, None)

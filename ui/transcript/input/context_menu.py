@@ -1,0 +1,334 @@
+"""The context menu: what can be done with the link, block, selection or message under the pointer or the keyboard."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage, QKeySequence, QShortcut
+from PySide6.QtWidgets import QMenu, QWidget
+
+from ui.style.controls import announce
+from ui.style.text import escape_mnemonics
+from ui.transcript.blocks.block import Block, MenuAction
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.image_blocks import RemoteImageBlock, ThumbnailsBlock
+from ui.transcript.blocks.image_store import ViewableImage, decode_image
+from ui.transcript.blocks.image_store import locate_image as lies_at
+from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.blocks.text_block import BACK_TARGET
+from ui.transcript.clipboard import ClipboardWriter, table_to_csv
+from ui.transcript.input.links import BlockHit, LinkNavigator, block_at_point
+from ui.transcript.markdown.links import link_tooltip, safe_target
+from ui.transcript.rows.row import Row, table_pieces_at
+from ui.transcript.viewport.positions import link_selection, text_box
+from ui.transcript.viewport.selection import conversation_extracts, selection_extracts
+from ui.transcript.viewport.viewport import RowViewport
+
+_MAX_TITLE_LENGTH = 60
+"""Characters of what a menu is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class MenuEntry:
+    """`words` have their mnemonic. What cannot be done now has no act. The key does it without the menu too."""
+
+    label: str
+    callback: Callable[[], object] | None
+    key: QKeySequence.StandardKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MenuSection:
+    """Entries that are about one thing. `about` names it; the name of the first topic is the menu's."""
+
+    title: str
+    entries: Sequence[MenuEntry]
+
+
+def make_menu(parent: QWidget, topics: Sequence[MenuSection]) -> QMenu:
+    """It deletes itself when it closes."""
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.setToolTipsVisible(True)
+    about = next((topic.title for topic in topics if topic.title), "")
+    menu.setTitle(about)
+    menu.setAccessibleName(QCoreApplication.translate("Transcript", "Menu: {0}").format(about))
+    for topic in topics:
+        if not menu.isEmpty():
+            menu.addSeparator()
+        if topic.title:
+            _add_title(menu, topic.title)
+        for entry in topic.entries:
+            _add_entry(menu, entry)
+    return menu
+
+
+def _add_title(menu: QMenu, about: str) -> None:
+    shown = about if len(about) <= _MAX_TITLE_LENGTH else f"{about[: _MAX_TITLE_LENGTH - 1]}…"
+    head = menu.addAction(escape_mnemonics(shown))
+    head.setEnabled(False)
+
+
+def _run(callback: Callable[[], object], checked: bool = False) -> None:  # noqa: FBT001, FBT002  what the signal carries
+    del checked
+    callback()
+
+
+def _add_entry(menu: QMenu, entry: MenuEntry) -> None:
+    action = menu.addAction(entry.label)
+    action.setEnabled(entry.callback is not None)
+    if entry.key is not None:
+        # The key is shown; it works through the transcript, also while there is no menu.
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.setShortcut(QKeySequence(entry.key))
+        action.setShortcutVisibleInContextMenu(True)
+    if entry.callback is not None:
+        action.triggered.connect(partial(_run, entry.callback))
+
+
+_COPY_KEY, _SELECT_ALL_KEY = QKeySequence.StandardKey.Copy, QKeySequence.StandardKey.SelectAll
+_FIND_KEY = QKeySequence.StandardKey.Find
+
+_MAX_COPIED_PIXELS = 40_000_000
+"""Pixels of a picture, as where it is looked at; a larger one is copied smaller."""
+
+_MESSAGE_MS = 5000
+"""Milliseconds for which it is said that something was not copied."""
+
+
+class ContextMenu:
+    """Copies, and makes the menus that offer it."""
+
+    def __init__(
+        self,
+        viewport: RowViewport,
+        links: LinkNavigator,
+        copier: ClipboardWriter,
+        select_all: Callable[[], None],
+        find: Callable[[], None],
+    ) -> None:
+        self._viewport = viewport
+        self._links = links
+        self._copier = copier
+        self._select_all = select_all
+        self._find = find
+        self._copies = 0
+        self._on_message = False
+        signals = viewport.rows.render_context.signals
+        signals.code_copied.connect(self._next_copy_number)
+        signals.details_copied.connect(self._next_copy_number)
+
+    def _next_copy_number(self) -> int:
+        """One more copy was asked for: what was asked for before it must not come after it."""
+        self._copies += 1
+        if self._on_message:
+            self._on_message = False
+            self._copier.progress.emit("")
+        return self._copies
+
+    def _newest_copier(self) -> ClipboardWriter:
+        self._next_copy_number()
+        return self._copier
+
+    def copy(self, *, markdown: bool = False) -> None:
+        """What is selected."""
+        if not self._viewport.selection.is_empty:
+            self._newest_copier().copy_steps(
+                selection_extracts(self._viewport.selection, self._viewport.rows), markdown=markdown
+            )
+
+    def copy_all(self) -> None:
+        """The conversation as Markdown, with who said what."""
+        self._newest_copier().copy_steps(conversation_extracts(self._viewport.rows), markdown=True)
+
+    def popup(self, event: QContextMenuEvent, view: QWidget) -> QMenu:
+        """The menu for a click of the mouse, or for the key that opens menus."""
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            return self.popup_by_key(view)
+        return self._popup(view, event.pos(), event.globalPos())
+
+    def install_shortcut(self, view: QWidget) -> None:
+        """Shift+F10: where the platform does not make a menu's event of it, as it does of the key for menus."""
+        if QGuiApplication.platformName() not in {"windows", "cocoa"}:
+            shortcut = QShortcut(QKeySequence("Shift+F10"), view)
+            shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
+            shortcut.activated.connect(lambda: self.popup_by_key(view))
+
+    def popup_by_key(self, view: QWidget) -> QMenu:
+        """The menu about what has the keyboard."""
+        point = self._keyboard_point()
+        return self._popup(view, point, self._viewport.viewport.mapToGlobal(point))
+
+    def _popup(self, view: QWidget, point: QPoint, at: QPoint) -> QMenu:
+        menu = self.build_menu(point, view)
+        menu.popup(at)
+        return menu
+
+    def build_menu(self, point: QPoint, view: QWidget) -> QMenu:
+        """The menu about what is under a point of the viewport, not shown yet."""
+        found = block_at_point(self._viewport, point)
+        row = self._viewport.rows.row(self._row_at(point, found)) if len(self._viewport.rows) else None
+        return make_menu(view, list(self._sections(found, row)))
+
+    def _row_at(self, point: QPoint, found: BlockHit | None) -> int:
+        return found.row if found else self._viewport.rows.row_at(self._viewport.rows.top + point.y())
+
+    def _keyboard_point(self) -> QPoint:
+        """In the control or message that has the keyboard, or at the end of the selection, or in the middle."""
+        viewport = self._viewport
+        middle = viewport.viewport.rect().center()
+        index, key = viewport.focused
+        if index < 0 and not viewport.selection.is_empty:
+            index, key = viewport.selection.end.row, ""
+        if not 0 <= index < len(viewport.rows):
+            return middle
+        box, row = viewport.row_box(index), viewport.rows.row(index)
+        if key and (link := link_selection(row, key)) and (found := text_box(viewport, index, link)):
+            return found.center().toPoint()
+        for at, control in row.controls() if key else ():
+            if f"{at}/{control.name}" == key:
+                box = control.box.translated(row.block_box(at).topLeft() + box.topLeft())
+        seen = box.intersected(viewport.viewport.rect())
+        return seen.topLeft() + QPoint(min(8, seen.width() // 2), min(24, seen.height() // 2)) if seen else middle
+
+    def _sections(self, found: BlockHit | None, row: Row | None) -> Iterator[MenuSection]:
+        if found:
+            yield from self._link_sections(found)
+            yield from self._block_sections(found)
+        translate = QCoreApplication.translate
+        selected = not self._viewport.selection.is_empty
+        yield MenuSection(
+            translate("Transcript", "Selection") if selected else "",
+            [
+                MenuEntry(translate("Transcript", "&Copy"), self.copy if selected else None, _COPY_KEY),
+                MenuEntry(
+                    translate("Transcript", "Copy as &Markdown"),
+                    partial(self.copy, markdown=True) if selected else None,
+                ),
+                MenuEntry(translate("Transcript", "Select &all"), self._select_all if row else None, _SELECT_ALL_KEY),
+            ],
+        )
+        if row:
+            yield self._message_section(row)
+            words = translate("Transcript", "Fi&nd in conversation")
+            yield MenuSection("", [MenuEntry(words, self._find, _FIND_KEY)])
+
+    def _message_section(self, row: Row) -> MenuSection:
+        translate, newest = QCoreApplication.translate, self._newest_copier
+        return MenuSection(
+            row.label,
+            [
+                MenuEntry(translate("Transcript", "Copy m&essage"), lambda: newest().copy_steps(row.extracts())),
+                MenuEntry(
+                    translate("Transcript", "Copy message as Mar&kdown"), lambda: newest().copy_markdown(row.source())
+                ),
+                MenuEntry(translate("Transcript", "Copy con&versation as Markdown"), self.copy_all),
+                *map(_entry_for, row.actions()),
+            ],
+        )
+
+    def _link_sections(self, found: BlockHit) -> Iterator[MenuSection]:
+        translate, link = QCoreApplication.translate, found.block.link_at(found.point)
+        follow = partial(self._links.follow, link, found.row)
+        if target := safe_target(link):
+            about = translate("Transcript", "Link to {0}").format(link_tooltip(target))
+            copy = MenuEntry(translate("Transcript", "Copy &link"), lambda: self._newest_copier().copy(target))
+            yield MenuSection(about, [MenuEntry(translate("Transcript", "&Open link"), follow), copy])
+        elif link.startswith(BACK_TARGET):
+            yield MenuSection(
+                translate("Transcript", "Footnote"), [MenuEntry(translate("Transcript", "&Back to the text"), follow)]
+            )
+        elif link:
+            yield MenuSection(
+                translate("Transcript", "Footnote"), [MenuEntry(translate("Transcript", "&Go to footnote"), follow)]
+            )
+
+    def _block_sections(self, found: BlockHit) -> Iterator[MenuSection]:
+        entries = [_entry_for(action) for action in found.block.actions(found.point)]
+        if isinstance(found.block, TableBlock):
+            entries += self._table_entries(found)
+        elif isinstance(found.block, MathBlock):
+            words, text = QCoreApplication.translate("Transcript", "Copy &formula as LaTeX"), found.block.text
+            entries.append(MenuEntry(words, lambda: self._newest_copier().copy(text)))
+        elif isinstance(found.block, RemoteImageBlock | ThumbnailsBlock):
+            entries += self._image_entries(found.block.image_at(found.point))
+        if entries:
+            yield MenuSection(_block_name(found.block), entries)
+
+    def _table_entries(self, found: BlockHit) -> list[MenuEntry]:
+        blocks = self._viewport.rows.row(found.row).blocks
+        translate, newest = QCoreApplication.translate, self._newest_copier
+        return [
+            MenuEntry(
+                translate("Transcript", "Copy &table as Markdown"),
+                lambda: newest().copy_markdown(
+                    "\n".join(each.markdown() for each in table_pieces_at(blocks, found.block_index))
+                ),
+            ),
+            MenuEntry(
+                translate("Transcript", "Copy table as C&SV"),
+                lambda: newest().copy(
+                    table_to_csv(
+                        [row for each in table_pieces_at(blocks, found.block_index) for row in each.cell_texts()]
+                    )
+                ),
+            ),
+        ]
+
+    def _image_entries(self, picture: ViewableImage | None) -> list[MenuEntry]:
+        if picture is None:
+            return []
+        return [MenuEntry(QCoreApplication.translate("Transcript", "Copy &image"), partial(self._copy_image, picture))]
+
+    def _copy_image(self, picture: ViewableImage) -> None:
+        """Decoded elsewhere, so it comes later, unless something else was copied by then."""
+        self._copier.stop()
+        number, render_context = self._next_copy_number(), self._viewport.rows.render_context
+        where = lies_at(picture, render_context.thumbnails.pictures)
+        job = partial(decode_image, where, most=_MAX_COPIED_PIXELS)
+        render_context.highlighter.run_in_worker(
+            ("copied picture", number), job, partial(self._on_image_decoded, number)
+        )
+
+    def _on_image_decoded(self, number: int, image: QImage) -> None:
+        if number != self._copies:
+            return
+        if not image.isNull():
+            self._copier.copy_image(image)
+            return
+        words = QCoreApplication.translate(
+            "Transcript", "This picture was not copied: it cannot be read, or it is too large. Open it to see which."
+        )
+
+        def say_no_more() -> None:
+            if number == self._copies:
+                self._on_message = False
+                self._copier.progress.emit("")
+
+        announce(self._viewport.viewport, words)
+        self._on_message = True
+        self._copier.progress.emit(words)
+        QTimer.singleShot(_MESSAGE_MS, self._copier, say_no_more)
+
+
+def _entry_for(action: MenuAction) -> MenuEntry:
+    return MenuEntry(escape_mnemonics(action.label), action.callback)
+
+
+def _block_name(block: Block) -> str:
+    translate = QCoreApplication.translate
+    if isinstance(block, CodeBlock):
+        return translate("Transcript", "Code: {0}").format(block.language) if block.language else _code_name()
+    if isinstance(block, TableBlock):
+        return translate("Transcript", "Table")
+    if isinstance(block, MathBlock):
+        return translate("Transcript", "Formula")
+    if isinstance(block, RemoteImageBlock | ThumbnailsBlock):
+        return translate("Transcript", "Image")
+    return ""
+
+
+def _code_name() -> str:
+    return QCoreApplication.translate("Transcript", "Code")

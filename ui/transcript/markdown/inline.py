@@ -1,0 +1,405 @@
+"""Parse inline Markdown into lines of styled spans, with hidden characters spelled out. Offsets are UTF-16 units."""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from markdown_it.token import Token
+
+from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS, find_deceptive
+from ui.style.text import code_point_text
+from ui.transcript.markdown.links import find_urls, misleading_link_note, safe_target
+from ui.transcript.markdown.parser import References, make_parser
+from ui.transcript.markdown.text_units import PIECE, utf16_length
+
+LINE_BREAK = "\u2028"
+"""What Qt's layouts break a line at inside one paragraph."""
+
+OBJECT = "\ufffc"
+"""Stands for a formula in the text of a line, once for each span of style MATH, and nowhere else."""
+
+
+class SpanStyle:
+    """How a run looks: bits of a plain number, because flags of the standard library cost ten times as much.
+
+    MATH is a formula, and with DISPLAY one that was meant to stand alone; HIDDEN is a hidden character that is spelled
+    out, NOTE words that the text itself does not have.
+    """
+
+    PLAIN = 0
+    BOLD = 1
+    ITALIC = 2
+    STRIKE = 4
+    CODE = 8
+    LINK = 16
+    IMAGE = 32
+    MATH = 64
+    FOOTNOTE = 128
+    HIDDEN = 256
+    NOTE = 512
+    DISPLAY = 1024
+
+
+FOOTNOTE_TARGET = "#fn:"
+"""What the `href` of a reference to a footnote begins with; its label follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Part of a line in one style. `href` is empty unless it leads somewhere; `source` is a formula's LaTeX."""
+
+    start: int
+    length: int
+    style: int
+    href: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Text without markup, and what is special about parts of it."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+
+    def formulas(self) -> Iterator[Span]:
+        """The spans of its formulas, in order."""
+        if OBJECT in self.text:
+            yield from (span for span in self.spans if span.style & SpanStyle.MATH)
+
+    def plain(self) -> str:
+        """The text to be copied: formulas as their source, breaks as line feeds."""
+        text = self.text.replace(LINE_BREAK, "\n")
+        if OBJECT not in text:
+            return text
+        head, *rest = text.split(OBJECT)
+        parts = [head]
+        for span, after in zip(self.formulas(), rest, strict=True):
+            parts += [formula_source(span), after]
+        return "".join(parts)
+
+    def to_plain(self, offset: int) -> int:
+        """Where a place of the line is in its plain text."""
+        return offset + sum(_extra_length(span) for span in self.formulas() if span.start < offset)
+
+    def from_plain(self, offset: int) -> int:
+        """Which place of the line a place of its plain text is; the end of a formula, when it is inside one."""
+        for span in self.formulas():
+            if offset <= span.start:
+                break
+            offset = max(offset - _extra_length(span), span.start + 1)
+        return offset
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteImage:
+    """A picture that a text points to. It is named, never fetched."""
+
+    label: str
+    target: str
+
+
+def formula_source(formula: Span) -> str:
+    """A formula as it stands in a text."""
+    return f"$${formula.source}$$" if formula.style & SpanStyle.DISPLAY else f"${formula.source}$"
+
+
+def _extra_length(formula: Span) -> int:
+    return utf16_length(formula_source(formula)) - 1
+
+
+def slice_utf16(text: str, start: int, end: int) -> str:
+    """A slice by UTF-16 offsets; half of a pair is left out."""
+    return make_slicer(text)(start, end)
+
+
+def make_slicer(text: str) -> Callable[[int, int], str]:
+    """What cuts slices of a text; it is looked at once, however many slices follow."""
+    if text.isascii() or max(text) <= "\uffff":
+        return lambda start, end: text[start:end]
+    raw = text.encode("utf-16-le", "surrogatepass")
+    return lambda start, end: raw[start * 2 : end * 2].decode("utf-16-le", "ignore")
+
+
+_TextPiece = tuple[str, str, bool]
+"""What stood there, what is shown instead, and whether that is another thing."""
+
+_SOFT_HYPHEN = "\u00ad"
+_WORD = re.compile(r"\S+")
+_PUNCTUATION = ".,;:!?…()[]*–—\"'“”„\u201a\u2018\u2019«»"
+_PARTS = re.compile("[-'\u2019]")
+
+
+def spell_out_hidden(line: Line, hidden: Sequence[int]) -> Line:
+    """The line with the characters at these indices of its text written as their numbers.
+
+    Soft hyphens that only say where a word of prose may be parted stay.
+    """
+    hidden = _without_hyphenation(line, hidden)
+    if not hidden:
+        return line
+    spans: list[Span] = []
+    shown: list[str] = []
+    old = new = first = 0
+    for was, now, is_hidden in _text_pieces(line.text, hidden, may_join=not line.spans):
+        end = old + utf16_length(was)
+        while first < len(line.spans) and line.spans[first].start + line.spans[first].length <= old:
+            first += 1
+        moved = list(_moved_spans(line.spans, first, old, end, new))
+        if is_hidden:
+            around = moved[0] if moved else Span(new, 0, SpanStyle.PLAIN)
+            moved = [replace(around, start=new, length=len(now), style=around.style | SpanStyle.HIDDEN)]
+        for span in moved:
+            _add_span(spans, span)
+        shown.append(now)
+        old, new = end, new + utf16_length(now)
+    return Line("".join(shown), tuple(spans))
+
+
+def _text_pieces(text: str, hidden: Sequence[int], *, may_join: bool) -> Iterator[_TextPiece]:
+    """Neighbours that are hidden are one piece where no span can begin or end between them."""
+    at = index = 0
+    while index < len(hidden):
+        position, last = hidden[index], index + 1
+        while may_join and last < len(hidden) and hidden[last] == position + last - index:
+            last += 1
+        if position > at:
+            yield text[at:position], text[at:position], False
+        at, index = position + last - index, last
+        yield text[position:at], "".join(map(code_point_text, text[position:at])), True
+    if at < len(text):
+        yield text[at:], text[at:], False
+
+
+def _moved_spans(spans: Sequence[Span], first: int, start: int, end: int, to: int) -> Iterator[Span]:
+    """The parts of spans inside a piece, where that piece is shown."""
+    for index in range(first, len(spans)):
+        span = spans[index]
+        if span.start >= end:
+            return
+        left, right = max(span.start, start), min(span.start + span.length, end)
+        yield replace(span, start=to + left - start, length=right - left)
+
+
+def _add_span(spans: list[Span], new: Span) -> None:
+    """Neighbours that are both hidden are one span."""
+    last = spans[-1] if spans else None
+    touch = last and new.style & SpanStyle.HIDDEN and last.start + last.length == new.start
+    if last and touch and (last.style, last.href) == (new.style, new.href):
+        spans[-1] = replace(last, length=last.length + new.length)
+    else:
+        spans.append(new)
+
+
+def _without_hyphenation(line: Line, hidden: Sequence[int]) -> Sequence[int]:
+    """The same places but for soft hyphens of words that are neither code nor part of a link, nor look like either."""
+    if _SOFT_HYPHEN not in line.text:
+        return hidden
+    prose = {at for word in _WORD.finditer(line.text) if _is_hyphenated(word[0]) for at in range(*word.span())}
+    soft = [at for at in hidden if line.text[at] == _SOFT_HYPHEN and at in prose]
+    stay = set(soft) - set(_in_code_or_links(line, soft))
+    return [at for at in hidden if at not in stay]
+
+
+def _is_hyphenated(word: str) -> bool:
+    """Whether it is nothing but letters, and parted where languages part words: not before or behind a single one."""
+    if _SOFT_HYPHEN not in word:
+        return False
+    soft = [part.split(_SOFT_HYPHEN) for part in _PARTS.split(word.strip(_PUNCTUATION))]
+    syllables = [each for part in soft if len(part) > 1 for each in part]
+    whole = [part[0] for part in soft if len(part) == 1]
+    return all(len(each) > 1 for each in syllables) and all(map(_is_of_letters, [*syllables, *whole]))
+
+
+def _is_of_letters(part: str) -> bool:
+    return all(char.isalpha() or unicodedata.category(char)[0] == "M" for char in part)
+
+
+def _in_code_or_links(line: Line, places: Sequence[int]) -> Iterator[int]:
+    spans = [span for span in line.spans if span.href or span.style & SpanStyle.CODE]
+    starts = [span.start for span in spans]
+    unit = 0
+    for before, at in pairwise([0, *places]):
+        unit += utf16_length(line.text[before:at])
+        index = bisect_right(starts, unit) - 1
+        if index >= 0 and unit < spans[index].start + spans[index].length:
+            yield at
+
+
+_PARSER = make_parser()
+# Without an inline marker there is nothing to parse; most short paragraphs are like that.
+_MARKUP = re.compile(rf"[\\`*_~\[\]!<&$\n{DECEPTIVE_CHARACTERS}]|://")
+_MARKUP_IN_ASCII = re.compile(r"[\\`*_~\[\]!<&$\x00-\x08\x0a-\x1f\x7f]|://")
+_MAY_HIDE = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
+# The parser looks for the end of a link from every bracket on: thousands of them cost tenths of a second.
+_MAX_BRACKETS = 500
+_LINKED = {"link_open", "link_close"}
+
+
+def parse_inline(text: str, references: References | None = None) -> Line:
+    """Parse inline Markdown. Links lead only to http, https and mailto; other targets are plain text.
+
+    What is too long or too full of brackets to be read quickly is plain text as a whole.
+    """
+    if not (_MARKUP_IN_ASCII if text.isascii() else _MARKUP).search(text):
+        return Line(text)
+    # A character may also be written as its number.
+    run = _LineBuilder(may_hide="&" in text or _MAY_HIDE.search(text) is not None)
+    if len(text) > PIECE or text.count("[") > _MAX_BRACKETS:
+        for index, part in enumerate(text.split("\n")):
+            if index:
+                run.add_own(LINE_BREAK)
+            run.add(part)
+    else:
+        for token in _parse_tokens(text, references):
+            run.take(token)
+    return run.line()
+
+
+def parse_image_only(text: str, references: References | None = None) -> RemoteImage | None:
+    """The picture, when a paragraph is nothing but one."""
+    if not text.startswith(("![", "[![")):
+        return None
+    tokens = [token for token in _parse_tokens(text, references) if token.type not in _LINKED]
+    tokens = [token for token in tokens if token.type != "text" or token.content.strip()]
+    if len(tokens) != 1 or tokens[0].type != "image":
+        return None
+    return RemoteImage(_plain_words(tokens[0]), str(tokens[0].attrs.get("src", "")))
+
+
+def _parse_tokens(text: str, references: References | None) -> list[Token]:
+    tokens: list[Token] = []
+    env: dict[str, Any] = {"references": references or {}}
+    _PARSER.inline.parse(text, _PARSER, env, tokens)
+    return tokens
+
+
+def _plain_words(image: Token) -> str:
+    """What a picture's description reads like."""
+    parts = [" " if each.type.endswith("break") else _plain_words(each) for each in image.children or ()]
+    return "".join(parts) or ("" if image.children else image.content or _label(image))
+
+
+def _label(token: Token) -> str:
+    """Of a reference to a footnote, as it is shown: a bare number would become part of the word before it."""
+    return f"[{token.meta['label']}]" if token.type == "footnote_ref" else ""
+
+
+_OPENS = {"strong_open": SpanStyle.BOLD, "em_open": SpanStyle.ITALIC, "s_open": SpanStyle.STRIKE}
+_CLOSES = {"strong_close": SpanStyle.BOLD, "em_close": SpanStyle.ITALIC, "s_close": SpanStyle.STRIKE}
+
+
+class _LineBuilder:
+    """Collects text and spans, token by token."""
+
+    def __init__(self, *, may_hide: bool) -> None:
+        self._may_hide = may_hide
+        self._own: set[int] = set()
+        self._size = 0
+        self.parts: list[str] = []
+        self.spans: list[Span] = []
+        self._at = 0
+        # Emphasis may stand inside emphasis of the same kind, so each kind is counted.
+        self._depth = dict.fromkeys(_OPENS.values(), 0)
+        self._href = ""
+        self._link_from = 0
+        # Two links to one place that touch are two.
+        self._parted = False
+
+    def line(self) -> Line:
+        """All of it. Whether a character hides something is seen by what stands around it, so that is asked last."""
+        line = Line("".join(self.parts), tuple(self.spans))
+        hidden = [at for at in find_deceptive(line.text) if at not in self._own] if self._may_hide else []
+        return spell_out_hidden(line, hidden) if hidden else line
+
+    def take(self, token: Token) -> None:
+        """One inline token."""
+        kind = token.type
+        if kind in _OPENS:
+            self._depth[_OPENS[kind]] += 1
+        elif kind in _CLOSES:
+            self._depth[_CLOSES[kind]] -= 1
+        elif kind == "link_open":
+            self._href, self._link_from = safe_target(str(token.attrs.get("href", ""))), len(self.parts)
+            self._parted = bool(self._href)
+        elif kind == "link_close":
+            self._close_link()
+        elif kind in {"softbreak", "hardbreak"}:
+            self.add_own(LINE_BREAK, SpanStyle.PLAIN, self._href)
+        else:
+            self._take_content(token)
+
+    def _take_content(self, token: Token) -> None:
+        kind = token.type
+        if kind == "image":
+            target = str(token.attrs.get("src", ""))
+            self.add(f"[{_plain_words(token) or target}]", SpanStyle.IMAGE, self._href or safe_target(target))
+        elif kind == "code_inline":
+            self.add(token.content, SpanStyle.CODE, self._href)
+        elif kind.startswith("math"):
+            shape = SpanStyle.MATH | (SpanStyle.DISPLAY if kind == "math_inline_double" else SpanStyle.PLAIN)
+            self.add_own(OBJECT, shape, self._href, token.content)
+        elif kind == "footnote_ref":
+            self.add(_label(token), SpanStyle.FOOTNOTE, f"{FOOTNOTE_TARGET}{token.meta['label']}")
+        elif self._href:
+            self.add(token.content, SpanStyle.PLAIN, self._href)
+        else:
+            self._add_text(token.content)
+
+    def _close_link(self) -> None:
+        """Say where the link leads, when its words say something else."""
+        href, self._href, self._parted = self._href, "", False
+        if href:
+            self._note("".join(self.parts[self._link_from :]), href)
+
+    def _note(self, words: str, href: str) -> None:
+        if note := misleading_link_note(words, href):
+            self.add(f" (→ {note})", SpanStyle.NOTE)
+
+    def _add_text(self, text: str) -> None:
+        """Plain text; bare web addresses in it become links."""
+        at = 0
+        if "://" in text:
+            for start, address in find_urls(text):
+                href = _PARSER.normalizeLink(address)
+                self.add(text[at:start])
+                self._parted = True
+                self.add(address, SpanStyle.PLAIN, href)
+                self._note(address, href)
+                at = start + len(address)
+        self.add(text[at:] if at else text)
+
+    def add_own(self, text: str, style: int = SpanStyle.PLAIN, href: str = "", source: str = "") -> None:
+        """A sign of ours, which may not be taken for one that the text hides."""
+        self._own.add(self._size)
+        self.add(text, style, href, source)
+
+    def add(self, text: str, style: int = SpanStyle.PLAIN, href: str = "", source: str = "") -> None:
+        """Text in a style, within the emphasis of this place."""
+        if not text:
+            return
+        for each, depth in self._depth.items():
+            if depth:
+                style |= each
+        if href and not style & SpanStyle.FOOTNOTE:
+            style |= SpanStyle.LINK
+        length = utf16_length(text)
+        if style:
+            self._join(Span(self._at, length, style, href, source))
+        self.parts.append(text)
+        self._at += length
+        self._size += len(text)
+
+    def _join(self, new: Span) -> None:
+        """One span for neighbours that look the same: the parser may cut text anywhere."""
+        last = self.spans[-1] if self.spans else None
+        same = last and last.start + last.length == new.start and (last.style, last.href) == (new.style, new.href)
+        if last and same and not self._parted and not new.style & (SpanStyle.MATH | SpanStyle.FOOTNOTE):
+            self.spans[-1] = Span(last.start, last.length + new.length, new.style, new.href)
+        else:
+            self.spans.append(new)
+        self._parted = False

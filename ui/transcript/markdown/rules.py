@@ -1,0 +1,332 @@
+"""Rules for markdown-it: formulas, footnotes, tables and link targets, and rules of the library with a bound."""
+
+import re
+from bisect import bisect_right
+from functools import lru_cache
+from typing import NamedTuple
+
+from markdown_it.common.normalize_url import normalizeLink, validateLink
+from markdown_it.common.utils import mdTrim
+from markdown_it.parser_block import ParserBlock
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block.lheading import lheading
+from markdown_it.rules_block.reference import reference
+from markdown_it.rules_block.table import MAX_AUTOCOMPLETED_CELLS, escapedSplit
+from markdown_it.rules_inline import StateInline
+from mdit_py_plugins.footnote.index import footnote_def
+
+from ui.transcript.markdown.text_units import PIECE
+
+_ENVIRONMENTS = (
+    "align", "aligned", "alignat", "alignedat", "array", "bmatrix", "Bmatrix", "cases", "displaymath", "eqnarray",
+    "equation", "flalign", "gather", "gathered", "math", "matrix", "multline", "pmatrix", "smallmatrix", "split",
+    "vmatrix", "Vmatrix",
+)  # fmt: skip
+MATH_OPENING = re.compile(rf"\$\$|\\\[|\\begin\{{({'|'.join(_ENVIRONMENTS)})(\*?)\}}")
+_END_MARKS = {"$$": re.compile(r"(?<!\\)(?:\\\\)*(\$\$)"), "\\[": re.compile(r"(?<!\\)(?:\\\\)*(\\\])")}
+
+
+class _MathEnd(NamedTuple):
+    """The line after the last one, and whether the text ends before the formula does."""
+
+    line: int
+    is_open: bool = False
+
+
+def end_mark(opening: str) -> re.Pattern[str]:
+    """What ends the formula that this opens, as group 1."""
+    return _END_MARKS.get(opening) or re.compile(f"({re.escape(opening.replace('begin', 'end', 1))})")
+
+
+def display_math(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
+    """A token `math_block`; `meta` says whether its end is still to come, which `env["open"]` allows for."""
+    start = state.bMarks[startLine] + state.tShift[startLine]
+    if state.src[start : start + 1] not in {"$", "\\"} or state.is_code_block(startLine):
+        return False
+    opened = MATH_OPENING.match(state.src, start, state.eMarks[startLine])
+    end = _find_math_end(state, startLine, endLine, opened) if opened else None
+    if not opened or not end:
+        return False
+    text = state.getLines(startLine, end.line, state.sCount[startLine], False)
+    latex = math_source(text, opened[0], is_open=end.is_open)
+    if not latex and not end.is_open:
+        return False
+    if not silent:
+        token = state.push("math_block", "math", 0)
+        token.content, token.markup = latex, opened[0]
+        token.map, token.meta = [startLine, end.line], {"open": end.is_open}
+        state.line = end.line
+    return True
+
+
+def math_source(text: str, opening: str, *, is_open: bool) -> str:
+    """The formula without its delimiters; an environment belongs to it."""
+    text = text.strip()
+    if opening in _END_MARKS:
+        text = text[len(opening) :] if is_open else text[len(opening) : -2]
+    return text.strip()
+
+
+def _find_math_end(state: StateBlock, first: int, last: int, opened: re.Match[str]) -> _MathEnd | None:
+    mark, at, line = end_mark(opened[0]), opened.end(), first
+    # A text may open thousands of formulas and end none: where no end was found is known.
+    fruitless: dict[str, tuple[int, int]] = state.env.setdefault("endless_math", {})
+    known = fruitless.get(opened[0], (0, 0))
+    if known[0] <= line < known[1]:
+        return None
+    # A line that stands further out is looked at for the end of a paragraph. What is around it is not known then: it
+    # ends where something stands further out still, so that what comes later never changes what is closed.
+    indent = min(state.blkIndent, state.sCount[line])
+    while True:
+        found = mark.search(state.src, at, state.eMarks[line])
+        if found:
+            return None if state.src[found.end() : state.eMarks[line]].strip() else _MathEnd(line + 1)
+        line += 1
+        if line >= last or state.isEmpty(line) or state.sCount[line] < indent:
+            break
+        at = state.bMarks[line] + state.tShift[line]
+    is_end_of_all = line >= len(state.bMarks) - 1
+    if is_end_of_all and state.env.get("open"):
+        return _MathEnd(line, is_open=True)
+    if is_end_of_all or (line < last and state.isEmpty(line)):
+        fruitless[opened[0]] = (first, line)
+    return None
+
+
+FOOTNOTES_KEY = "footnotes"
+"""Where the labels are kept among the definitions of links, whose own labels are written in capitals."""
+
+MAX_LABEL_LENGTH = 1003
+"""Characters from the bracket of a definition to its colon."""
+
+_FOOTNOTE_DEFINITION = re.compile(r"\[\^[^\] ]{1,999}\]:")
+_FOOTNOTE_REFERENCE = re.compile(r"\[\^([^\]\s]{1,999})\]")
+
+
+def footnote_definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
+    """The library's rule. A label is as long as a link's at most."""
+    start = state.bMarks[startLine] + state.tShift[startLine]
+    if not _FOOTNOTE_DEFINITION.match(state.src, start, state.eMarks[startLine]):
+        return False
+    return footnote_def(state, startLine, endLine, silent)
+
+
+def footnote_reference(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+    """A token `footnote_ref` with its label in `meta`."""
+    found = _FOOTNOTE_REFERENCE.match(state.src, state.pos) if state.src[state.pos] == "[" else None
+    if not found or found[1] not in state.env.get("references", {}).get(FOOTNOTES_KEY, ()):
+        return False
+    if not silent:
+        state.push("footnote_ref", "", 0).meta = {"label": found[1]}
+    state.pos = found.end()
+    return True
+
+
+_DOUBLE_DOLLARS = re.compile(r"\$\$([^$\\]*(?:\\.[^$\\]*)*)\$\$", re.DOTALL)
+_SINGLE_DOLLARS = re.compile(r"(?<![A-Za-z0-9$])\$(?![\s$])([^$\\]*(?:\\.[^$\\]*)*)\$(?![0-9A-Z_{])", re.DOTALL)
+_CLOSING_BRACKETS = {"\\(": re.compile(r"(?<!\\)(?:\\\\)*(\\\))"), "\\[": re.compile(r"(?<!\\)(?:\\\\)*(\\\])")}
+_HAS_WORD = re.compile(r"\w")
+
+
+def inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  the library's signature
+    """A token `math_inline` or, in display style, `math_inline_double`; its markup is the opening delimiter."""
+    sign = state.src[state.pos]
+    if sign == "$":
+        found = _in_dollars(state.src, state.pos)
+    elif sign == "\\":
+        found = _in_brackets(state.src, state.pos)
+    else:
+        return False
+    if not found:
+        return False
+    markup, latex, end = found
+    if not silent:
+        token = state.push("math_inline_double" if markup in {"$$", "\\["} else "math_inline", "math", 0)
+        token.content, token.markup = latex, markup
+    state.pos = end
+    return True
+
+
+def _in_dollars(text: str, at: int) -> tuple[str, str, int] | None:
+    found = _DOUBLE_DOLLARS.match(text, at)
+    if found and found[1].strip():
+        return "$$", found[1].strip(), found.end()
+    found = _SINGLE_DOLLARS.match(text, at)
+    if found and not found[1][-1].isspace():
+        return "$", found[1], found.end()
+    return None
+
+
+def _in_brackets(text: str, at: int) -> tuple[str, str, int] | None:
+    opening = text[at : at + 2]
+    closing = _CLOSING_BRACKETS.get(opening)
+    # The search for two characters is fast, the one that knows escapes is not: a text may open thousands.
+    if not closing or text.find("\\" + ")]"[opening == "\\["], at + 2) < 0:
+        return None
+    found = closing.search(text, at + 2)
+    if not found:
+        return None
+    latex = text[at + 2 : found.start(1)]
+    # Escaped brackets around signs are escapes, not a formula.
+    if opening in latex or not _HAS_WORD.search(latex):
+        return None
+    return opening, latex.strip(), found.end()
+
+
+class DepthLimitedParser(ParserBlock):
+    """What is nested too deep is one paragraph of its words. The library's own parser would leave it out."""
+
+    def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:  # noqa: N803  the library's names
+        """The blocks between two lines, which stand in the same container."""
+        if state.level < state.md.options.maxNesting:
+            super().tokenize(state, startLine, endLine)
+            return
+        line = startLine
+        while line < endLine and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):
+            line += 1
+        lines = (each.strip() for each in state.getLines(startLine, line, state.blkIndent, False).split("\n"))
+        content = "\n".join(each for each in lines if each)
+        state.line = line
+        if content:
+            state.push("paragraph_open", "p", 1).map = [startLine, line]
+            token = state.push("inline", "", 0)
+            token.content, token.map, token.children = content, [startLine, line], []
+            state.push("paragraph_close", "p", -1)
+
+
+def bounded_heading(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
+    """A heading by the line below it, unless it is longer than a piece; `env["goes_on"]`: the first line is not it."""
+    if startLine == 0 and state.env.get("goes_on"):
+        return False
+    count, line = len(state.tokens), state.line
+    if not lheading(state, startLine, endLine, silent):
+        return False
+    if len(state.tokens) == count or len(state.tokens[count + 1].content) <= PIECE:
+        return True
+    del state.tokens[count:]
+    state.line = line
+    return False
+
+
+def bounded_definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
+    """The definition of a link on one line, or on lines that are no longer than half a piece together."""
+    start = state.bMarks[startLine] + state.tShift[startLine]
+    if not state.src.startswith("[", start):
+        return False
+    last = state.lineMax
+    # The library reads on to the end of the paragraph for the end of a title.
+    state.lineMax = min(last, max(startLine + 1, bisect_right(state.eMarks, start + PIECE // 2)))
+    is_one = reference(state, startLine, endLine, silent)
+    state.lineMax = last
+    return is_one
+
+
+# An address of the web in which the library finds nothing to encode: all of its letters are allowed where they stand,
+# and its host is one that is taken apart and put together again as it was.
+_HOST_LABEL = r"[a-zA-Z0-9_+-]{1,63}"
+_ORDINARY_URL = re.compile(
+    rf"https?://(?=[^/?#]{{1,240}}(?:[/?#]|\Z)){_HOST_LABEL}(?:\.{_HOST_LABEL})*(?::[0-9]+)?"
+    r"(?:[/?#](?:[a-zA-Z0-9;/?:@&=+$,_.!~*'()#-]|%[0-9a-fA-F]{2})*)?\Z"
+)
+
+
+def normalize_target(target: str) -> str:
+    """As `normalizeLink` of the library has it."""
+    return target if _ORDINARY_URL.match(target) else _normalize_unusual(target)
+
+
+def is_valid_target(target: str) -> bool:
+    """As `validateLink` of the library has it."""
+    return target.startswith(("https://", "http://")) or validateLink(target)
+
+
+@lru_cache(maxsize=1024)
+def _normalize_unusual(target: str) -> str:
+    return normalizeLink(target)
+
+
+FIRST_BAR = 2000
+"""Characters of a head line before its first bar; a line with more of them never becomes a head."""
+
+_DELIMITER = re.compile(r"(?!-[ \t])[|:-][|:\- \t]+")
+_DELIMITER_CELL = re.compile(r":?-+:?")
+
+
+def table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
+    """The library's rule; `meta` has the cells, head first, the aligns, and how many cells each row lacked so far.
+
+    `env["missing"]` are the cells that were missing in earlier rows of a table whose head is the first line.
+    """
+    start = state.bMarks[startLine] + state.tShift[startLine]
+    if startLine == 0 and state.env.get("goes_on"):
+        return False
+    if startLine + 2 > endLine or state.src.find("|", start, min(start + FIRST_BAR, state.eMarks[startLine])) < 0:
+        return False
+    if state.sCount[startLine + 1] < state.blkIndent or any(map(state.is_code_block, (startLine, startLine + 1))):
+        return False
+    head = _parse_head(_table_line(state, startLine), _table_line(state, startLine + 1))
+    if silent or not head:
+        return bool(head)
+    aligns, names = head
+    cells = [names]
+    missing = [state.env.get("missing", 0) if startLine == 0 else 0]
+    token = state.push("table", "table", 0)
+    line = startLine + 2
+    parent, state.parentType = state.parentType, "table"
+    while line < endLine and not _ends_table(state, line, endLine):
+        text = mdTrim(_table_line(state, line))
+        parts = _split_cells(text)
+        lacking = missing[-1] + len(aligns) - len(parts)
+        if not text or lacking > MAX_AUTOCOMPLETED_CELLS:
+            break
+        cells.append(_fit_columns(parts, len(aligns)))
+        missing.append(lacking)
+        line += 1
+    state.parentType = parent
+    token.map, token.meta = [startLine, line], {"cells": cells, "aligns": aligns, "missing": missing}
+    state.line = line
+    return True
+
+
+def _ends_table(state: StateBlock, line: int, last: int) -> bool:
+    if state.sCount[line] < state.blkIndent or state.is_code_block(line):
+        return True
+    return any(rule(state, line, last, True) for rule in state.md.block.ruler.getRules("blockquote"))
+
+
+def _table_line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+
+
+@lru_cache(maxsize=8)
+def _parse_head(line: str, delimiter: str) -> tuple[list[str], tuple[str, ...]] | None:
+    """The aligns and the cells of a head, if these two lines are one; an open table asks for it at every row."""
+    if "|" not in line or not _DELIMITER.fullmatch(delimiter):
+        return None
+    parts = [mdTrim(part) for part in delimiter.split("|")]
+    # Only before the first bar and after the last one there may be nothing.
+    parts = parts[not parts[0] : len(parts) - (not parts[-1])]
+    names = _split_cells(mdTrim(line))
+    if not parts or len(names) != len(parts) or not all(map(_DELIMITER_CELL.fullmatch, parts)):
+        return None
+    return [_alignment(part) for part in parts], _fit_columns(names, len(parts))
+
+
+def _alignment(part: str) -> str:
+    if part.endswith(":"):
+        return "center" if part.startswith(":") else "right"
+    return "left"
+
+
+def _split_cells(text: str) -> list[str]:
+    parts = escapedSplit(text) if "\\" in text else text.split("|")
+    if parts and not parts[0]:
+        del parts[0]
+    if parts and not parts[-1]:
+        del parts[-1]
+    return parts
+
+
+def _fit_columns(parts: list[str], columns: int) -> tuple[str, ...]:
+    parts = [mdTrim(part) for part in parts[:columns]]
+    return (*parts, *[""] * (columns - len(parts)))

@@ -1,1 +1,0 @@
-"""What is read beyond CommonMark, and what is bounded, as rules of the parser."""

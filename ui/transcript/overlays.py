@@ -1,0 +1,178 @@
+"""What lies over the rows: the button that jumps to the end, the note of a long copy, and the hint of an empty
+conversation.
+"""
+
+from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QEnterEvent, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QWidget
+
+from ui.transcript.style import RenderStyle
+
+
+def paint_empty_hint(viewport: QWidget, style: RenderStyle) -> None:
+    """A friendly line and what to do, in the middle."""
+    painter = QPainter(viewport)
+    box = viewport.rect().adjusted(style.px(24), 0, -style.px(24), 0)
+    middle = box.center().y()
+    center = Qt.AlignmentFlag.AlignHCenter
+    painter.setFont(style.heading(2))
+    painter.setPen(style.color("text"))
+    greeting = QCoreApplication.translate("Transcript", "What can I do for you?")
+    painter.drawText(box.adjusted(0, middle - style.px(40), 0, 0), center, greeting)
+    painter.setFont(style.body)
+    painter.setPen(style.color("muted"))
+    hint = QCoreApplication.translate("Transcript", "Write a message below. You can paste or drop pictures too.")
+    painter.drawText(box.adjusted(0, middle, 0, 0), center | Qt.TextFlag.TextWordWrap, hint)
+    painter.end()
+
+
+_GAP = 13
+
+
+class JumpButton(QAbstractButton):
+    """A round arrow above the lower edge of its sibling `over`; it counts what came while the person read above."""
+
+    def __init__(self, style: RenderStyle, over: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._over = over
+        self._style = style
+        self._count = 0
+        self.setAccessibleName(self.tr("Jump to latest"))
+        self.setToolTip(self.tr("Jump to latest"))
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.hide()
+        self._fit()
+
+    @property
+    def count(self) -> int:
+        """New items."""
+        return self._count
+
+    def set_count(self, count: int) -> None:
+        """So many items are new."""
+        if count != self._count:
+            self._count = count
+            self.setAccessibleDescription(self._label() if count else "")
+            self._fit()
+
+    def set_style(self, style: RenderStyle) -> None:
+        """Another theme or zoom."""
+        self._style = style
+        self._fit()
+
+    def _fit(self) -> None:
+        self.resize(self.sizeHint())
+        self.update()
+        self.reposition()
+
+    def reposition(self) -> None:
+        """In the lower corner, where it covers the least of what is read."""
+        room = self._over.geometry()
+        self.move(room.right() - self.width() - _GAP, room.bottom() - self.height() - _GAP)
+
+    def sizeHint(self) -> QSize:
+        """A circle, or a pill when there is something to count."""
+        px = self._style.px
+        if not self._count:
+            return QSize(px(36), px(36))
+        wide = QFontMetricsF(self._style.small).horizontalAdvance(self._label())
+        return QSize(px(36) + int(wide) + px(12), px(36))
+
+    def _label(self) -> str:
+        return self.tr("{0} new").format(self._count)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """Hovered."""
+        super().enterEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Arrow and count."""
+        del event
+        style = self._style
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        painter.setPen(QPen(style.color("accent" if self.hasFocus() else "border"), 2 if self.hasFocus() else 1))
+        painter.setBrush(style.color("hover" if self.underMouse() else "surface"))
+        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
+        size = style.px(18)
+        x = (self.height() - size) // 2
+        painter.drawPixmap(x, x, style.icon("arrow-down", "text", 18, self.devicePixelRatio()))
+        if self._count:
+            painter.setFont(style.small)
+            painter.setPen(style.color("text"))
+            words = QRect(x + size + style.px(4), 0, self.width(), self.height())
+            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, self._label())
+        painter.end()
+
+
+_DELAY_MS = 200
+"""Milliseconds: what is over sooner needs no words."""
+
+
+class CopyProgressNote(QWidget):
+    """A line of words at the upper edge of `over`, its sibling."""
+
+    def __init__(self, style: RenderStyle, over: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._style = style
+        self._over = over
+        self._message = ""
+        self._wait = QTimer(self)
+        self._wait.setSingleShot(True)
+        self._wait.setInterval(_DELAY_MS)
+        self._wait.timeout.connect(self._appear)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def set_style(self, style: RenderStyle) -> None:
+        """Another theme or zoom."""
+        self._style = style
+        self.update()
+
+    def show_message(self, words: str) -> None:
+        """These words, once they have lasted; nothing hides it."""
+        self._message = words
+        self.setAccessibleName(words)
+        if not words:
+            self._wait.stop()
+            self.hide()
+        elif self.isVisible():
+            self._reposition()
+        elif not self._wait.isActive():
+            self._wait.start()
+
+    def clear_message(self) -> None:
+        """Say nothing more."""
+        self.show_message("")
+
+    def _appear(self) -> None:
+        self._reposition()
+        self.show()
+
+    def _reposition(self) -> None:
+        room = self._over.geometry()
+        self.resize(self.sizeHint())
+        self.move(room.left() + (room.width() - self.width()) // 2, room.top() + self._style.px(10))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """Around the words."""
+        wide = QFontMetricsF(self._style.small).horizontalAdvance(self._message)
+        return QSize(int(wide) + self._style.px(28), self._style.px(32))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The words in a pill."""
+        del event
+        style, painter = self._style, QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setPen(style.color("border"))
+        painter.setBrush(style.color("surface"))
+        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
+        painter.setFont(style.small)
+        painter.setPen(style.color("text"))
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._message)
+        painter.end()

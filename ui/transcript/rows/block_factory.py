@@ -1,0 +1,353 @@
+"""Make blocks from leaves of Markdown: at once, or lazily for the sections of a long text."""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from math import inf
+from time import perf_counter, thread_time
+
+from ui.transcript.blocks.block import Block, PaintContext, joined_text
+from ui.transcript.blocks.image_blocks import RemoteImageBlock
+from ui.transcript.blocks.math.formulas import MathCallbacks
+from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.blocks.text_block import BODY, MarkdownTextBlock, RuleBlock
+from ui.transcript.markdown.elements import Leaf, TableRow
+from ui.transcript.markdown.inline import RemoteImage, parse_image_only
+from ui.transcript.markdown.open_blocks import close_open_inline
+from ui.transcript.markdown.parser import References, parse_blocks
+from ui.transcript.markdown.sections import SECTION, Sections, split_in_steps
+from ui.transcript.markdown.stream import MarkdownStream
+from ui.transcript.rows.render_context import RenderContext
+from ui.transcript.style import RenderStyle
+
+_GAPS = {"paragraph": 11, "heading": 22, "code": 12, "table": 12, "rule": 16, "math": 12}
+_NAME_LENGTH = 120
+"""Characters of code that tell it from other code of a message."""
+
+
+class BlockFactory:
+    """Of one text. `references` are its definitions; more of them may come."""
+
+    def __init__(self, render_context: RenderContext, item_id: str, color: str = "text", font: str = BODY) -> None:
+        self.render_context = render_context
+        self.item_id = item_id
+        self.references: References = {}
+        self._color, self._font = color, font
+        formulas, arrived = render_context.formulas, partial(render_context.signals.content_arrived.emit, item_id)
+        self._math = MathCallbacks(formulas.get, arrived) if formulas else None
+
+    def block(self, leaf: Leaf, before: Block | None = None, *, is_open: bool = False) -> Block:
+        """For a leaf that stands below a block."""
+        block = self._make_block(leaf, before, is_open=is_open)
+        tight = leaf.tight and leaf.kind == "paragraph"
+        block.gap = self.render_context.style.gap(4 if tight else _GAPS[leaf.kind]) if leaf.separator is None else 0
+        block.separator = leaf.separator
+        block.containers, block.tight, block.starts = leaf.containers, leaf.tight, leaf.starts
+        return block
+
+    def image_of(self, leaf: Leaf) -> RemoteImage | None:
+        """The picture, where a finished leaf is nothing but one."""
+        return parse_image_only(leaf.text, self.references) if _may_be_image(leaf) else None
+
+    def _make_block(self, leaf: Leaf, before: Block | None, *, is_open: bool) -> Block:
+        match leaf.kind:
+            case "code":
+                return self._make_code_block(leaf, is_open=is_open)
+            case "math":
+                return MathBlock(leaf.text, self._math, is_open=is_open)
+            case "table":
+                columns = before.columns if isinstance(before, TableBlock) and leaf.separator is not None else None
+                return TableBlock(leaf, self.references, columns, self._math)
+            case "rule":
+                return RuleBlock()
+            case _:
+                image = None if is_open else self.image_of(leaf)
+                if image:
+                    return RemoteImageBlock(image, self.render_context.remote_image_callbacks(self.item_id))
+                return MarkdownTextBlock(leaf, self.references, self._color, self._font, self._math)
+
+    def _make_code_block(self, leaf: Leaf, *, is_open: bool) -> Block:
+        choices, item_id = self.render_context.choices, self.item_id
+
+        def remember(wraps: bool) -> None:  # noqa: FBT001  what the callback carries
+            choices.set(item_id, _code_name(block.text), value=wraps)
+
+        callbacks = replace(self.render_context.code_callbacks(item_id, _code_name(leaf.text)), on_wrap=remember)
+        block = self.render_context.code_block(leaf.text, leaf.info, callbacks, item_id, is_open=is_open)
+        return block
+
+
+def _code_name(code: str) -> str:
+    # A number would be another one before all of a long text is read.
+    return f"wrap {code[:_NAME_LENGTH]}"
+
+
+def _may_be_image(leaf: Leaf) -> bool:
+    return leaf.kind == "paragraph" and leaf.separator is None
+
+
+_CELLS_PER_PIECE = 128
+"""Of one piece of a table: what is read and measured at once."""
+
+
+def displayed_leaves(tail: tuple[Leaf, ...]) -> tuple[Leaf, ...]:
+    """The last leaf with its open emphasis, code and links shown as if they were closed."""
+    if not tail:
+        return tail
+    last = tail[-1]
+    if last.kind in {"paragraph", "heading"}:
+        closed = close_open_inline(last.text)
+        return tail if closed == last.text else (*tail[:-1], replace(last, text=closed))
+    if last.kind == "table" and last.cells:
+        row = list(last.cells[-1])
+        filled = max((index for index, cell in enumerate(row) if cell), default=0)
+        row[filled] = close_open_inline(row[filled])
+        return (*tail[:-1], replace(last, cells=(*last.cells[:-1], tuple(row))))
+    return tail
+
+
+def split_tables(leaves: Iterable[Leaf]) -> Iterator[Leaf]:
+    """The same leaves, but of tables only so many rows together; the first piece has the head and no joint."""
+    for leaf in leaves:
+        count = rows_per_piece(leaf)
+        if leaf.kind != "table" or len(leaf.cells) <= count:
+            yield leaf
+            continue
+        yield replace(leaf, cells=leaf.cells[:count])
+        rest = _continued_leaf(leaf)
+        for at in range(count, len(leaf.cells), count):
+            yield replace(rest, cells=leaf.cells[at : at + count])
+
+
+def rows_per_piece(table: Leaf) -> int:
+    """How many rows a piece of a table has."""
+    return max(1, _CELLS_PER_PIECE // max(1, len(table.aligns)))
+
+
+def _continued_leaf(leaf: Leaf) -> Leaf:
+    containers = tuple(replace(each, marker="") for each in leaf.containers)
+    return replace(leaf, containers=containers, separator="\n", starts=False)
+
+
+def grow_table(pieces: list[Leaf], rows: tuple[TableRow, ...], replaced: int) -> tuple[int, list[Leaf]]:
+    """The last piece of the table that ends these leaves, with rows in the place of its last ones.
+
+    Answers where the leaves now differ, and the leaves from there on. Costs what is new.
+    """
+    first = len(pieces) - 1
+    cells = pieces[first].cells
+    while len(cells) < replaced and pieces[first].separator is not None:
+        first -= 1
+        cells = pieces[first].cells + cells
+    cells = (*cells[: len(cells) - replaced], *rows)
+    (whole,) = displayed_leaves((replace(pieces[first], cells=cells),))
+    if whole.cells:
+        return first, list(split_tables((whole,)))
+    return first, []
+
+
+_READ_STEP = 1000
+"""Characters that are read between two looks at the clock."""
+
+_SHORT_SECTION = SECTION + SECTION // 2
+"""Characters of a section that is read as a whole: in steps it would take longer altogether."""
+
+_READ_AT_ONCE, _READ_IN_TIME = 14_000, 4_000
+"""Characters of blocks that are made at once, and when somebody looks at the clock."""
+
+_MAX_SPOKEN = 20_000
+
+ReplaceBlock = Callable[[Block, list[Block]], None]
+"""Puts blocks in the place of one."""
+
+
+class LazySection(Block):
+    """Stands where its text will be read. What was read of a very long one stands before it as blocks."""
+
+    def __init__(self, text: str, factory: BlockFactory, replace: ReplaceBlock) -> None:
+        self._text = text
+        self._factory = factory
+        self._replace = replace
+        self._stream: MarkdownStream | None = None
+        self._at = 0
+        self._leaves: deque[Leaf] = deque()
+        self._made = 0
+        self._last: Block | None = None
+
+    @property
+    def _is_read(self) -> bool:
+        return self._at >= len(self._text)
+
+    def estimate(self, width: int, style: RenderStyle) -> int:
+        """As if what is left of it were ordinary text."""
+        of_leaves = self._at / (self._made + len(self._leaves)) if self._leaves else 0
+        size = len(self._text) - self._at + of_leaves * len(self._leaves)
+        breaks = 0.7 * self._text.count("\n") * size / max(1, len(self._text))
+        return int((size * style.advance / max(40, width) + breaks) * style.line)
+
+    def layout(self, width: int, style: RenderStyle) -> int:
+        """It is never seen."""
+        return self.estimate(width, style)
+
+    def paint(self, context: PaintContext) -> None:
+        """Nothing."""
+
+    def read(self, until: float) -> None:
+        """Put what is read until the clock says so before it, or in its place when that is all."""
+        # Some open blocks are read again from their beginning at every step.
+        step, room = (_READ_IN_TIME, _READ_AT_ONCE) if until == inf else (_READ_STEP, _READ_IN_TIME)
+        while not self._is_read and len(self._leaves) < 2:
+            self._read_step(step)
+            step = step * 2 if until == inf else step
+            if perf_counter() > until:
+                break
+        blocks: list[Block] = []
+        # The last leaf waits: what stands between it and the text that follows is known from it.
+        while len(self._leaves) > (not self._is_read) and room > 0:
+            leaf = self._leaves.popleft()
+            room -= len(leaf.text) + 50 + sum(len(cell) + 10 for row in leaf.cells for cell in row)
+            self._last = self._factory.block(leaf, self._last)
+            blocks.append(self._last)
+        self._made += len(blocks)
+        if blocks and self.gap:
+            blocks[0].gap, self.gap = self.gap, 0
+        if self._leaves or not self._is_read:
+            if not blocks:
+                return
+            self.separator = self._leaves[0].separator
+            blocks.append(self)
+        self._replace(self, blocks)
+
+    def _read_step(self, step: int) -> None:
+        if self._stream is None and len(self._text) <= _SHORT_SECTION:
+            pieces, _ = parse_blocks(self._text, self._factory.references)
+            self._take(leaf for piece in pieces for leaf in piece.leaves)
+            self._at = len(self._text)
+            return
+        if self._stream is None:
+            self._stream = MarkdownStream()
+            self._stream.references = self._factory.references
+        end = self._at + step
+        self._take(self._stream.append(self._text[self._at : end]).closed)
+        if end >= len(self._text):
+            self._take(self._stream.finish().closed)
+        self._at = end
+
+    def _take(self, leaves: Iterable[Leaf]) -> None:
+        self._leaves.extend(split_tables(leaves))
+
+    def blocks(self) -> list[Block]:
+        """What will stand in its place, for the sake of the text alone."""
+        if not self._at:
+            pieces, _ = parse_blocks(self._text, self._factory.references)
+            leaves = list(split_tables(leaf for piece in pieces for leaf in piece.leaves))
+            return [self._factory.block(leaf) for leaf in leaves[self._made :]]
+        while not self._is_read:
+            self._read_step(_READ_AT_ONCE)
+        return [self._factory.block(leaf) for leaf in self._leaves]
+
+    def iter_blocks(self) -> Iterator[Block | None]:
+        """The same, one by one; None in between, where reading took a while."""
+        if self._is_read or len(self._text) <= _SHORT_SECTION:
+            yield from self.blocks()
+            return
+        made = self._made
+        for leaf in self._leaves_in_steps():
+            if leaf is None:
+                yield None
+            elif made:
+                made -= 1
+            else:
+                yield self._factory.block(leaf)
+
+    def _leaves_in_steps(self) -> Iterator[Leaf | None]:
+        """From the beginning: those of which blocks were made already are read for what follows them."""
+        stream = MarkdownStream()
+        stream.references = self._factory.references
+        for at in range(0, len(self._text), _READ_STEP):
+            closed = stream.append(self._text[at : at + _READ_STEP]).closed
+            yield None
+            yield from split_tables(closed)
+        yield from split_tables(stream.finish().closed)
+
+    def detached(self) -> list[Block]:
+        """The same for somebody who reads it bit by bit: what happens to this one meanwhile is not seen."""
+        if self._is_read:
+            return self.blocks()
+        rest = LazySection(self._text, self._factory, self._replace)
+        rest.separator, rest.gap, rest._made = self.separator, self.gap, self._made
+        return [rest]
+
+    def contains_text(self, words: str) -> bool:
+        """Whether these stand in its text."""
+        return words in self._text
+
+    def plain(self) -> str:
+        """Read for that."""
+        return joined_text(self.blocks())
+
+    def spoken_text(self) -> str:
+        """Its beginning."""
+        if len(self._text) <= _MAX_SPOKEN:
+            return self.plain()
+        return joined_text(
+            LazySection(self._text[self._at : self._at + _MAX_SPOKEN], self._factory, self._replace).blocks()
+        )
+
+
+_FIRST_SLICE = 0.010
+"""Seconds of the processor that a text is cut when it is first shown: an ordinary one is ready by then."""
+
+_MIN_SLICE = 0.0005
+"""Seconds of cutting between two looks at the screen."""
+
+
+class SplittingSection(LazySection):
+    """Stands where the sections of its text will stand. Until then it is one of them, of which nothing was read."""
+
+    def __init__(self, text: str, factory: BlockFactory, replace: ReplaceBlock) -> None:
+        super().__init__(text, factory, replace)
+        self._splitting = self._steps(split_in_steps(text))
+        self._split: Sections | None = None
+
+    def start_splitting(self) -> None:
+        """Cut as much as nobody sees."""
+        self._split_until(thread_time, thread_time() + _FIRST_SLICE)
+
+    def read(self, until: float) -> None:
+        """Cut on until the clock says so, and put the sections in its place when all is known."""
+        self._split_until(perf_counter, max(until, perf_counter() + _MIN_SLICE))
+
+    def _split_until(self, clock: Callable[[], float], until: float) -> None:
+        for _ in self._splitting:
+            if clock() > until:
+                return
+        self._replace(self, self._sections())
+
+    def _steps(self, cutting: Generator[None, None, Sections]) -> Iterator[None]:
+        self._split = yield from cutting
+        self._factory.references = self._split[1]
+
+    def _sections(self) -> list[Block]:
+        """Once it is cut."""
+        parts = self._split[0] if self._split else []
+        return [LazySection(self._text[start:end], self._factory, self._replace) for start, end in parts]
+
+    def iter_blocks(self) -> Iterator[Block | None]:
+        """Of all sections."""
+        for _ in self._splitting:
+            yield None
+        for section in self._sections():
+            if isinstance(section, LazySection):
+                yield from section.iter_blocks()
+                yield None
+
+    def blocks(self) -> list[Block]:
+        """Of all sections, at once."""
+        return [block for block in self.iter_blocks() if block]
+
+    def detached(self) -> list[Block]:
+        """One like this."""
+        return [SplittingSection(self._text, self._factory, self._replace)]

@@ -1,1 +1,0 @@
-"""From leaves of Markdown to blocks, and what of a long text has not been read yet."""

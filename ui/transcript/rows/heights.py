@@ -1,0 +1,133 @@
+"""The heights of a long list, most of them estimated: sums and searches in little time."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_CHUNK = 256
+
+
+class Heights:
+    """In whole pixels. Neighbours share a chunk; what stands before each chunk is added up when it is asked for.
+
+    So a change costs its chunk and nothing of the list, and what is asked about one place costs the same everywhere.
+    Of a new list all full chunks are the same one, until a height of theirs is another.
+    """
+
+    __slots__ = ("_chunks", "_count", "_default", "_firsts", "_guessed", "_sums", "_tops", "_total")
+
+    def __init__(self, count: int = 0, default: int = 0) -> None:
+        self._default = default
+        self._count, self._total = count, count * default
+        full, rest = divmod(count, _CHUNK)
+        self._guessed = [default] * _CHUNK if full else []
+        last = [[default] * rest] if rest else []
+        self._chunks = [self._guessed] * full + last
+        self._sums = [default * len(chunk) for chunk in self._chunks]
+        # Index and y of the beginning of each chunk, as far as they are known: up to the last of these lists.
+        self._firsts = list(range(0, count + 1, _CHUNK))
+        self._tops = [default * first for first in self._firsts]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> int:
+        chunk = self._chunk_of(index)
+        return self._chunks[chunk][index - self._firsts[chunk]]
+
+    def __setitem__(self, index: int, height: int) -> None:
+        chunk = self._chunk_of(index)
+        change = height - self._chunks[chunk][index - self._firsts[chunk]]
+        if change:
+            if self._chunks[chunk] is self._guessed:
+                self._chunks[chunk] = self._guessed.copy()
+            self._chunks[chunk][index - self._firsts[chunk]] = height
+            self._sums[chunk] += change
+            self._total += change
+            del self._tops[chunk + 1 :], self._firsts[chunk + 1 :]
+
+    @property
+    def total(self) -> int:
+        """The sum of all."""
+        return self._total
+
+    def top(self, index: int) -> int:
+        """The sum of the first `index` heights."""
+        chunk = self._chunk_of(index)
+        if chunk == len(self._chunks):
+            return self._total
+        return self._tops[chunk] + sum(self._chunks[chunk][: index - self._firsts[chunk]])
+
+    def find(self, y: int) -> int:
+        """The index whose span holds `y`; the nearest one when `y` lies outside. An empty list gives 0."""
+        while self._tops[-1] <= y and len(self._tops) <= len(self._chunks):
+            self._know_one()
+        chunk = bisect_right(self._tops, y) - 1
+        if chunk < 0 or not self._chunks:
+            return 0
+        if chunk >= len(self._chunks):
+            return max(0, len(self) - 1)
+        rest = y - self._tops[chunk]
+        for offset, height in enumerate(self._chunks[chunk]):
+            if rest < height:
+                return self._firsts[chunk] + offset
+            rest -= height
+        return self._firsts[chunk] + len(self._chunks[chunk]) - 1
+
+    def append(self, height: int | None = None) -> None:
+        """Add one at the end; without a height, of the default one."""
+        height = self._default if height is None else height
+        if self._chunks and len(self._chunks[-1]) < _CHUNK:
+            last = len(self._chunks) - 1
+            self._chunks[-1].append(height)
+            self._sums[-1] += height
+            self._total += height
+            self._count += 1
+            del self._tops[last + 1 :], self._firsts[last + 1 :]
+        else:
+            self._set_chunks(len(self._chunks), len(self._chunks), [height])
+
+    def insert(self, index: int) -> None:
+        """Make room for one of the default height."""
+        self.replace(index, 0, [self._default])
+
+    def remove(self, first: int, count: int) -> None:
+        """Take `count` away."""
+        self.replace(first, count, ())
+
+    def replace(self, first: int, count: int, heights: Sequence[int]) -> None:
+        """Others in the place of so many."""
+        start, end = self._chunk_of(first), self._chunk_of(first + count)
+        begin = first - self._firsts[start]
+        rest = self._chunks[end][first + count - self._firsts[end] :] if end < len(self._chunks) else []
+        before = self._chunks[start][:begin] if start < len(self._chunks) else []
+        self._set_chunks(start, min(end + 1, len(self._chunks)), [*before, *heights, *rest])
+
+    def _set_chunks(self, start: int, end: int, heights: list[int]) -> None:
+        size = _CHUNK if len(heights) > 2 * _CHUNK else max(1, len(heights))
+        self._count += len(heights) - sum(map(len, self._chunks[start:end]))
+        chunks = [heights[at : at + size] for at in range(0, len(heights), size)]
+        self._total += sum(heights) - sum(self._sums[start:end])
+        self._chunks[start:end] = chunks
+        self._sums[start:end] = map(sum, chunks)
+        del self._tops[start + 1 :], self._firsts[start + 1 :]
+
+    def _know_one(self) -> None:
+        chunk = len(self._tops) - 1
+        self._tops.append(self._tops[chunk] + self._sums[chunk])
+        self._firsts.append(self._firsts[chunk] + len(self._chunks[chunk]))
+
+    def _chunk_of(self, index: int) -> int:
+        """The chunk that holds an index; one past the last for the end of the list."""
+        while self._firsts[-1] <= index and len(self._firsts) <= len(self._chunks):
+            self._know_one()
+        return bisect_right(self._firsts, index) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScrollAnchor:
+    """A place that stays where it is on the screen: `offset` pixels below the top of a block of a row."""
+
+    row: int
+    block: int
+    offset: int

@@ -1,0 +1,298 @@
+"""The rows of messages: what the person said, the answer of the model, and its reasoning."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QRect, Qt
+from PySide6.QtGui import QPainter
+
+from desktop_agent.conversation.items import AnswerItem, ThinkingItem, UserItem
+from desktop_agent.types.hidden_characters import find_deceptive
+from ui.transcript.blocks.block import Block, MenuAction
+from ui.transcript.blocks.buttons import Header, HeaderBlock
+from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources, sources_markdown
+from ui.transcript.blocks.text_block import SMALL, TextBlock
+from ui.transcript.clipboard import CopyExtract
+from ui.transcript.markdown.inline import LINE_BREAK, Line, spell_out_hidden
+from ui.transcript.markdown.stream import parse_leaves
+from ui.transcript.markdown.text_units import split_long_text
+from ui.transcript.rows.markdown_body import MarkdownBody
+from ui.transcript.rows.render_context import RenderContext
+from ui.transcript.rows.row import Row
+from ui.transcript.style import RenderStyle
+
+
+class AnswerRow(Row):
+    """Markdown as it arrives, its sources at the end, and a mark when it was interrupted."""
+
+    def __init__(self, item: AnswerItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
+        self._answer = item
+        self._body = MarkdownBody(self)
+        self._marked = False
+        self.above, self.below = render_context.style.gap(8), render_context.style.gap(12)
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        return QCoreApplication.translate("Transcript", "Assistant said")
+
+    @property
+    def is_open(self) -> bool:
+        """Until the item is finished."""
+        return not self._answer.finished
+
+    @property
+    def closed(self) -> int:
+        """How many blocks are final."""
+        return len(self.blocks) if self._answer.finished else self._body.closed
+
+    def build(self) -> None:
+        """From the beginning."""
+        self._body, self._marked = MarkdownBody(self), False
+        self._body.show(str(self._answer.text), finished=self._answer.finished)
+        self._add_interrupted_mark()
+
+    def refresh(self, what: str) -> int:
+        """Take what is new."""
+        del what
+        first = self._body.show(str(self._answer.text), finished=self._answer.finished)
+        self._add_interrupted_mark()
+        if first >= len(self.blocks):
+            return self.height
+        box = self.block_top(first)
+        if not self.blocks[first].is_laid_out:
+            self.settle_block(first)
+        return box + (self.gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
+
+    def _add_interrupted_mark(self) -> None:
+        if not self._answer.finished or self._marked:
+            return
+        self._marked = True
+        sources = cited_sources(self._answer.citations)
+        if sources:
+            is_folded = SourcesBlock.is_long(sources) and not self.render_context.choices.get(
+                self.item.id, "sources", default=False
+            )
+            opened = self.render_context.signals.link_activated.emit
+            block = SourcesBlock(sources, opened, self._show_sources if is_folded else None)
+            block.gap = self.render_context.style.px(14)
+            self.set_block(len(self.blocks), block)
+        if self._answer.interrupted:
+            block = TextBlock(Line(QCoreApplication.translate("Transcript", "Not finished")), SMALL, "muted")
+            block.gap = self.render_context.style.px(8)
+            self.set_block(len(self.blocks), block)
+
+    def _show_sources(self) -> None:
+        self.render_context.choices.set(self.item.id, "sources", value=True)
+        self.truncate(0)
+        self.build()
+        self.render_context.signals.changed.emit(self.item.id)
+
+    def source(self) -> str:
+        """As the model wrote it, and the sources as a list."""
+        sources = cited_sources(self._answer.citations)
+        return "\n\n".join([str(self._answer.text), *([sources_markdown(sources)] if sources else [])])
+
+
+class ThinkingRow(Row):
+    """Open while it runs, folded when it is done, unless the person chose."""
+
+    is_copied = False
+
+    def __init__(self, item: ThinkingItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
+        self._thinking = item
+        self._body: MarkdownBody | None = None
+        self.above, self.below = render_context.style.gap(6), render_context.style.gap(6)
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        return QCoreApplication.translate("Transcript", "Thinking")
+
+    @property
+    def is_open(self) -> bool:
+        """Until the item is finished."""
+        return not self._thinking.finished
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether the text is seen."""
+        return self.render_context.choices.get(self.item.id, "unfolded", default=not self._thinking.finished)
+
+    def build(self) -> None:
+        """Head, and the text when it is unfolded."""
+        self.set_block(0, HeaderBlock(self._header(), self._toggle))
+        self._body = None
+        if self.unfolded:
+            self._show_text()
+
+    def refresh(self, what: str) -> int:
+        """Take what is new, or fold."""
+        head = self.blocks[0]
+        before = head.is_laid_out
+        if isinstance(head, HeaderBlock):
+            head.set_header(self._header())
+        if not self.unfolded:
+            self.truncate(1)
+            self._body = None
+            return 0
+        first = self._show_text()
+        if (before and not head.is_laid_out) or what == "state":
+            return 0
+        return self.block_top(min(first, len(self.blocks) - 1))
+
+    def _show_text(self) -> int:
+        if self._body is None:
+            self.truncate(1)
+            self._body = MarkdownBody(self, 1, "muted", SMALL)
+        first = self._body.show(str(self._thinking.text), finished=self._thinking.finished)
+        if len(self.blocks) > 1:
+            self.blocks[1].gap = self.render_context.style.px(4)
+        return first
+
+    def _header(self) -> Header:
+        seconds = self._thinking.seconds
+        if not self._thinking.finished:
+            title = QCoreApplication.translate("Transcript", "Thinking…")
+        elif seconds is None:
+            title = QCoreApplication.translate("Transcript", "Thought")
+        else:
+            title = QCoreApplication.translate("Transcript", "Thought for {0}").format(_duration_text(seconds))
+        control = QCoreApplication.translate("Transcript", "Show thinking")
+        return Header(title, icon="thought", is_open=self.unfolded, control=control)
+
+    def _toggle(self) -> None:
+        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.truncate(0)
+        self.build()
+        self.render_context.signals.changed.emit(self.item.id)
+
+    def room(self, block: Block) -> int:
+        """The text stands under the words of the head."""
+        return super().block_width(block) - (0 if isinstance(block, HeaderBlock) else self.render_context.style.px(24))
+
+    def block_box(self, index: int) -> QRect:
+        """The text is indented, the head is not."""
+        box = super().block_box(index)
+        return box.translated(self.render_context.style.px(24), 0) if index else box
+
+    def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
+        """A quiet bar beside the text."""
+        if len(self.blocks) > 1:
+            top = self.above + style.px(30)
+            painter.fillRect(
+                QRect(style.px(7), top, style.px(2), self.height - self.below - top), style.color("border")
+            )
+
+    def source(self) -> str:
+        """As the model wrote it."""
+        return str(self._thinking.text)
+
+    def spoken_text(self) -> str:
+        """All of it, folded or not."""
+        return f"{self._header().title}\n{self._thinking.text}"
+
+
+def _duration_text(seconds: float) -> str:
+    if seconds < 60:
+        return QCoreApplication.translate("Transcript", "{0} s").format(max(1, round(seconds)))
+    return QCoreApplication.translate("Transcript", "{0} min {1} s").format(int(seconds // 60), round(seconds % 60))
+
+
+_FENCE = re.compile(r"(?m)^\s*(?:```|~~~|\$\$)")
+
+
+class UserRow(Row):
+    """Text as it was typed, and the pictures that came with it."""
+
+    def __init__(self, item: UserItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
+        self._said = item
+        px = render_context.style.px
+        # As much beside pictures as above them.
+        self._pad, self._over = (px(10), px(10)) if item.images else (px(14), px(9))
+        self.above, self.below = render_context.style.gap(16) + self._over, render_context.style.gap(10) + self._over
+        # What stands for the pictures in copies.
+        self._pictures: list[str] = []
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        return QCoreApplication.translate("Transcript", "You said")
+
+    def build(self) -> None:
+        """Pictures first, as they are above the text in most messengers."""
+        blocks = self.render_context.image_blocks(self._said.images, self.item.id)
+        pictures = len(blocks)
+        self._pictures = [block.plain() for block in blocks]
+        for block in blocks[1:]:
+            block.gap = self.render_context.style.px(8)
+        # Long text is several blocks, so that only what is seen of it is laid out.
+        text = self._said.text.replace("\r\n", "\n").replace("\r", "\n")
+        for separator, piece in split_long_text(text) if text else ():
+            block = TextBlock(_displayed_line(piece))
+            block.separator = separator
+            block.gap = self.render_context.style.px(8) if len(blocks) == pictures and blocks else 0
+            blocks.append(block)
+        for index, block in enumerate(blocks):
+            self.set_block(index, block)
+
+    def actions(self) -> Sequence[MenuAction]:
+        """To undo what was changed from here on."""
+        words = QCoreApplication.translate("Transcript", "Undo all changes since this message…")
+        return (MenuAction(words, partial(self.render_context.signals.undo_since_requested.emit, self.item.id)),)
+
+    def set_width(self, width: int) -> None:
+        """At most four fifths of the column, and no wider than the text: short messages get short bubbles."""
+        if width == self.width:
+            return
+        super().set_width(width)
+        self.right = self._pad
+        most = int(width * 0.8)
+        self.left = width - most + self._pad
+        if len(self.blocks) <= 3:
+            style = self.render_context.style
+            for block in self.blocks:
+                block.layout(self.block_width(block), style)
+            wanted = max((block.natural_width() for block in self.blocks), default=0)
+            self.left = width - min(most - 2 * self._pad, max(wanted, style.px(12))) - self._pad
+        for block in self.blocks:
+            block.forget()
+
+    def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
+        """The bubble."""
+        px = style.px
+        box = QRect(self.left - self._pad, self.above - self._over, self.width - self.left + self._pad, 0)
+        box.setBottom(self.height - self.below + self._over)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(style.color("user_bubble"))
+        painter.drawRoundedRect(box, px(14), px(14))
+
+    def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
+        """Markdown as it was typed, unless code in it has no end: what follows would be code too."""
+        for each in super().extracts(start, end):
+            is_typed = each.text not in self._pictures and (
+                not _FENCE.search(each.text) or _has_closed_blocks(each.text)
+            )
+            yield replace(each, markdown=replace(each.markdown, text=each.text)) if is_typed else each
+
+    def source(self) -> str:
+        """The pictures, and the text as it was typed."""
+        pictures = [block.markdown() for block in self.render_context.image_blocks(self._said.images, self.item.id)]
+        return "\n\n".join([*pictures, *([self._said.text] if self._said.text else [])])
+
+
+def _displayed_line(text: str) -> Line:
+    """As it was typed, with what hides something written out."""
+    line, hidden = Line(text.replace("\n", LINE_BREAK)), list(find_deceptive(text))
+    return spell_out_hidden(line, hidden) if hidden else line
+
+
+def _has_closed_blocks(text: str) -> bool:
+    """Whether a paragraph below is read as one."""
+    last = parse_leaves(f"{text}\n\nword")[0][-1]
+    return (last.kind, last.text) == ("paragraph", "word")

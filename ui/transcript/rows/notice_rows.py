@@ -1,0 +1,205 @@
+"""The rows of notices and errors, of steps that the provider took on its servers, and of unknown items."""
+
+import json
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QRect, QRectF
+from PySide6.QtGui import QPainter
+
+from desktop_agent.conversation.items import NoticeItem, ServerStepItem, ToolCallItem, UnknownItem
+from desktop_agent.types.errors import RemedyAction
+from ui.style.text import show_hidden, translate_sentence
+from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.text_block import BODY, SMALL, TextBlock
+from ui.transcript.markdown.inline import Line
+from ui.transcript.rows.markdown_body import MarkdownBody, code_callbacks
+from ui.transcript.rows.render_context import RenderContext
+from ui.transcript.rows.row import Row
+from ui.transcript.style import RenderStyle
+
+
+class NoticeRow(Row):
+    """Errors stand in a red box, facts are quiet. A longer text behind it is folded at first; its line opens it."""
+
+    is_copied = False
+
+    def __init__(self, item: NoticeItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
+        self._notice = item
+        px, gap = render_context.style.px, render_context.style.gap
+        self._is_folding = gap(6)
+        self.above = self.below = self._is_folding + gap(12)
+        self.left, self.right = px(44), px(16)
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        if self._notice.level == "error":
+            return QCoreApplication.translate("Transcript", "Error")
+        return QCoreApplication.translate("Transcript", "Notice")
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether the longer text is seen."""
+        return self.render_context.choices.get(self.item.id, "unfolded", default=False)
+
+    def build(self) -> None:
+        """Sentence, remedy, buttons, and what can be opened."""
+        notice = self._notice
+        blocks: list[Block] = [TextBlock(Line(translate_sentence(notice.sentence)), BODY, "text")]
+        if notice.remedy:
+            blocks.append(TextBlock(Line(translate_sentence(notice.remedy)), SMALL, "muted"))
+        buttons: list[Button] = []
+        signals = self.render_context.signals
+        if remedy := _remedy_labels().get(notice.action):
+            buttons.append(Button(remedy, partial(signals.remedy_requested.emit, notice.id, notice.action)))
+        # What one call alone had changed is redone at its card.
+        if notice.can_be_redone and not self._is_of_one_call():
+            words = QCoreApplication.translate("Transcript", "Redo")
+            buttons.append(Button(words, partial(signals.redo_requested.emit, notice.id)))
+        if notice.detail:
+            words = QCoreApplication.translate("Transcript", "Copy details")
+            buttons.append(Button(words, partial(signals.details_copied.emit, notice.detail)))
+        if buttons:
+            blocks.append(ButtonRowBlock(buttons))
+        for index, block in enumerate(blocks):
+            block.gap = self.render_context.style.gap(10 if isinstance(block, ButtonRowBlock) else 2)
+            self.set_block(index, block)
+        if notice.folded:
+            self._add_folded(len(blocks))
+
+    def _is_of_one_call(self) -> bool:
+        redos = self._notice.redos.keys()
+        calls = (each for each in self.render_context.items if isinstance(each, ToolCallItem))
+        return len(redos) == 1 or any(redos <= call.redos.keys() for call in calls)
+
+    def _add_folded(self, index: int) -> None:
+        words = QCoreApplication.translate("Transcript", "Show details")
+        title = QCoreApplication.translate("Transcript", "Details")
+        head = HeaderBlock(Header(title, is_open=self.unfolded, control=words), self._toggle)
+        head.gap = self.render_context.style.px(2)
+        self.set_block(index, head)
+        if self.unfolded:
+            MarkdownBody(self, index + 1, "muted", SMALL).show(self._notice.folded, finished=True)
+
+    def _toggle(self) -> None:
+        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.refresh("state")
+        self.render_context.signals.changed.emit(self.item.id)
+
+    def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
+        """The box and its sign."""
+        px = style.px
+        is_error = self._notice.level == "error"
+        box = QRectF(0.5, self._is_folding + 0.5, self.width - 1, self.height - 2 * self._is_folding - 1)
+        painter.setPen(style.color("danger_background" if is_error else "border"))
+        painter.setBrush(style.color("danger_background" if is_error else "surface"))
+        painter.drawRoundedRect(box, px(10), px(10))
+        name, color = ("error", "danger") if is_error else ("info", "muted")
+        ratio = painter.device().devicePixelRatio()
+        painter.drawPixmap(px(15), self.above + (style.line - px(18)) // 2, style.icon(name, color, 18, ratio))
+
+
+def _remedy_labels() -> dict[RemedyAction, str]:
+    """What the buttons say, in the language of now."""
+    translate = QCoreApplication.translate
+    return {
+        RemedyAction.RETRY: translate("Transcript", "Retry"),
+        RemedyAction.OPEN_SETTINGS: translate("Transcript", "Open settings"),
+        RemedyAction.CONTINUE: translate("Transcript", "Continue"),
+    }
+
+
+class UnknownRow(Row):
+    """A sentence and the raw content."""
+
+    def __init__(self, item: UnknownItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
+        self._unknown = item
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        return QCoreApplication.translate("Transcript", "Unknown content")
+
+    def build(self) -> None:
+        """Raw content as JSON."""
+        render_context = self.render_context
+        text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
+        code = CodeBlock(text, "json", code_callbacks(self, "wrap"))
+        code.gap = render_context.style.px(6)
+        words = QCoreApplication.translate(
+            "Transcript", "This version does not know this content. It is kept as it came."
+        )
+        self.set_block(0, TextBlock(Line(words), SMALL, "muted"))
+        self.set_block(1, code)
+
+
+_MAX_SUMMARY_LENGTH = 110
+_MAX_NAME_LENGTH = 200
+
+
+class ServerStepRow(Row):
+    """One quiet line, and the beginning of what it did; its head opens the rest."""
+
+    is_copied = False
+
+    def __init__(self, item: ServerStepItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
+        self._step = item
+        self.above, self.below = render_context.style.gap(6), render_context.style.gap(6)
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        return QCoreApplication.translate("Transcript", "Server step: {0}").format(_one_line(self._step.name))
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether all is seen."""
+        return self.render_context.choices.get(self.item.id, "unfolded", default=False)
+
+    def build(self) -> None:
+        """Everything anew: it never changes."""
+        text = self._step.text.strip()
+        title = _one_line(self._step.name) or QCoreApplication.translate("Transcript", "Server step")
+        short = _one_line(text[: _MAX_SUMMARY_LENGTH * 3])
+        if len(short) <= _MAX_SUMMARY_LENGTH and len(text) <= _MAX_SUMMARY_LENGTH * 3:
+            self.set_block(0, HeaderBlock(Header(title, icon="globe")))
+        else:
+            control = QCoreApplication.translate("Transcript", "Show details")
+            self.set_block(
+                0, HeaderBlock(Header(title, icon="globe", is_open=self.unfolded, control=control), self._toggle)
+            )
+            short = short[: _MAX_SUMMARY_LENGTH - 1] + "…"
+        if not text:
+            return
+        whole = CodeBlock(text, "", code_callbacks(self, "wrap")) if self.unfolded else None
+        block = whole or TextBlock(Line(short), SMALL, "muted")
+        block.gap = self.render_context.style.px(2)
+        self.set_block(1, block)
+
+    def _toggle(self) -> None:
+        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.refresh("state")
+        self.render_context.signals.changed.emit(self.item.id)
+
+    def room(self, block: Block) -> int:
+        """What it did stands under the words of the head."""
+        return super().block_width(block) - (0 if isinstance(block, HeaderBlock) else self.render_context.style.px(24))
+
+    def block_box(self, index: int) -> QRect:
+        """The head is not indented."""
+        box = super().block_box(index)
+        return box.translated(self.render_context.style.px(24), 0) if index else box
+
+    def spoken_text(self) -> str:
+        """All of it, folded or not."""
+        return f"{_one_line(self._step.name)}\n{self._step.text}".strip()
+
+
+def _one_line(text: str) -> str:
+    """Words from a server: control characters seen, not obeyed."""
+    return " ".join(show_hidden(text[: max(_MAX_NAME_LENGTH, _MAX_SUMMARY_LENGTH * 3)]).split())

@@ -1,0 +1,200 @@
+"""What every row works with: style, caches, highlighter and view state, and the signals of what a person did in a
+row.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from weakref import WeakMethod
+
+from PySide6.QtCore import QObject, QSize, QTimer, Signal
+from PySide6.QtGui import QPixmap
+
+from desktop_agent.conversation.items import Item
+from desktop_agent.types.blocks import Image, UrlSource
+from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
+from ui.transcript.blocks.code.highlighter import Highlighter
+from ui.transcript.blocks.diagram_block import DIAGRAM_LANGUAGES, DiagramBlock, DiagramCallbacks
+from ui.transcript.blocks.diagram_renderer import DiagramCache
+from ui.transcript.blocks.image_blocks import RemoteImageBlock, RemoteImageCallbacks, ThumbnailsBlock
+from ui.transcript.blocks.image_store import RemoteImages, ThumbnailCache
+from ui.transcript.blocks.math.formulas import FormulaCache, max_device_pixel_ratio
+from ui.transcript.markdown.inline import RemoteImage
+from ui.transcript.style import RenderStyle
+
+_MAX_LARGE_BLOCKS = 6
+
+
+class RowSignals(QObject):
+    """What a person did in a row."""
+
+    changed = Signal(str)
+    content_arrived = Signal(str)
+    remedy_requested = Signal(str, object)
+    approval_requested = Signal(str)
+    image_opened = Signal(object)
+    code_copied = Signal(str)
+    save_requested = Signal(str, str)
+    details_copied = Signal(str)
+    link_activated = Signal(str)
+    undo_requested = Signal(str)
+    undo_since_requested = Signal(str)
+    redo_requested = Signal(str)
+
+
+@dataclass(slots=True)
+class ViewChoices:
+    """What the person unfolded, folded or wrapped. View state: it is never stored with a conversation."""
+
+    made: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
+
+    def get(self, item_id: str, what: str, *, default: bool) -> bool:
+        """The person's choice, or the default when there is none."""
+        return self.made.get((item_id, what), default)
+
+    def set(self, item_id: str, what: str, *, value: bool) -> None:
+        """Choose."""
+        self.made[item_id, what] = value
+
+
+class SecondTimer(QObject):
+    """Tells each second to whom it was asked for, as long as they live and want it; without any it stands still."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._subscribers: list[WeakMethod[Callable[[], bool]]] = []
+        self._timer = QTimer(self)
+        self._timer.setInterval(1000)
+        self._timer.timeout.connect(self._on_tick)
+
+    def subscribe(self, listener: Callable[[], bool]) -> None:
+        """A method that answers whether it wants to hear of the next second too."""
+        self._subscribers.append(WeakMethod(listener))
+        self._timer.start()
+
+    def stop(self) -> None:
+        """No more seconds."""
+        self._timer.stop()
+
+    def _on_tick(self) -> None:
+        self._subscribers = [each for each in self._subscribers if (listener := each()) and listener()]
+        if not self._subscribers:
+            self._timer.stop()
+
+
+class LargeBlockCache:
+    """Blocks that took long to make: those made last stay for rows that are made anew. `Stage.large_block` asks."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[str, str], tuple[object, Block]] = OrderedDict()
+
+    def get(self, item_id: str, what: str, source: object) -> Block | None:
+        """The block that was made from this very object."""
+        made_from, block = self._made.get((item_id, what), (None, None))
+        if block is None or made_from is not source:
+            return None
+        self._made.move_to_end((item_id, what))
+        # Nobody told it that its row is gone.
+        block.forget()
+        block.layout_count = 0
+        return block
+
+    def add(self, item_id: str, what: str, source: object, block: Block) -> None:
+        """One more."""
+        self._made[item_id, what] = source, block
+        self._made.move_to_end((item_id, what))
+        if len(self._made) > _MAX_LARGE_BLOCKS:
+            self._made.popitem(last=False)
+
+
+@dataclass(slots=True)
+class RenderContext:
+    """Shared by all rows of one view."""
+
+    style: RenderStyle
+    signals: RowSignals
+    thumbnails: ThumbnailCache
+    highlighter: Highlighter
+    choices: ViewChoices = field(default_factory=ViewChoices)
+    formulas: FormulaCache | None = None
+    remote: RemoteImages | None = None
+    diagrams: DiagramCache | None = None
+    seconds: SecondTimer | None = None
+    large: LargeBlockCache = field(default_factory=LargeBlockCache)
+    items: Iterable[Item] = ()
+    """All that the transcript has."""
+
+    def large_block(
+        self, item_id: str, what: str, source: object, make: Callable[[], Block], ready: Callable[[], None]
+    ) -> Block | None:
+        """A block of an item that `make` makes from `source` in the worker; None until then, and `ready` hears it."""
+        if block := self.large.get(item_id, what, source):
+            return block
+
+        def arrived(made: Block) -> None:
+            self.large.add(item_id, what, source, made)
+            ready()
+
+        self.highlighter.run_in_worker(("large", item_id, what, id(source)), make, arrived)
+        return None
+
+    def code_block(
+        self, text: str, info: str, callbacks: CodeCallbacks, item_id: str, *, is_open: bool = False
+    ) -> CodeBlock:
+        """Code of an item; what draws a diagram can show it."""
+        language = info.split(maxsplit=1)[0].lower() if info.strip() else ""
+        if self.diagrams is None or language not in DIAGRAM_LANGUAGES:
+            return CodeBlock(text, info, callbacks, is_open=is_open)
+
+        def remember(shown: bool) -> None:  # noqa: FBT001  what the callback carries
+            self.choices.set(item_id, f"diagram {block.text}", value=shown)
+
+        shown = self.choices.get(item_id, f"diagram {text}", default=False)
+        drawing = DiagramCallbacks(
+            self.diagrams, max_device_pixel_ratio, self.signals.image_opened.emit, shown, remember
+        )
+        block = DiagramBlock(text, info, callbacks, drawing, is_open=is_open)
+        return block
+
+    def remote_image_callbacks(self, item_id: str) -> RemoteImageCallbacks | None:
+        """What a block that shows a picture of the web talks to."""
+        if self.remote is None:
+            return None
+        arrived = partial(self.signals.content_arrived.emit, item_id)
+        return RemoteImageCallbacks(self.remote, self.thumbnails.get, self.signals.image_opened.emit, arrived)
+
+    def image_blocks(self, images: Sequence[Image], item_id: str) -> list[Block]:
+        """Pictures of a message: those that are here side by side, then those of the web, which are only named."""
+        here = [image for image in images if not isinstance(image.source, UrlSource)]
+        blocks: list[Block] = [
+            RemoteImageBlock(RemoteImage(image.name or "", image.source.url), self.remote_image_callbacks(item_id))
+            for image in images
+            if isinstance(image.source, UrlSource)
+        ]
+        if here:
+            arrived = partial(self.signals.content_arrived.emit, item_id)
+            blocks.insert(0, ThumbnailsBlock(here, self._thumbnail, self.signals.image_opened.emit, arrived))
+        return blocks
+
+    def _thumbnail(self, image: Image, size: QSize, then: Callable[[], None]) -> tuple[bool, QPixmap | None]:
+        return (True, None) if isinstance(image.source, UrlSource) else self.thumbnails.get(image.source, size, then)
+
+    def code_callbacks(self, item_id: str, key: str) -> CodeCallbacks:
+        """What a code block of an item talks to; whether its lines wrap is remembered under the key."""
+
+        def remember(wraps: bool) -> None:  # noqa: FBT001  what the callback carries
+            self.choices.set(item_id, key, value=wraps)
+
+        return CodeCallbacks(
+            self.signals.code_copied.emit,
+            partial(self.signals.changed.emit, item_id),
+            self.highlighter.highlight,
+            self.choices.get(item_id, key, default=False),
+            remember,
+            save=self.signals.save_requested.emit,
+            on_arrived=partial(self.signals.content_arrived.emit, item_id),
+            highlight_more=self.highlighter.highlight_more,
+            run_later=self.highlighter.run_later,
+        )

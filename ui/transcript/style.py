@@ -1,0 +1,179 @@
+"""The fonts, measures and colours that the transcript is drawn with, for one theme at one zoom; those of highlighted
+code too.
+"""
+
+from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QPixmap, QTextCharFormat
+
+from ui.style.theme import ReadingStyle, Theme, body_font, mono_font, pixmap
+from ui.transcript.markdown.inline import SpanStyle
+
+_HEADING_SIZES = {1: 1.55, 2: 1.3, 3: 1.14, 4: 1.0, 5: 1.0, 6: 0.95}
+
+_COMPACT_FACTOR = 0.55
+"""What is left of the room between blocks and messages."""
+
+
+class RenderStyle:
+    """Made anew when theme, zoom or the way text is set change; what was laid out with another is laid out again.
+
+    Larger text is a zoom of its own: everything in the transcript grows with its text.
+    """
+
+    def __init__(self, theme: Theme, zoom: int, reading: ReadingStyle | None = None) -> None:
+        self.theme = theme
+        self.reading = reading = reading or ReadingStyle()
+        self._zoom = scale = zoom * reading.size / theme.base_size
+        self._pixels: dict[float, int] = {}
+        self.body = body_font(theme, scale, family=reading.font)
+        self.small = body_font(theme, scale, 0.9, reading.font)
+        self.strong = QFont(self.body)
+        self.strong.setWeight(QFont.Weight.DemiBold)
+        self.mono = mono_font(theme, scale, 0.92)
+        self.line = self._line_of(self.body, 1.12)
+        metrics = QFontMetricsF(self.mono)
+        self.mono_line = self._line_of(self.mono, 1.2)
+        self.mono_advance = metrics.horizontalAdvance("0")
+        self.mono_is_even = QFontInfo(self.mono).fixedPitch()
+        self.advance = QFontMetricsF(self.body).averageCharWidth()
+        self.reading_width = self.px(reading.line_width)
+        self._colors: dict[str, QColor] = {}
+        self._formats: dict[tuple[int, str], QTextCharFormat] = {}
+        self._headings: dict[int, QFont] = {}
+
+    def px(self, pixels: float) -> int:
+        """A measure of 100 % zoom at this zoom."""
+        found = self._pixels.get(pixels)
+        if found is None:
+            found = self._pixels[pixels] = max(1, round(pixels * self._zoom / 100))
+        return found
+
+    def gap(self, pixels: float) -> int:
+        """The same for the room between blocks or messages: less of it where the person wants it compact."""
+        return self.px(pixels * _COMPACT_FACTOR if self.reading.is_compact else pixels)
+
+    def color(self, name: str) -> QColor:
+        """A colour of the theme by the name of its field, or any #rrggbb."""
+        found = self._colors.get(name)
+        if found is None:
+            found = self._colors[name] = QColor(name if name.startswith("#") else getattr(self.theme, name))
+        return found
+
+    def heading(self, level: int) -> QFont:
+        """The font of a heading, levels 1 to 6."""
+        found = self._headings.get(level)
+        if found is None:
+            found = body_font(self.theme, self._zoom, _HEADING_SIZES[level], self.reading.font)
+            found.setWeight(QFont.Weight.DemiBold)
+            self._headings[level] = found
+        return found
+
+    def line_of(self, font: QFont) -> int:
+        """The distance of baselines that reads well in this font."""
+        return self.line if font is self.body else self._line_of(font, 1.08)
+
+    def icon(self, name: str, color: str, size: int, ratio: float) -> QPixmap:
+        """An icon in a colour of the theme. `size` is for 100 % zoom."""
+        return pixmap(name, self.color(color).name(), self.px(size), max(1, round(ratio)))
+
+    def format(self, style: int, base: QFont) -> QTextCharFormat:
+        """How a run of this style looks within text of the base font; shared, never changed."""
+        key = (style, base.key())
+        found = self._formats.get(key)
+        if found is None:
+            found = self._formats[key] = self._make_format(style, base)
+        return found
+
+    def _make_format(self, style: int, base: QFont) -> QTextCharFormat:
+        font = QFont(base)
+        if style & SpanStyle.CODE:
+            font = QFont(self.mono)
+            font.setPointSizeF(base.pointSizeF() * 0.92)
+        if style & SpanStyle.BOLD:
+            font.setWeight(QFont.Weight.Bold)
+        font.setItalic(bool(style & SpanStyle.ITALIC) or base.italic())
+        font.setStrikeOut(bool(style & SpanStyle.STRIKE))
+        made = QTextCharFormat()
+        made.setFont(font)
+        if style & SpanStyle.LINK:
+            made.setForeground(self.color("link"))
+            made.setFontUnderline(True)
+            made.setUnderlineColor(_faded_color(self.color("link")))
+        elif style & SpanStyle.IMAGE:
+            made.setForeground(self.color("muted"))
+        return made
+
+    def _line_of(self, font: QFont, factor: float) -> int:
+        if self.reading.is_compact:
+            factor = 1 + (factor - 1) * 0.2
+        metrics = QFontMetricsF(font)
+        least = font.pointSizeF() * 1.34 * (1.04 if self.reading.is_compact else 1.18)
+        return round(max(metrics.height(), least) * factor)
+
+
+def _faded_color(color: QColor) -> QColor:
+    faded = QColor(color)
+    faded.setAlphaF(0.45)
+    return faded
+
+
+SYNTAX_COLORS = {
+    False: {
+        "comment": "#6a6a63",
+        "keyword": "#8a2fa8",
+        "function": "#1a55b8",
+        "builtin": "#0b6a73",
+        "string": "#2b6e21",
+        "number": "#9a4a06",
+    },
+    True: {
+        "comment": "#8f9299",
+        "keyword": "#d6a0f0",
+        "function": "#8fb8ff",
+        "builtin": "#7fd0d6",
+        "string": "#a8d08d",
+        "number": "#f0b080",
+    },
+}
+
+
+BOLD = "bold"
+"""A kind by itself, or before the name of a colour and a space."""
+
+# Each reaches 4.5:1 on the code background of its theme, and no two are taken for each other.
+TERMINAL_COLORS = {
+    False: {
+        "red": "#b3261e",
+        "green": "#266e15",
+        "yellow": "#7a5200",
+        "blue": "#1a55b8",
+        "magenta": "#8a2fa8",
+        "cyan": "#006e88",
+        "grey": "#6a6a63",
+    },
+    True: {
+        "red": "#ff8f86",
+        "green": "#84d865",
+        "yellow": "#f2c86a",
+        "blue": "#86aaff",
+        "magenta": "#f19af0",
+        "cyan": "#48d0f2",
+        "grey": "#8f9299",
+    },
+}
+
+
+class WordFormats(dict[str, QTextCharFormat]):
+    """A format for each kind of word."""
+
+    def __init__(self, style: RenderStyle) -> None:
+        super().__init__()
+        self._colors = {**SYNTAX_COLORS[style.theme.is_dark], **TERMINAL_COLORS[style.theme.is_dark]}
+
+    def __missing__(self, kind: str) -> QTextCharFormat:
+        made = self[kind] = QTextCharFormat()
+        weight, _, color = kind.rpartition(" ")
+        if BOLD in {weight, color}:
+            made.setFontWeight(QFont.Weight.Bold)
+        if found := self._colors.get(color):
+            made.setForeground(QColor(found))
+        return made

@@ -1,0 +1,1 @@
+"""The viewport over the rows: what is visible, scrolling, selection and focus."""

@@ -1,0 +1,330 @@
+"""Where text stands in the viewport, how to scroll to it, what Tab stops at, and the reading position over a new
+layout.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPoint, QRectF
+from PySide6.QtGui import QPainter
+
+from ui.transcript.blocks.block import Block, Control
+from ui.transcript.blocks.buttons import paint_focus_ring
+from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.blocks.text_block import MarkdownTextBlock, RuleBlock, TextBlock
+from ui.transcript.markdown.inline import Line, slice_utf16
+from ui.transcript.rows.message_rows import AnswerRow, ThinkingRow
+from ui.transcript.rows.render_context import RenderContext
+from ui.transcript.rows.row import Row, RowSelection, selected_range
+from ui.transcript.viewport.row_list import RowList
+from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.selection import TextPosition
+from ui.transcript.viewport.viewport import RowViewport
+
+_MAX_ROUNDS = 4
+"""Heights on the way are guessed until they are seen: after this many looks the place stands still."""
+
+
+class RestyledRowList(RowList):
+    """Rows of which some outlast another look, with everything that was read of them."""
+
+    def set_render_context(self, render_context: RenderContext, width: int, kept: Iterable[int]) -> None:
+        """The stage has another look: rows are made anew when they are seen, but for answers among the `kept` ones.
+
+        Whoever remembers a place in one of those goes on with it.
+        """
+        rows = {index: row for index in kept if isinstance(row := self.existing_row(index), AnswerRow | ThinkingRow)}
+        for row in rows.values():
+            row.restyle(width)
+        self.restyle(render_context)
+        self._rows.update(rows)
+        for index in rows:
+            self.remeasure_row(index)
+
+
+class ReadingPosition:
+    """`take` it before, and `put_back` after.
+
+    The line at the upper edge stands where it stood, to the pixel.
+    """
+
+    def __init__(self, viewport: RowViewport) -> None:
+        self._viewport = viewport
+        self._position = TextPosition()
+        self._share = 0.0
+        self._y = 0.0
+        # As long as nothing moves, several changes in a row keep one place: else each would lose part of a line.
+        self._is_saved: tuple[object, int] | None = None
+
+    def save(self) -> None:
+        """Remember what stands at the upper edge."""
+        viewport, rows = self._viewport, self._viewport.rows
+        if not len(rows) or rows.following or self._is_saved == (rows, rows.top):
+            return
+        rows.settle()
+        self._position = viewport.place_at(QPoint(viewport.column, 0))
+        row = rows.row(self._position.row)
+        box = row.block_box(self._position.block) if row.blocks else viewport.row_box(self._position.row)
+        # What has no lines is as much above the edge as it was.
+        above = -box.top() - viewport.row_box(self._position.row).top()
+        self._share = max(0.0, min(1.0, above / max(1, box.height())))
+        self._y = self._current_y()
+
+    def restore(self) -> None:
+        """Bring it there again."""
+        rows = self._viewport.rows
+        self._is_saved = None
+        if not len(rows) or rows.following:
+            return
+        for _ in range(_MAX_ROUNDS):
+            rows.row(self._position.row).settle_block(self._position.block)
+            rows.remeasure_row(self._position.row)
+            before, moved = rows.top, round(self._current_y() - self._y)
+            if moved:
+                rows.jump_to(before + moved)
+            if rows.top == before:
+                break
+        self._is_saved = rows, rows.top
+
+    def restyle(self, render_context: RenderContext, width: int, also: Sequence[int] = ()) -> None:
+        """The stage has another look: rows that hold it, the selection or the keyboard, and those in `also`, last."""
+        rows, kept = self._viewport.rows, self._rows_to_keep(also)
+        if isinstance(rows, RestyledRowList):
+            rows.set_render_context(render_context, width, kept)
+
+    def _rows_to_keep(self, also: Sequence[int]) -> set[int]:
+        rows, selection = self._viewport.rows, self._viewport.selection
+        wanted = [self._viewport.focused[0], *also]
+        if not selection.is_empty:
+            wanted += [selection.start.row, selection.end.row]
+        if not rows.following:
+            wanted.append(rows.row_at(rows.top))
+        return {index for index in wanted if 0 <= index < len(rows) and rows.existing_row(index)}
+
+    def _current_y(self) -> float:
+        """The y of the place in the viewport."""
+        row, block = self._viewport.rows.row(self._position.row), self._position.block
+        top = self._viewport.row_box(self._position.row).top()
+        if block >= len(row.blocks):
+            return top
+        box = row.block_box(block)
+        inside = row.blocks[block].caret_rect_at(self._position.offset) if row.blocks[block].is_laid_out else None
+        return top + box.top() + (inside.top() if inside else self._share * box.height())
+
+
+_LINK_PREFIX = "#link "
+"""Begins the name of a link among the keys of controls; its place in the text follows."""
+
+_LINK_SIGNS = ("[", "<", "://", "www.", "@")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link in a text: its place in the plain text of its block, its words and its target."""
+
+    start: int
+    end: int
+    words: str
+    target: str
+
+    @property
+    def name(self) -> str:
+        """By which it is known among the controls of its block."""
+        return f"{_LINK_PREFIX}{self.start} {self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class FocusStop:
+    """One of them: its block, and what it is there."""
+
+    block: int
+    target: Control | Link
+
+    @property
+    def key(self) -> str:
+        """As in `Screen.focused`."""
+        return f"{self.block}/{self.target.name}"
+
+
+def iter_focus_stops(row: Row, block: int, step: int) -> Iterator[FocusStop]:
+    """The stops of a row from a block on, or back from it; blocks with buttons are laid out for that."""
+    while 0 <= block < len(row.blocks):
+        found = [FocusStop(block, each) for each in _stops_in_block(row, block)]
+        yield from found if step > 0 else reversed(found)
+        block += step
+
+
+def next_focus_stop(row: Row, key: str, step: int) -> FocusStop | None:
+    """The stop after a key, or before it; an empty key stands before all."""
+    if not key:
+        return next(iter_focus_stops(row, 0, 1), None) if step > 0 else None
+    has_passed = False
+    for stop in iter_focus_stops(row, int(key.partition("/")[0]), step):
+        if has_passed:
+            return stop
+        has_passed = stop.key == key
+    return None
+
+
+def find_focus_stop(row: Row, key: str) -> FocusStop | None:
+    """The stop of a key, while it is there."""
+    block, _, name = key.partition("/")
+    found = _stops_in_block(row, int(block)) if name and int(block) < len(row.blocks) else ()
+    return next((FocusStop(int(block), each) for each in found if each.name == name), None)
+
+
+def link_selection(row: Row, key: str) -> RowSelection | None:
+    """Where a link stands that has the keyboard; None for a button."""
+    block, _, name = key.partition("/")
+    if not name.startswith(_LINK_PREFIX) or int(block) >= len(row.blocks):
+        return None
+    start, end = map(int, name[len(_LINK_PREFIX) :].split())
+    return (int(block), start), (int(block), end)
+
+
+def _stops_in_block(row: Row, index: int) -> list[Control | Link]:
+    row.read(index)
+    block = row.blocks[index] if index < len(row.blocks) else None
+    if block is None or isinstance(block, RuleBlock | MathBlock):
+        return []
+    if isinstance(block, TextBlock | TableBlock) and not _may_have_links(block):
+        return []
+    if not block.is_laid_out:
+        row.settle_block(index)
+    return [*links_in(block), *block.controls()]
+
+
+def _may_have_links(block: Block) -> bool:
+    texts = [block.leaf.text] if isinstance(block, MarkdownTextBlock) else []
+    if isinstance(block, TableBlock):
+        texts = [cell for row in block.leaf.cells for cell in row]
+    return any(sign in text for text in texts for sign in _LINK_SIGNS)
+
+
+def links_in(block: Block) -> Iterator[Link]:
+    """All links of a block."""
+    if isinstance(block, TextBlock):
+        yield from links_of(block.line())
+    elif isinstance(block, TableBlock):
+        for row, lines in enumerate(block.cells.lines()):
+            for column, line in enumerate(lines):
+                at = block.cells.offset_of(row, column) if line.spans else 0
+                for link in links_of(line):
+                    yield Link(at + link.start, at + link.end, link.words, link.target)
+
+
+def links_of(line: Line) -> Iterator[Link]:
+    """The links of a line; parts of one in several styles are one."""
+    last: tuple[int, int, str] | None = None
+    for span in line.spans:
+        if not span.href:
+            continue
+        end = span.start + span.length
+        if last and last[1] == span.start and last[2] == span.href:
+            last = last[0], end, span.href
+            continue
+        if last:
+            yield _link(line, *last)
+        last = span.start, end, span.href
+    if last:
+        yield _link(line, *last)
+
+
+def _link(line: Line, start: int, end: int, target: str) -> Link:
+    first, last = line.to_plain(start), line.to_plain(end)
+    return Link(first, last, slice_utf16(line.plain(), first, last), target)
+
+
+"""Heights on the way are guessed until they are seen: after this many looks the place stands still."""
+
+
+def text_boxes(row: Row, selection: RowSelection) -> Iterator[QRectF]:
+    """What a part of a row covers, in its coordinates; blocks that are not laid out are left out."""
+    for index in range(selection[0][0], min(selection[1][0] + 1, len(row.blocks))):
+        span = selected_range(selection, index)
+        block = row.blocks[index]
+        if span and block.is_laid_out:
+            where = QRectF(row.block_box(index))
+            whole = QRectF(0, 0, where.width(), where.height())
+            for box in block.boxes(*span) or [whole]:
+                yield box.translated(where.topLeft())
+
+
+def text_box(viewport: RowViewport, index: int, selection: RowSelection) -> QRectF | None:
+    """The first box of a part of a row, in the viewport; the row's upper edge where the block is not there."""
+    rows = viewport.rows
+    row = rows.row(index)
+    block = selection[0][0]
+    if block < len(row.blocks) and not row.blocks[block].is_laid_out:
+        row.settle_block(block)
+    box = next(text_boxes(row, selection), QRectF(0, 0, row.width, rows.render_context.style.line))
+    corner = viewport.row_box(index).topLeft()
+    return box.translated(corner)
+
+
+def scroll_to_text(
+    viewport: RowViewport, scroller: Scroller, index: int, selection: RowSelection, *, calmly: bool = False
+) -> None:
+    """Scroll until a part of a row is seen: a third below the upper edge, or `calmly` just inside the nearer edge."""
+    for _ in range(_MAX_ROUNDS):
+        _scroll_horizontally_to(viewport, index, selection)
+        box = text_box(viewport, index, selection)
+        scroller.row_arrived(index)
+        box = text_box(viewport, index, selection)
+        if box is None:
+            return
+        line, view = viewport.rows.render_context.style.line, viewport.rows.view
+        edge = min(line, view // 4) if calmly else min(2 * line, view // 4)
+        if edge <= box.top() and box.bottom() <= view - edge:
+            return
+        wanted = view / 3
+        if calmly:
+            wanted = edge if box.top() < edge else max(edge, view - edge - box.height())
+        before = viewport.rows.top
+        scroller.scroll_by(round(box.top() - wanted))
+        if viewport.rows.top == before:
+            return
+
+
+def _scroll_horizontally_to(viewport: RowViewport, index: int, selection: RowSelection) -> None:
+    """Inside of a block that is wider than its column."""
+    row, block = viewport.rows.row(index), selection[0][0]
+    if block >= len(row.blocks) or not row.blocks[block].is_laid_out:
+        return
+    span, width = selected_range(selection, block), row.block_box(block).width()
+    box = next(iter(row.blocks[block].boxes(*span)), None) if span else None
+    pad = viewport.rows.render_context.style.px(28)
+    if box is None:
+        return
+    if box.right() > width - pad:
+        moved = row.blocks[block].scroll_horizontally(round(box.right() - width + 2 * pad))
+    elif box.left() < 0:
+        moved = row.blocks[block].scroll_horizontally(round(box.left() - 2 * pad))
+    else:
+        return
+    if moved:
+        viewport.repaint_row(index)
+
+
+def paint_link_focus(painter: QPainter, viewport: RowViewport) -> None:
+    """The ring around a link that has the keyboard; buttons draw their own."""
+    index, key = viewport.focused
+    row = viewport.rows.existing_row(index) if key else None
+    position = link_selection(row, key) if row else None
+    if row and position:
+        corner = viewport.row_box(index).topLeft()
+        for box in text_boxes(row, position):
+            paint_focus_ring(
+                painter,
+                viewport.rows.render_context.style,
+                box.translated(corner).toAlignedRect().adjusted(-4, -2, 4, 2),
+            )
+
+
+def current_row(viewport: RowViewport) -> int:
+    """The row that has the keyboard, or the last one that is seen; -1 where there is none."""
+    rows = viewport.rows
+    if 0 <= viewport.focused[0] < len(rows):
+        return viewport.focused[0]
+    return min(rows.row_at(rows.top + viewport.viewport.height() - 1), len(rows) - 1)

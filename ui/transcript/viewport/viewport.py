@@ -1,0 +1,184 @@
+"""Between the pixels of the viewport and the rows: painting, hit testing, hover, focus and selection."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QPainter, QRegion
+from PySide6.QtWidgets import QWidget
+
+from ui.transcript.blocks.block import BlockReplacement, Control
+from ui.transcript.blocks.buttons import paint_focus_ring
+from ui.transcript.rows.row import Row
+from ui.transcript.viewport.row_list import RowList
+from ui.transcript.viewport.selection import LAST_OFFSET, Selection, TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What is under a point: a row always, a control or a link perhaps."""
+
+    row: int
+    key: str = ""
+    control: Control | None = None
+    link: str = ""
+
+
+class RowViewport:
+    """One viewport and the rows behind it. `hovered` and `focused` are a row and the key of a control in it."""
+
+    def __init__(self, viewport: QWidget, rows: RowList) -> None:
+        self.viewport = viewport
+        self.selection = Selection()
+        self.hovered: tuple[int, str] = (-1, "")
+        self.focused: tuple[int, str] = (-1, "")
+        self.on_replaced: list[Callable[[int, BlockReplacement], None]] = []
+        """All who remember places by the number of a block: they hear in which row those numbers changed."""
+        self.rows = rows
+
+    @property
+    def rows(self) -> RowList:
+        """What is shown."""
+        return self._rows
+
+    @rows.setter
+    def rows(self, rows: RowList) -> None:
+        self._rows = rows
+        rows.on_replaced.append(self._blocks_replaced)
+
+    def _blocks_replaced(self, row: int, replacement: BlockReplacement) -> None:
+        def moved(position: TextPosition) -> TextPosition:
+            is_in_row = position.row == row and position.block < LAST_OFFSET
+            return (
+                TextPosition(row, *replacement.map_position(position.block, position.offset)) if is_in_row else position
+            )
+
+        if not self.selection.is_empty:
+            self.selection.set(moved(self.selection.start), moved(self.selection.end))
+        self.hovered, self.focused = (
+            (index, replacement.map_key(key)) if index == row else (index, key)
+            for index, key in (self.hovered, self.focused)
+        )
+        for notify in self.on_replaced:
+            notify(row, replacement)
+
+    @property
+    def column(self) -> int:
+        """The x at which rows begin."""
+        return (self.viewport.width() - self.rows.width) // 2
+
+    def paint(self, region: QRegion) -> None:
+        """Paint the rows that reach into a region of the viewport."""
+        dirty = region.boundingRect()
+        painter = QPainter(self.viewport)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(dirty, self.rows.render_context.style.color("window"))
+        top, left = self.rows.top, self.column
+        for index, row, y in self.rows.between(top + dirty.top(), top + dirty.bottom() + 1):
+            painter.save()
+            painter.translate(left, y - top)
+            clip = dirty.translated(-left, top - y)
+            row.paint(painter, clip, self.selection.in_row(index), *self._focus_marks(index))
+            if self.focused == (index, ""):
+                self._paint_focus(painter, row)
+            painter.restore()
+        painter.end()
+
+    def _focus_marks(self, index: int) -> tuple[str, str]:
+        hovered = self.hovered[1] if self.hovered[0] == index else ""
+        return hovered, self.focused[1] if self.focused[0] == index else ""
+
+    def _paint_focus(self, painter: QPainter, row: Row) -> None:
+        box = QRect(-8, 1, row.width + 16, row.height - 2)
+        paint_focus_ring(painter, self.rows.render_context.style, box)
+
+    def hit(self, point: QPoint) -> Hit:
+        """What stands under a point of the viewport."""
+        if not len(self.rows):
+            return Hit(-1)
+        index, row, inside = self._row_at_point(point)
+        found = row.control_at(inside)
+        if found:
+            return Hit(index, found[0], found[1])
+        return Hit(index, link=self._link(row, inside))
+
+    def link_at(self, point: QPoint) -> str:
+        """The target under a point of the viewport, also where it is a control's."""
+        if not len(self.rows):
+            return ""
+        _, row, inside = self._row_at_point(point)
+        return self._link(row, inside)
+
+    def _link(self, row: Row, inside: QPoint) -> str:
+        if not row.blocks or not 0 <= inside.y() < row.height:
+            return ""
+        at = row.block_at(inside.y())
+        block = row.blocks[at]
+        return block.link_at(inside - row.block_box(at).topLeft()) if block.is_laid_out else ""
+
+    def _row_at_point(self, point: QPoint) -> tuple[int, Row, QPoint]:
+        y = self.rows.top + point.y()
+        index = self.rows.row_at(y)
+        return index, self.rows.row(index), QPoint(point.x() - self.column, y - self.rows.row_top(index))
+
+    def place_at(self, point: QPoint) -> TextPosition:
+        """The place in the text nearest to a point."""
+        if not len(self.rows):
+            return TextPosition()
+        index, row, inside = self._row_at_point(point)
+        if not row.blocks:
+            return TextPosition(index)
+        if inside.y() >= row.height:
+            return TextPosition(index, len(row.blocks) - 1, LAST_OFFSET)
+        at = row.block_at(inside.y())
+        block = row.blocks[at]
+        return TextPosition(
+            index, at, block.offset_at(inside - row.block_box(at).topLeft()) if block.is_laid_out else 0
+        )
+
+    def row_box(self, index: int) -> QRect:
+        """Where a row stands in the viewport."""
+        row = self.rows.row(index)
+        return QRect(self.column, self.rows.row_top(index) - self.rows.top, row.width, row.height)
+
+    def repaint_row(self, index: int) -> None:
+        """Paint a row again, with its focus ring."""
+        if 0 <= index < len(self.rows):
+            self.viewport.update(self.row_box(index).adjusted(-12, 0, 12, 0))
+
+    def repaint_rows(self, first: int, last: int) -> None:
+        """Paint several again."""
+        shown = [index for index, _, _ in self.rows.between(self.rows.top, self.rows.top + self.rows.view)]
+        for index in shown:
+            if first <= index <= last:
+                self.repaint_row(index)
+
+    def hover(self, where: tuple[int, str]) -> None:
+        """The pointer is on this control."""
+        if where != self.hovered:
+            before, self.hovered = self.hovered, where
+            self.repaint_row(before[0])
+            self.repaint_row(where[0])
+
+    def focus(self, where: tuple[int, str]) -> None:
+        """The keyboard is here."""
+        before, self.focused = self.focused, where
+        self.repaint_row(before[0])
+        self.repaint_row(where[0])
+
+    def select(self, start: TextPosition, end: TextPosition) -> None:
+        """Select, and paint what changed."""
+        old = self.selection.ordered
+        was_empty = self.selection.is_empty
+        self.selection.set(start, end)
+        new = self.selection.ordered
+        places = new if was_empty else (*old, *new)
+        self.repaint_rows(min(position.row for position in places), max(position.row for position in places))
+
+    def cursor_for(self, point: QPoint) -> Qt.CursorShape:
+        """What the pointer looks like there."""
+        hit = self.hit(point)
+        if hit.control or hit.link:
+            return Qt.CursorShape.PointingHandCursor
+        over_text = 0 <= point.x() - self.column < self.rows.width
+        return Qt.CursorShape.IBeamCursor if over_text else Qt.CursorShape.ArrowCursor

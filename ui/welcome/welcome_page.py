@@ -1,0 +1,318 @@
+"""The welcome page: every way to a first answer, and the presenter that connects what is chosen there."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ModelInfo
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.model_servers import ModelServers
+from ui.style.controls import IconButton, button, label
+from ui.style.server_fields import Status, dialect_names
+from ui.style.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
+from ui.style.widgets import TextWithButtons
+from ui.welcome.server_rows import CloudRow, CustomRow, LocalRow, ServerRow, TypedServer
+
+NARROW_WIDTH = 520
+
+
+class LocalServer(Protocol):
+    """A local server and its models; None where nobody answered."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The server."""
+        ...
+
+    @property
+    def models(self) -> tuple[ModelInfo, ...] | None:
+        """What it serves."""
+        ...
+
+
+class WelcomePage(QScrollArea):
+    """Says what the person wants to connect to; the shell does it and answers with `set_endpoint_state`."""
+
+    local_chosen = Signal(str)
+    """A local server's endpoint id."""
+    refresh_requested = Signal()
+    key_submitted = Signal(str, object)
+    """Endpoint id and SecretStr."""
+    session_key_submitted = Signal(str, object)
+    """The same, to be kept in memory only: there is no keyring."""
+    custom_submitted = Signal(object, object)
+    """A TypedServer, and a SecretStr or None."""
+    custom_session_submitted = Signal(object, object)
+    """The same; the key is to be kept in memory only."""
+    demo_requested = Signal()
+    back_requested = Signal()
+    """Back to the conversation that was open."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._local_rows: dict[str, LocalRow] = {}
+        self._cloud_rows: dict[str, CloudRow] = {}
+        self._custom = CustomRow(themes)
+        self._locals = QVBoxLayout()
+        self._page = QHBoxLayout()
+        self._searching = label(self.tr("Looking for model servers on this computer…"), "muted", wrap=True)
+        self._title = label(self.tr("Welcome to Desktop Agent"), "title", wrap=True)
+        self._words = label(self.tr("Connect a model to begin. You can add others at any time."), "muted", wrap=True)
+        self._back = button(self.tr("Back"), self.back_requested.emit)
+        self._build()
+        self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
+        self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self._escape.activated.connect(self.back_requested)
+        self.set_back_button(is_there=False)
+        self._custom.submitted.connect(self.custom_submitted)
+        self._custom.submitted_for_session.connect(self.custom_session_submitted)
+
+    def set_back_button(self, *, is_there: bool) -> None:
+        """Offer the way back to a conversation, where one is open behind this page."""
+        self._back.setVisible(is_there)
+        self._escape.setEnabled(is_there)
+        if is_there:
+            self._title.setText(self.tr("Connect a model"))
+            self._words.setText(self.tr("Your conversations stay as they are."))
+
+    def set_local_servers(self, found: Sequence[LocalServer]) -> None:
+        """What answers on this computer."""
+        self._searching.hide()
+        for row in self._local_rows.values():
+            self._locals.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self._local_rows = {}
+        # Those that run come first: they can be used with one click.
+        for each in sorted(found, key=lambda each: each.models is None):
+            row = LocalRow(self._themes, each.endpoint, None if each.models is None else len(each.models))
+            row.set_narrow(narrow=self._is_narrow)
+            row.use_pressed.connect(partial(self.local_chosen.emit, each.endpoint.id))
+            self._local_rows[each.endpoint.id] = row
+            self._locals.addWidget(row)
+
+    def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
+        """How connecting goes: idle, busy, ok, error or no_keyring. An unknown id is the address typed in."""
+        row: ServerRow | CustomRow | None = self._cloud_rows.get(endpoint_id) or self._local_rows.get(endpoint_id)
+        (row or self._custom).show_state(Status(state), sentence)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow window the controls of a row stand under its title."""
+        super().resizeEvent(event)
+        for row in (self._custom, *self._local_rows.values(), *self._cloud_rows.values()):
+            row.set_narrow(narrow=self._is_narrow)
+        margin = SPACE_M if self._is_narrow else SPACE_XL
+        self._page.setContentsMargins(margin, margin, margin, margin)
+
+    @property
+    def _is_narrow(self) -> bool:
+        return self.viewport().width() < NARROW_WIDTH * self._themes.zoom // 100
+
+    def _refresh(self) -> None:
+        self._searching.show()
+        self.refresh_requested.emit()
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Welcome"))
+        self.setProperty("kind", "page")
+        self.setWidgetResizable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        page = QWidget()
+        page.setProperty("kind", "page")
+        page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        column = QVBoxLayout()
+        column.setSpacing(SPACE_L)
+        column.addLayout(self._head())
+        column.addWidget(self._demo_card())
+        column.addWidget(self._card(self.tr("On this computer"), self._local_part(), self._refresh_button()))
+        column.addWidget(self._card(self.tr("With an API key"), self._cloud_part()))
+        column.addWidget(self._card(self.tr("Any other server"), self._custom_part()))
+        column.addStretch(1)
+        middle = QWidget()
+        middle.setMaximumWidth(READING_WIDTH)
+        middle.setLayout(column)
+        page.setLayout(self._page)
+        self._page.setSpacing(0)
+        self._page.addStretch(1)
+        self._page.addWidget(middle, 100)
+        self._page.addStretch(1)
+        self.setWidget(page)
+
+    def _head(self) -> QHBoxLayout:
+        drawing = QLabel()
+        drawing.setPixmap(pixmap("desktop-agent", "#000000", 56, 2))
+        words = QVBoxLayout()
+        words.setSpacing(SPACE_XS)
+        words.addWidget(self._title)
+        words.addWidget(self._words)
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_L)
+        head.setContentsMargins(0, 0, 0, SPACE_S)
+        head.addWidget(drawing)
+        head.addLayout(words, 1)
+        head.addWidget(self._back, 0, Qt.AlignmentFlag.AlignTop)
+        return head
+
+    def _card(self, title: str, content: QVBoxLayout, beside: QWidget | None = None) -> QFrame:
+        card = QFrame()
+        card.setProperty("kind", "card")
+        head = QHBoxLayout()
+        head.addWidget(label(title, "heading", wrap=True), 1)
+        if beside is not None:
+            head.addWidget(beside)
+        layout = QVBoxLayout(card)
+        layout.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_M)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(head)
+        layout.addLayout(content)
+        return card
+
+    def _refresh_button(self) -> QWidget:
+        refresh = IconButton(self._themes, "refresh", self.tr("Look again"))
+        refresh.clicked.connect(self._refresh)
+        return refresh
+
+    def _local_part(self) -> QVBoxLayout:
+        part = QVBoxLayout()
+        self._locals.setSpacing(0)
+        part.addWidget(self._searching)
+        part.addLayout(self._locals)
+        return part
+
+    def _cloud_part(self) -> QVBoxLayout:
+        part = QVBoxLayout()
+        part.setSpacing(0)
+        part.addWidget(
+            label(self.tr("Keys go into the keyring of your system, never into a file."), "muted", wrap=True)
+        )
+        part.addSpacing(SPACE_XS)
+        for endpoint in CLOUD_PROVIDERS:
+            row = CloudRow(self._themes, endpoint)
+            row.key_entered.connect(partial(self._submit_key, endpoint.id))
+            row.keep_for_session_pressed.connect(partial(self._submit_session_key, endpoint.id))
+            self._cloud_rows[endpoint.id] = row
+            part.addWidget(row)
+        return part
+
+    def _submit_key(self, endpoint_id: str, key: SecretStr) -> None:
+        self.key_submitted.emit(endpoint_id, key)
+
+    def _submit_session_key(self, endpoint_id: str, key: SecretStr) -> None:
+        self.session_key_submitted.emit(endpoint_id, key)
+
+    def _custom_part(self) -> QVBoxLayout:
+        part = QVBoxLayout()
+        part.setSpacing(SPACE_S)
+        words = self.tr("Any address that speaks one of these protocols: vLLM, LiteLLM, a gateway at work.")
+        part.addWidget(label(words, "muted", wrap=True))
+        part.addWidget(self._custom)
+        return part
+
+    def _demo_card(self) -> QFrame:
+        """First: who only looks round need not read about servers and keys."""
+        words = self.tr(
+            "Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does."
+        )
+        card = QFrame()
+        card.setProperty("kind", "card")
+        row = QHBoxLayout(card)
+        row.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_S)
+        demo = button(self.tr("Try the demo"), self.demo_requested.emit, "primary")
+        row.addWidget(TextWithButtons(label(words, "muted", wrap=True), (demo,)))
+        return card
+
+
+PRESETS = {endpoint.id: endpoint for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)}
+
+
+class WelcomePresenter(QObject):
+    """Connects the welcome screen's wishes to the servers, and the servers' news to the screen."""
+
+    def __init__(
+        self, welcome: WelcomePage, servers: ModelServers, library: ConversationLibrary, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self.welcome = welcome
+        self._servers = servers
+        self._library = library
+        self._pending: set[str] = set()
+        """Ids of the servers whose first conversation begins as soon as they are connected."""
+        welcome.refresh_requested.connect(servers.find_local)
+        welcome.local_chosen.connect(self._connect_local)
+        welcome.key_submitted.connect(self._connect_preset)
+        welcome.session_key_submitted.connect(self._connect_for_session)
+        welcome.custom_submitted.connect(self._connect_custom)
+        welcome.custom_session_submitted.connect(self._connect_custom_for_session)
+        welcome.demo_requested.connect(library.new_demo)
+        servers.local_servers_changed.connect(welcome.set_local_servers)
+        servers.state_changed.connect(self._on_state)
+        servers.connected.connect(self._on_connected)
+
+    def find_servers(self) -> None:
+        """Look for servers: the screen is about to be shown."""
+        self._servers.find_local()
+
+    def cancel_pending(self) -> None:
+        """Another page is shown: what gets connected from now on does not take its place."""
+        self._pending.clear()
+
+    @Slot(str)
+    def _connect_local(self, endpoint_id: str) -> None:
+        self._connect_preset(endpoint_id, None)
+
+    @Slot(str, object)
+    def _connect_preset(self, endpoint_id: str, key: SecretStr | None) -> None:
+        self._pending.add(endpoint_id)
+        self._servers.connect_endpoint(PRESETS[endpoint_id], key)
+
+    @Slot(str, object)
+    def _connect_for_session(self, endpoint_id: str, key: SecretStr) -> None:
+        self._pending.add(endpoint_id)
+        self._servers.connect_endpoint(PRESETS[endpoint_id], key, session_only=True)
+
+    @Slot(object, object)
+    def _connect_custom(self, server: TypedServer, key: SecretStr | None) -> None:
+        self._connect_typed(server, key, session_only=False)
+
+    @Slot(object, object)
+    def _connect_custom_for_session(self, server: TypedServer, key: SecretStr | None) -> None:
+        self._connect_typed(server, key, session_only=True)
+
+    def _connect_typed(self, server: TypedServer, key: SecretStr | None, *, session_only: bool) -> None:
+        id_ = self._servers.kept.id_for(server.address, server.mirrors, server.dialect)
+        endpoint = Endpoint(
+            id=id_,
+            title=self._title_of(server, id_),
+            dialect=server.dialect,
+            base_url=server.address,
+            mirrors=server.mirrors,
+            models=server.models,
+        )
+        self._pending.add(id_)
+        self._servers.connect_endpoint(endpoint, key, session_only=session_only)
+
+    def _title_of(self, server: TypedServer, id_: str) -> str:
+        """Its host, and what it speaks where another server in use has that title."""
+        host = urlsplit(server.address).netloc
+        others = {each.title for each in self._servers.endpoints if each.id != id_}
+        return f"{host} ({dialect_names()[server.dialect]})" if host in others else host
+
+    @Slot(str, str, object)
+    def _on_state(self, endpoint_id: str, state: str, sentence: Sentence) -> None:
+        if state in {"error", "no_keyring"}:
+            self._pending.discard(endpoint_id)
+        self.welcome.set_endpoint_state(endpoint_id, state, sentence)
+
+    @Slot(str, str)
+    def _on_connected(self, endpoint_id: str, model: str) -> None:
+        if endpoint_id in self._pending:
+            self._pending.clear()
+            self._library.new(endpoint_id=endpoint_id, model=model)
