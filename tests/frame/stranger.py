@@ -2,8 +2,9 @@
 
     python -m tests.frame.stranger
 
-For each question in stranger_questions.toml the names of modules, classes and functions that hold one of its words are
-counted, folder by folder. The folder with the most must be one in which the question is decided (`folder`), lie within
+For each question in stranger_questions.toml the names of modules, classes and functions that hold its word are counted, folder
+by folder; a module is named with its folders, as an import does. A question's words are tried in their order: the first that
+is met anywhere decides. The folder with the most must be one in which the question is decided (`folder`), lie within
 it or contain it directly. Comments and strings do not count, and neither does a part of a word: `retry` is in
 `RetryPolicy` and in `retries`, not in `retrying`.
 
@@ -91,9 +92,8 @@ def holds(name: str, word: str) -> bool:
 
 
 def names_of(source: Source) -> Iterator[str]:
-    """The module, or the folder for its `__init__`, and what is defined in it."""
-    path = PurePosixPath(source.path)
-    yield path.parent.name if path.stem == "__init__" else path.stem
+    """The module with its folders below the package, and what is defined in it."""
+    yield "_".join(PurePosixPath(source.path).with_suffix("").parts[1:])
     yield from (node.name for node in source.walk() if isinstance(node, DEFINITIONS))
 
 
@@ -105,12 +105,10 @@ def names_by_folder(root: Path = ROOT) -> dict[str, list[str]]:
 
 
 def answer(question: Question, names: dict[str, list[str]]) -> Answer:
-    counts = Counter(
-        {
-            folder: sum(any(holds(name, word) for word in question.words) for name in inside)
-            for folder, inside in names.items()
-        }
-    )
+    for word in question.words:
+        counts = Counter({folder: sum(holds(name, word) for name in inside) for folder, inside in names.items()})
+        if counts.total():
+            break
     # By name where there are as many: the table is the same each time.
     order = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     return Answer(question, tuple(each for each in order if each[1]))
