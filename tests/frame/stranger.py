@@ -2,11 +2,11 @@
 
     python -m tests.frame.stranger
 
-For each question in stranger_questions.toml the names of modules, classes and functions that hold its word are counted, folder
-by folder; a module is named with its folders, as an import does. A question's words are tried in their order: the first that
-is met anywhere decides. The folder with the most must be one in which the question is decided (`folder`), lie within
-it or contain it directly. Comments and strings do not count, and neither does a part of a word: `retry` is in
-`RetryPolicy` and in `retries`, not in `retrying`.
+For each question in stranger_questions.toml the names of modules, classes and functions that hold its word are
+counted, folder by folder; a module is named with its folders, as an import does. A question's words are tried in
+their order: the first that is met anywhere decides. The folder with the most must be one in which the question is
+decided (`folder`), lie within it or contain it directly. Comments and strings do not count, and neither does a part
+of a word: `retry` is in `RetryPolicy` and in `retries`, not in `retrying`.
 
 `open = true` marks a question whose feature is not found yet. The marks may only go.
 """
