@@ -79,10 +79,13 @@ def openai_model_facts(model: str) -> OpenAIModelFacts | None:
 
 
 def effort_for(wish: ReasoningEffort | ReasoningBudget) -> Effort:
-    """A budget as a level, roughly as providers translate between the two."""
-    if isinstance(wish, ReasoningEffort):
-        return wish.level
-    return "low" if wish.tokens <= 2048 else "medium" if wish.tokens <= 8192 else "high"
+    """Return the level that is wished for; a budget becomes a level."""
+    return wish.level if isinstance(wish, ReasoningEffort) else effort_for_tokens(wish.tokens)
+
+
+def effort_for_tokens(tokens: int, low: int = 2048) -> Effort:
+    """Return a budget as a level, roughly as providers translate between the two; `low` is the most for “low”."""
+    return "low" if tokens <= low else "medium" if tokens <= 8192 else "high"
 
 
 def nearest_effort(level: Effort, efforts: tuple[Effort, ...]) -> Effort:
@@ -202,13 +205,21 @@ NO_RESULT = "No result: the call was interrupted before it ended."
 """What a model is told of a call that nobody answered."""
 
 
-def results_after(messages: tuple[Message, ...], place: int) -> dict[str, ToolResult]:
-    """Results up to the next answer: ids that a server repeats belong to the message they follow. The first counts."""
-    found: dict[str, ToolResult] = {}
-    for message in messages[place + 1 :]:
+def results_after(messages: tuple[Message, ...], index: int) -> dict[str, ToolResult]:
+    """Return the results by call id, from behind this message up to the next answer.
+
+    Ids that a server repeats belong to the message that they follow. The first result counts.
+    """
+    return first_results(messages[index + 1 :])
+
+
+def first_results(messages: Iterable[Message]) -> dict[str, ToolResult]:
+    """Return the results by call id, up to the next answer; of several for one call the first."""
+    results: dict[str, ToolResult] = {}
+    for message in messages:
         if message.role is Role.ASSISTANT:
             break
         for block in message.blocks:
             if isinstance(block, ToolResult):
-                found.setdefault(block.tool_use_id, block)
-    return found
+                results.setdefault(block.tool_use_id, block)
+    return results

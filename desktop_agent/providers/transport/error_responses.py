@@ -5,21 +5,16 @@ of a message never decides anything.
 """
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from desktop_agent.providers.transport.connection_errors import PROXY_AUTH_REQUIRED, proxy_auth_error
-from desktop_agent.providers.transport.error_codes import (
-    DAILY_QUOTA,
-    ERRORS_BY_STATUS,
-    GENERAL_WORDS,
-    MINIMAX_CODES,
-    SPECIFIC_WORDS,
-    ZAI_CODES,
-)
 from desktop_agent.providers.transport.json_codec import (
     dumps,
     is_array,
@@ -30,6 +25,7 @@ from desktop_agent.providers.transport.json_codec import (
     repair_text,
 )
 from desktop_agent.providers.transport.sse import SseDecoder
+from desktop_agent.types import errors
 from desktop_agent.types.errors import (
     AuthenticationFailed,
     ContextLengthExceeded,
@@ -41,6 +37,8 @@ from desktop_agent.types.errors import (
     UnreadableAnswer,
 )
 
+# Our word for Google's QuotaFailure of a quota that is counted by the day; see error_codes.toml.
+DAILY_QUOTA = "quota_per_day"
 MESSAGE_LIMIT = 1000
 DETAIL_LIMIT = 4000
 _MAX_ID_LENGTH = 200
@@ -54,6 +52,34 @@ _NOT_RETRYABLE = (QuotaExhausted, AuthenticationFailed, PermissionRefused, Conte
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _FIELD_OF_A_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
+
+
+_ErrorClass = type[ProviderError]
+_ErrorRow = tuple[_ErrorClass, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _ErrorCodes:
+    """The tables of error_codes.toml. Numbers are strings there, as TOML's keys are."""
+
+    specific: tuple[_ErrorRow, ...]
+    general: tuple[_ErrorRow, ...]
+    zai: Mapping[str, _ErrorClass]
+    minimax: Mapping[str, str]
+    statuses: Mapping[str, _ErrorClass]
+
+
+@cache
+def _error_codes() -> _ErrorCodes:
+    data = tomllib.loads(files(__package__ or __name__).joinpath("error_codes.toml").read_text(encoding="utf-8"))
+
+    def rows(name: str) -> tuple[_ErrorRow, ...]:
+        return tuple((getattr(errors, row["error"]), frozenset(row["words"])) for row in data[name])
+
+    def classes(name: str) -> dict[str, _ErrorClass]:
+        return {code: getattr(errors, error) for code, error in data[name].items()}
+
+    return _ErrorCodes(rows("specific"), rows("general"), classes("zai"), data["minimax"], classes("statuses"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +241,9 @@ def _find_error(data: dict[str, Any]) -> ErrorBody:
 
 def _parse_minimax(status: dict[str, Any]) -> ErrorBody:
     code = status.get("status_code")
-    return _parse_flat({**status, "code": MINIMAX_CODES.get(code) if isinstance(code, int) else None}, ErrorBody())
+    return _parse_flat(
+        {**status, "code": _error_codes().minimax.get(str(code)) if isinstance(code, int) else None}, ErrorBody()
+    )
 
 
 def _parse_flat(data: dict[str, Any], inner: ErrorBody) -> ErrorBody:
@@ -268,19 +296,16 @@ def _http_status(value: Any) -> int | None:
     return value if isinstance(value, int) and 400 <= value <= 599 else None
 
 
-def _error_class(words: Iterable[str], status: int | None) -> type[ProviderError]:
-    said = frozenset(words)
-    if len(said) == 1 and (numbered := ZAI_CODES.get(next(iter(said)))) is not None:
-        return numbered
-    for kind, row in SPECIFIC_WORDS:
-        if said & row:
-            return kind
+def _error_class(words: Iterable[str], status: int | None) -> _ErrorClass:
+    codes, named = _error_codes(), frozenset(words)
+    if len(named) == 1 and (by_number := codes.zai.get(next(iter(named)))) is not None:
+        return by_number
+    for error, row in codes.specific:
+        if named & row:
+            return error
     if status is not None:
-        return ERRORS_BY_STATUS.get(status, InvalidRequest if status < 500 else ServerFailed)
-    for kind, row in GENERAL_WORDS:
-        if said & row:
-            return kind
-    return ServerFailed
+        return codes.statuses.get(str(status), InvalidRequest if status < 500 else ServerFailed)
+    return next((error for error, row in codes.general if named & row), ServerFailed)
 
 
 def _is_retryable(kind: type[ProviderError], status: int, asked: str) -> bool:

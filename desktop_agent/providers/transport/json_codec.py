@@ -43,6 +43,36 @@ def objects_in(data: Any, name: str) -> list[dict[str, Any]]:
     return [entry for entry in array_in(data, name) if is_object(entry)]
 
 
+def text_in(data: Any, name: str) -> str:
+    """Return the string under this name, or an empty one."""
+    value = data.get(name) if is_object(data) else None
+    return value if isinstance(value, str) else ""
+
+
+def nonempty_text(value: Any) -> str | None:
+    """Return the string, repaired; None for an empty one and for everything else."""
+    return repair_text(value) if isinstance(value, str) and value else None
+
+
+def flag_in(data: dict[str, Any], name: str) -> bool | None:
+    """Return the boolean under this name; None for everything else."""
+    value = data.get(name)
+    return value if isinstance(value, bool) else None
+
+
+def offset_in(data: dict[str, Any], name: str) -> int | None:
+    """Return the number under this name; None for a negative one and for everything else."""
+    value = data.get(name)
+    return value if type(value) is int and value >= 0 else None
+
+
+def token_count(value: Any) -> int | None:
+    """Return a number of tokens; None for what is missing, negative or no number."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and value >= 0 else None
+
+
 def loads(data: bytes) -> Any:
     """Parse one document. Raises ValueError.
 

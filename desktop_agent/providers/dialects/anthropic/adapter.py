@@ -1,40 +1,24 @@
 """The Messages API: Anthropic's own server, and those that imitate it."""
 
 import logging
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing, estimate_tokens
-from desktop_agent.providers.dialects import server_families
+from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_tokens
 from desktop_agent.providers.dialects.anthropic.model_listing import fetch_models, picture_limits_for
 from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
-from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER, FrameReader, UsageCounter, token_count
-from desktop_agent.providers.dialects.request_building import account_digest
-from desktop_agent.providers.dialects.response_stream import (
-    EVENT_STREAM,
-    OpenedStream,
-    key_header,
-    redact_key,
-    request_timeouts,
-    send_request,
-    stream_events,
-)
+from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER, FrameReader, UsageCounter
+from desktop_agent.providers.dialects.response_stream import EVENT_STREAM, OpenedStream, send_request
+from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root, join_url
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.text_builder import ThinkTags
-from desktop_agent.providers.transport.http_client import (
-    LISTING_LIMIT,
-    HttpClient,
-    HttpRequest,
-    HttpResponse,
-)
-from desktop_agent.providers.transport.json_codec import dumps, is_object, loads, object_in
+from desktop_agent.providers.transport.http_client import LISTING_LIMIT, HttpClient, HttpRequest, HttpResponse
+from desktop_agent.providers.transport.json_codec import dumps, is_object, loads, object_in, token_count
 from desktop_agent.types.errors import (
     CachingNotSupported,
     InvalidRequest,
@@ -44,14 +28,12 @@ from desktop_agent.types.errors import (
     UnreadableAnswer,
 )
 from desktop_agent.types.messages import now
-from desktop_agent.types.provider_events import Origin, ProviderEvent
 from desktop_agent.types.providers import (
     CachedPrompt,
     ImageLimits,
     ModelInfo,
     ModelRequest,
     PromptCaching,
-    ProviderState,
     Timeouts,
     TokenCount,
 )
@@ -67,12 +49,14 @@ _WITHOUT_OLDER_REASONING = Sentence(
 )
 
 
-class Anthropic:
+class Anthropic(ServerAdapter):
     """One server that speaks the Messages API.
 
-    `base_url` may end in /v1 or not. Local servers need no key. The client is shared and not closed here. Raises
-    WrongUse for an address or a key that cannot be used.
+    `base_url` may end in /v1 or not. Local servers need no key. A request that is refused while it carries thinking of
+    earlier turns is sent once more without that. Raises WrongUse for an address or a key that cannot be used.
     """
+
+    dialect = "anthropic"
 
     def __init__(
         self,
@@ -83,56 +67,32 @@ class Anthropic:
         catalogue: Catalogue | None = None,
         listing_timeouts: Timeouts | None = None,
     ) -> None:
-        self._http = http
-        root = urlsplit(api_root(base_url))
-        self._root = root._replace(path=root.path.removesuffix("/v1")).geturl()
-        self._is_vendors = root.hostname == _VENDORS_HOST
-        self._secret = key_header(api_key, "x-api-key")
-        self._catalogue = catalogue or Catalogue()
-        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
-        self._state = ProviderState()
-        self._listed: dict[str, ModelInfo] = {}
+        parts = urlsplit(api_root(base_url))
+        root = parts._replace(path=parts.path.removesuffix("/v1")).geturl()
+        super().__init__(root, api_key, http, catalogue, listing_timeouts, key_name="x-api-key")
+        self._is_vendors = parts.hostname == _VENDORS_HOST
 
     @property
-    def dialect(self) -> str:
-        """Its name in an endpoint."""
-        return "anthropic"
-
-    @property
-    def state(self) -> ProviderState:
-        """Totals."""
-        return self._state
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask, and yield canonical events.
-
-        A request that is refused while it carries thinking of earlier turns is sent once more without that.
-        """
-        return stream_events(partial(self._open, request), self._state)
+    def _vendor(self) -> str:
+        return PROVIDER
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
-        """All pages of the server's listing, filled up from the catalogue."""
-        found = await fetch_models(self._page)
-        self._listed = {model.id: self._catalogue.merged(PROVIDER, model) for model in found}
-        return tuple(self._listed.values())
-
-    def model_info(self, model: str) -> ModelInfo:
-        """What is known about a model without asking."""
-        return self._listed.get(model) or self._catalogue.merged(PROVIDER, ModelInfo(model))
+        """Return all pages of the server's listing, filled up from the catalogue."""
+        return self._set_listing(await fetch_models(self._page))
 
     def picture_limits(self, model: str) -> ImageLimits:
         """Four formats, 10 MB in base64, 8000 pixels; less for many pictures and for small windows."""
-        return picture_limits_for(self.model_info(model).capabilities)
+        return picture_limits_for(self._capabilities(model))
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """Counted by the server, which costs nothing; estimated where a server does not count."""
+        """Have the server count, which costs nothing; estimate where it does not."""
         body = self._body(request)
         call = self._call("v1/messages/count_tokens", body, body.count_fields, self._limits(request))
         try:
-            found = loads(await self._http.exchange(call))
+            answer = loads(await self._http.exchange(call))
         except (NotFound, ValueError):
-            found = None
-        tokens = token_count(found.get("input_tokens")) if is_object(found) else None
+            answer = None
+        tokens = token_count(answer.get("input_tokens")) if is_object(answer) else None
         if tokens is None:
             return estimate_tokens(request, PROVIDER, useful_edge=self.picture_limits(request.model).downscale_edge)
         return TokenCount(tokens)
@@ -154,9 +114,6 @@ class Anthropic:
             raise UnreadableAnswer("the answer to keeping a prompt is not JSON", retryable=False) from None
         return self._cached_prompt(data, _LONG_LIFETIME if caching.lifetime == "long" else _SHORT_LIFETIME)
 
-    async def aclose(self) -> None:
-        """Nothing of its own is open: the client is shared."""
-
     def _cached_prompt(self, data: Any, seconds: int) -> CachedPrompt:
         usage = UsageCounter().take(object_in(data, "usage"))
         read, written = (None, None) if usage is None else (usage.cache_read_tokens, usage.cache_write_tokens)
@@ -168,40 +125,34 @@ class Anthropic:
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, more = await self._ask(request)
-        is_anothers = server_families.may_repeat(self._root)
-        builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, may_repeat=is_anothers)
-        reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret), body.names)
-        origin = Origin(provider=PROVIDER, account=self._account(request.model), prefix=body.prefix)
-        price = self.model_info(request.model).price
-        lives_long = request.config.caching.lifetime == "long"
-        pricing = Pricing(price, long_lived=lives_long) if price is not None else None
-        return OpenedStream(answer, builder, reader, origin, (*body.adjustments, *more), pricing)
+        tags = ThinkTags() if self._may_repeat else None
+        builder = PartBuilder(PROVIDER, tags=tags, may_repeat=self._may_repeat)
+        reader = FrameReader(builder, answer.headers, self._redact_key, body.names)
+        is_long = request.config.caching.lifetime == "long"
+        adjustments = (*body.adjustments, *more)
+        return self._opened_stream(
+            request, answer, builder, reader, adjustments, prefix=body.prefix, long_lived=is_long
+        )
 
     async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, RequestBody, tuple[Sentence, ...]]:
-        """The head of a good answer. Raises what the server refuses with."""
+        """Return the head of a good answer. Raises what the server refuses with."""
         body = self._body(request)
         try:
-            return await self._sent(request, body), body, ()
+            return await self._send_body(request, body), body, ()
         except InvalidRequest as error:
             if not body.carries_older or error.status != 400:
                 raise
         _log.info("refused with reasoning of earlier turns; asking once more without")
         body = self._body(request, older=False)
-        return await self._sent(request, body), body, (_WITHOUT_OLDER_REASONING,)
+        return await self._send_body(request, body), body, (_WITHOUT_OLDER_REASONING,)
 
-    async def _sent(self, request: ModelRequest, body: RequestBody) -> HttpResponse:
+    async def _send_body(self, request: ModelRequest, body: RequestBody) -> HttpResponse:
         call = self._call("v1/messages", body, body.fields, self._limits(request))
         return await send_request(self._http, call, self._state)
 
     def _body(self, request: ModelRequest, *, older: bool = True) -> RequestBody:
-        known = self.model_info(request.model).capabilities
+        known = self._capabilities(request.model)
         return build_body(request, known, self._account(request.model), older=older)
-
-    def _account(self, model: str) -> str:
-        return account_digest(self._root, model)
-
-    def _limits(self, request: ModelRequest) -> Timeouts:
-        return request_timeouts(request, self._root, self.model_info(request.model).capabilities)
 
     def _call(self, path: str, body: RequestBody, fields: dict[str, Any], timeouts: Timeouts) -> HttpRequest:
         data = dumps(fields)

@@ -12,7 +12,7 @@ from typing import Any
 
 from desktop_agent.providers.dialects.anthropic.model_listing import PictureEncoder
 from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER
-from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest
+from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, first_results
 from desktop_agent.providers.transport.json_codec import dumps, is_object, object_in
 from desktop_agent.types.blocks import Block, Image, Json, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.errors import Sentence
@@ -40,13 +40,7 @@ class Section:
 
     @property
     def results(self) -> dict[str, ToolResult]:
-        """By call; ids that a server repeats belong to the answer they follow. The first counts."""
-        found: dict[str, ToolResult] = {}
-        for message in self.after:
-            for block in message.blocks:
-                if isinstance(block, ToolResult):
-                    found.setdefault(block.tool_use_id, block)
-        return found
+        return first_results(self.after)
 
     @property
     def is_paused(self) -> bool:

@@ -11,9 +11,18 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote
 
-from desktop_agent.providers.dialects.anthropic.response_stream import token_count
+from desktop_agent.providers.dialects.request_building import EFFORTS, effort_for_tokens, nearest_effort
 from desktop_agent.providers.transport.error_responses import error_from_listing, has_error
-from desktop_agent.providers.transport.json_codec import is_array, is_object, loads, object_in, objects_in, repair_text
+from desktop_agent.providers.transport.json_codec import (
+    flag_in,
+    is_array,
+    is_object,
+    loads,
+    object_in,
+    objects_in,
+    repair_text,
+    token_count,
+)
 from desktop_agent.types.blocks import Base64Source, Image, UrlSource, decode_base64, read_image_size
 from desktop_agent.types.errors import CapabilityMissing, ImageRefused, ImagesNotSupported, Sentence, WrongUse
 from desktop_agent.types.providers import (
@@ -90,7 +99,7 @@ def _capabilities(entry: dict[str, Any]) -> Capabilities:
     can_budget = modes is not None and "budget" in modes and longest is not None and longest > MIN_BUDGET
     return Capabilities(
         images=_supported(said, "image_input"),
-        reasoning=_flag(thinking, "supported"),
+        reasoning=flag_in(thinking, "supported"),
         context_window=token_count(entry.get("max_input_tokens")) or None,
         max_output_tokens=longest,
         reasoning_modes=modes,
@@ -105,18 +114,13 @@ def _modes(thinking: dict[str, Any], effort: dict[str, Any]) -> frozenset[Reason
     if not types:
         return None
     found: set[ReasoningMode] = {mode for name, mode in _MODES_BY_TYPE if _supported(types, name)}
-    if _flag(effort, "supported"):
+    if flag_in(effort, "supported"):
         found.add("effort")
     return frozenset(found)
 
 
 def _supported(data: dict[str, Any], name: str) -> bool | None:
-    return _flag(object_in(data, name), "supported")
-
-
-def _flag(data: dict[str, Any], name: str) -> bool | None:
-    value = data.get(name)
-    return value if isinstance(value, bool) else None
+    return flag_in(object_in(data, name), "supported")
 
 
 def _parse_day(value: Any) -> date | None:
@@ -126,7 +130,6 @@ def _parse_day(value: Any) -> date | None:
         return None
 
 
-_EFFORT_ORDER: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
 _USUAL_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "max")
 _UP_TO_HIGH = ("low", "medium", "high")
 _BUDGETS: dict[Effort, int] = {
@@ -282,7 +285,7 @@ def _effort_setting(level: Effort, able: ThinkingAbility) -> ThinkingSetting:
         )
         said = _AS_IT_LIKES if able.takes("adaptive") else _AS_A_BUDGET
         return _with_adjustments(ThinkingSetting(found.thinking), said) if found.thinking is not None else found
-    sent = _nearest_level(level, levels)
+    sent = nearest_effort(level, levels)
     changed = () if sent == level else (Sentence(_LEVEL, {"level": level, "sent": sent}),)
     if able.modes is None:
         return ThinkingSetting(None, sent, changed)
@@ -295,8 +298,7 @@ def _effort_setting(level: Effort, able: ThinkingAbility) -> ThinkingSetting:
 def _budget_setting(tokens: int, able: ThinkingAbility) -> ThinkingSetting:
     if not able.takes("budget"):
         levels = _effort_levels(able)
-        level: Effort = "low" if tokens <= 2048 else "medium" if tokens <= 8192 else "high"
-        found = _effort_setting(level, able) if levels else _adaptive_setting(able)
+        found = _effort_setting(effort_for_tokens(tokens), able) if levels else _adaptive_setting(able)
         values = {"level": f"{tokens} tokens", "sent": found.effort or ""}
         return (
             _with_adjustments(ThinkingSetting(found.thinking, found.effort), Sentence(_LEVEL, values))
@@ -318,12 +320,7 @@ def _effort_levels(able: ThinkingAbility) -> tuple[Effort, ...]:
     """The levels that can be asked for, lowest first."""
     if not able.takes("effort"):
         return ()
-    return tuple(level for level in _EFFORT_ORDER if level in (able.known.efforts or _USUAL_EFFORTS))
-
-
-def _nearest_level(level: Effort, levels: tuple[Effort, ...]) -> Effort:
-    wanted = _EFFORT_ORDER.index(level)
-    return min(levels, key=lambda each: abs(_EFFORT_ORDER.index(each) - wanted))
+    return tuple(level for level in EFFORTS if level in (able.known.efforts or _USUAL_EFFORTS))
 
 
 # The limit is one on the base64 text, so a file may have three quarters of it.

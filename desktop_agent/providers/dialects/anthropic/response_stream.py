@@ -16,10 +16,12 @@ from desktop_agent.providers.transport.json_codec import (
     is_array,
     is_object,
     loads_object,
+    nonempty_text,
     object_in,
     objects_in,
     repair_json,
-    repair_text,
+    text_in,
+    token_count,
 )
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.types.blocks import Citation, ServerStep, Unknown
@@ -58,13 +60,6 @@ class UsageCounter:
         )
 
 
-def token_count(value: Any) -> int | None:
-    """A number of tokens; what is missing, negative or no number is unknown."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if type(value) is int and value >= 0 else None
-
-
 PROVIDER = "anthropic"
 """What blocks and answers of this dialect are marked with."""
 
@@ -95,14 +90,10 @@ def is_step(kind: str) -> bool:
 def parse_citation(raw: dict[str, Any]) -> Citation:
     """What a person wants to know of a citation. Its positions are those of the source, so they are left out."""
     return Citation(
-        title=_optional_text(raw.get("document_title")) or _optional_text(raw.get("title")),
-        url=_optional_text(raw.get("url")) or _optional_text(raw.get("source")),
-        quoted=_optional_text(raw.get("cited_text")),
+        title=nonempty_text(raw.get("document_title")) or nonempty_text(raw.get("title")),
+        url=nonempty_text(raw.get("url")) or nonempty_text(raw.get("source")),
+        quoted=nonempty_text(raw.get("cited_text")),
     )
-
-
-def _optional_text(value: Any) -> str | None:
-    return repair_text(value) if isinstance(value, str) and value else None
 
 
 def _request_text(raw: dict[str, Any]) -> str:
@@ -214,14 +205,14 @@ class _BlockReader:
         if kind == "text":
             self.delta, self.field, self.take = "text_delta", "text", part.text
             block.citations += objects_in(raw, "citations")
-            part.text(_string_in(raw, "text"))
+            part.text(text_in(raw, "text"))
         elif kind == "thinking":
             self.delta, self.field, self.take = "thinking_delta", "thinking", part.thinking
-            part.thinking(_string_in(raw, "thinking"), type=kind, signature=_string_in(raw, "signature"))
+            part.thinking(text_in(raw, "thinking"), type=kind, signature=text_in(raw, "signature"))
         elif kind == "redacted_thinking":
-            part.end_thinking(type=kind, data=_string_in(raw, "data"))
+            part.end_thinking(type=kind, data=text_in(raw, "data"))
         elif kind == "tool_use":
-            call_id, name = _string_in(raw, "id"), _string_in(raw, "name")
+            call_id, name = text_in(raw, "id"), text_in(raw, "name")
             self.delta, self.field, self.take = "input_json_delta", "partial_json", self._add_input
             self._builder.add_call_fragment(index=place, id=call_id, name=self._names.get(name, name), arguments="")
             extras = {key: value for key, value in raw.items() if key not in _OF_A_CALL and value is not None}
@@ -246,11 +237,11 @@ class _BlockReader:
         part = self._builder.part(block.number if block is not None else _order_number(place, 0))
         match delta.get("type"):
             case "text_delta" if kind in _ASSEMBLED:
-                part.text(_string_in(delta, "text"))
+                part.text(text_in(delta, "text"))
             case "thinking_delta" if kind in _ASSEMBLED:
-                part.thinking(_string_in(delta, "thinking"), type="thinking")
+                part.thinking(text_in(delta, "thinking"), type="thinking")
             case "signature_delta" if kind in _ASSEMBLED:
-                part.thinking("", type="thinking", signature=_string_in(delta, "signature"))
+                part.thinking("", type="thinking", signature=text_in(delta, "signature"))
             case "input_json_delta" if block is not None and kind not in _ASSEMBLED - _CALLS:
                 self._append_input(place, block, _json_in(delta, "partial_json"))
             case "input_json_delta":
@@ -262,7 +253,7 @@ class _BlockReader:
                 block.raw |= {name: value for name, value in delta.items() if name != "type" and value is not None}
             case ("text_delta" | "thinking_delta" | "signature_delta") as name if block is not None:
                 name = name.removesuffix("_delta")
-                block.raw[name] = _string_in(block.raw, name) + _string_in(delta, name)
+                block.raw[name] = text_in(block.raw, name) + text_in(delta, name)
             case _:
                 pass
 
@@ -453,8 +444,3 @@ def _json_in(data: dict[str, Any], name: str) -> str:
     """JSON in pieces of text; gateways put the whole object there instead."""
     value = data.get(name)
     return value if isinstance(value, str) else dumps(value).decode() if value is not None else ""
-
-
-def _string_in(data: dict[str, Any], name: str) -> str:
-    value = data.get(name)
-    return value if isinstance(value, str) else ""

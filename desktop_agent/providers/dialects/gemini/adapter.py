@@ -7,19 +7,17 @@ longer takes its place, and at the end.
 import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing, estimate_tokens
-from desktop_agent.providers.dialects import server_families
+from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_tokens
 from desktop_agent.providers.dialects.gemini.messages import PICTURE_LIMITS
 from desktop_agent.providers.dialects.gemini.request import (
     RequestBody,
@@ -29,21 +27,14 @@ from desktop_agent.providers.dialects.gemini.request import (
 )
 from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER
 from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
-from desktop_agent.providers.dialects.request_building import PrefixDigest, account_digest
-from desktop_agent.providers.dialects.response_stream import (
-    EVENT_STREAM,
-    OpenedStream,
-    key_header,
-    redact_key,
-    request_timeouts,
-    send_request,
-    stream_events,
-)
+from desktop_agent.providers.dialects.request_building import PrefixDigest
+from desktop_agent.providers.dialects.response_stream import OpenedStream
+from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.error_responses import error_from_listing, has_error, not_a_model_server_error
-from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
+from desktop_agent.providers.transport.http_client import HttpClient, HttpResponse
 from desktop_agent.providers.transport.json_codec import (
     array_in,
     dumps,
@@ -63,14 +54,12 @@ from desktop_agent.types.errors import (
     ProviderError,
     UnreadableAnswer,
 )
-from desktop_agent.types.provider_events import Origin, ProviderEvent
 from desktop_agent.types.providers import (
     CachedPrompt,
     Capabilities,
     ImageLimits,
     ModelInfo,
     ModelRequest,
-    ProviderState,
     Timeouts,
     TokenCount,
 )
@@ -280,12 +269,14 @@ _DEFAULT_VERSION = "/v1beta"  # has the newest fields
 _VERSION = re.compile(r"/v\d+[a-z0-9]*$")
 
 
-class Gemini:
+class Gemini(ServerAdapter):
     """One server that speaks generateContent.
 
-    `base_url` is a host, or ends in a version such as /v1 or /v1beta. The client is shared and not closed here.
-    Raises WrongUse for an address or a key that cannot be used.
+    `base_url` is a host, or ends in a version such as /v1 or /v1beta. A kept prompt that the server lost is sent in
+    full, once. Raises WrongUse for an address or a key that cannot be used.
     """
+
+    dialect = PROVIDER
 
     def __init__(
         self,
@@ -296,44 +287,24 @@ class Gemini:
         catalogue: Catalogue | None = None,
         listing_timeouts: Timeouts | None = None,
     ) -> None:
-        self._http = http
-        self._root = _root(base_url)
-        self._secret = key_header(api_key, "x-goog-api-key")
-        self._catalogue = catalogue or Catalogue()
-        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
-        self._state = ProviderState()
-        self._listed: dict[str, ModelInfo] = {}
+        super().__init__(_root(base_url), api_key, http, catalogue, listing_timeouts, key_name="x-goog-api-key")
         self._caches = PromptCaches(self._ask)
 
     @property
-    def dialect(self) -> str:
-        """Its name in an endpoint."""
+    def _vendor(self) -> str:
         return PROVIDER
 
-    @property
-    def state(self) -> ProviderState:
-        """Totals."""
-        return self._state
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask, and yield canonical events. A kept prompt that the server lost is sent in full, once."""
-        return stream_events(partial(self._open, request), self._state)
-
     async def list_models(self) -> tuple[ModelInfo, ...]:
-        """The server's models that answer questions, filled up from the catalogue."""
+        """Return the server's models that answer questions, filled up from the catalogue."""
 
         async def page(query: dict[str, str]) -> bytes:
-            call = HttpRequest(self._url("models", query), self._listing_timeouts, secret=self._secret)
-            return await self._http.exchange(call)
+            return await self._exchange(self._url("models", query))
 
-        models = await fetch_models(page)
-        self._listed = {model.id: self._catalogue.merged(PROVIDER, model) for model in models}
-        return tuple(self._listed.values())
+        return self._set_listing(await fetch_models(page))
 
     def model_info(self, model: str) -> ModelInfo:
-        """What is known about a model without asking."""
-        name = bare_model_name(model)
-        return self._listed.get(name) or self._catalogue.merged(PROVIDER, ModelInfo(name))
+        """Return what is known about a model, with or without `models/` in front of its name."""
+        return super().model_info(bare_model_name(model))
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """What Google takes."""
@@ -359,7 +330,7 @@ class Gemini:
         thing or the prompt is too short for it, and ProviderError.
         """
         body, model = self._body(request), bare_model_name(request.model)
-        minimum = self.model_info(model).capabilities.cache_minimum
+        minimum = self._capabilities(model).cache_minimum
         size = estimate_tokens(replace(request, messages=messages_before_question(request.messages)), PROVIDER)
         if minimum is not None and size.tokens * (1 + size.margin) < minimum:
             raise CachingNotSupported(f"{model} keeps no prompts of fewer than {minimum} tokens.", "Nothing is lost.")
@@ -372,42 +343,33 @@ class Gemini:
     async def _open(self, request: ModelRequest) -> OpenedStream:
         body = self._body(request)
         answer = await self._ask_with_cache(request, body)
-        is_anothers = server_families.may_repeat(self._root)
-        builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, may_repeat=is_anothers)
-        reader = FrameReader(builder, answer.headers, partial(redact_key, secret=self._secret))
-        origin = Origin(provider=PROVIDER, account=self._account(request.model))
-        price = self.model_info(request.model).price
-        pricing = Pricing(price) if price is not None else None
-        return OpenedStream(answer, builder, reader, origin, body.adjustments, pricing)
+        tags = ThinkTags() if self._may_repeat else None
+        builder = PartBuilder(PROVIDER, tags=tags, may_repeat=self._may_repeat)
+        reader = FrameReader(builder, answer.headers, self._redact_key)
+        return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
     async def _ask_with_cache(self, request: ModelRequest, body: RequestBody) -> HttpResponse:
-        """The head of a good answer. Raises what the server refuses with."""
-        fields, kept = self._caches.shortened(bare_model_name(request.model), body.fields)
+        """Return the head of a good answer. Raises what the server refuses with."""
+        url = self._url(f"{_model_path(request.model)}:streamGenerateContent", {"alt": "sse"})
+        fields, prefix = self._caches.shortened(bare_model_name(request.model), body.fields)
         try:
-            return await self._sent(request, fields)
+            return await self._send(request, url, fields)
         except ProviderError as error:
-            if kept is None or not is_cache_missing(error):
+            if prefix is None or not is_cache_missing(error):
                 raise
         _log.info("the server refused a kept prompt; asking once more without it")
-        answer = await self._sent(request, body.fields)
-        self._caches.forget(kept)
+        answer = await self._send(request, url, body.fields)
+        self._caches.forget(prefix)
         return answer
 
-    async def _sent(self, request: ModelRequest, fields: JsonObject) -> HttpResponse:
-        url = self._url(f"{_model_path(request.model)}:streamGenerateContent", {"alt": "sse"})
-        limits = request_timeouts(request, self._root, self.model_info(request.model).capabilities)
-        call = HttpRequest(url, limits, dumps(fields), self._secret, accept=EVENT_STREAM)
-        return await send_request(self._http, call, self._state)
-
     async def _ask(self, method: str, path: str, body: bytes | None) -> bytes:
-        call = HttpRequest(self._url(path), self._listing_timeouts, body, self._secret, method=method)
-        return await self._http.exchange(call)
+        return await self._exchange(self._url(path), body, method)
 
     def _body(self, request: ModelRequest) -> RequestBody:
-        return build_body(request, self._account(request.model), self.model_info(request.model).capabilities)
+        return build_body(request, self._account(request.model), self._capabilities(request.model))
 
     def _account(self, model: str) -> str:
-        return account_digest(self._root, bare_model_name(model))
+        return super()._account(bare_model_name(model))
 
     def _url(self, path: str, query: dict[str, str] | None = None) -> str:
         parts = urlsplit(self._root)

@@ -16,7 +16,13 @@ from desktop_agent.providers.dialects.gemini.messages import (
     encode_history,
     last_question_index,
 )
-from desktop_agent.providers.dialects.request_building import answer_limit, check_capabilities
+from desktop_agent.providers.dialects.request_building import (
+    EFFORTS,
+    answer_limit,
+    check_capabilities,
+    effort_for_tokens,
+    nearest_effort,
+)
 from desktop_agent.providers.transport.json_codec import is_object
 from desktop_agent.types.blocks import Base64Source, Block, Image, JsonObject, ToolResult
 from desktop_agent.types.errors import (
@@ -39,7 +45,6 @@ from desktop_agent.types.providers import (
 )
 from desktop_agent.types.tool_calls import ToolSpec
 
-_EFFORT_ORDER: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
 # What every model with levels has; some have MINIMAL below, and refuse it where they do not.
 _USUAL_LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
 # ai.google.dev/gemini-api/docs/openai, "Thinking": what levels mean in tokens.
@@ -123,16 +128,15 @@ def _by_level(wish: Reasoning | None, model: str, ability: ThinkingAbility) -> T
         case ReasoningBetweenTools():
             return ThinkingSetting({}, (_not_between_tools_sentence(model),))
         case ReasoningDisabled():
-            lowest = min(ability.levels, key=_EFFORT_ORDER.index)
+            lowest = min(ability.levels, key=EFFORTS.index)
             words = "{model} cannot stop thinking; it was asked for its lowest level, {level}."
             return ThinkingSetting(_level_field(lowest), (Sentence(words, {"model": model, "level": lowest}),))
         case ReasoningBudget():
-            asked: Effort = "low" if wish.tokens <= 1024 else "medium" if wish.tokens <= 8192 else "high"
-            level = _nearest_level(asked, ability.levels)
+            level = nearest_effort(effort_for_tokens(wish.tokens, low=1024), ability.levels)
             words = "{model} takes no number of tokens to think with; it was asked for the level {level}."
             return ThinkingSetting(_level_field(level), (Sentence(words, {"model": model, "level": level}),))
         case _:
-            level = _nearest_level(wish.level, ability.levels)
+            level = nearest_effort(wish.level, ability.levels)
             if level == wish.level:
                 return ThinkingSetting(_level_field(level))
             words = "{model} has no thinking level {asked}; it was asked for {level}."
@@ -169,12 +173,6 @@ def _by_budget(wish: Reasoning | None, model: str, ability: ThinkingAbility) -> 
             words = "{model} has no thinking levels; for {asked} it was given {tokens} tokens."
             values = {"model": model, "asked": wish.level, "tokens": str(tokens)}
             return ThinkingSetting({"thinkingBudget": tokens}, (Sentence(words, values),))
-
-
-def _nearest_level(asked: Effort, levels: tuple[Effort, ...]) -> Effort:
-    """The level that is closest; of two the lower, which costs less."""
-    place = _EFFORT_ORDER.index(asked)
-    return min(levels, key=lambda each: (abs(_EFFORT_ORDER.index(each) - place), _EFFORT_ORDER.index(each)))
 
 
 def _level_field(level: Effort) -> dict[str, Any]:

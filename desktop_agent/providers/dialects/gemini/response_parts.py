@@ -12,6 +12,7 @@ from desktop_agent.providers.transport.json_codec import (
     dumps,
     is_array,
     is_object,
+    nonempty_text,
     object_in,
     objects_in,
     repair_json,
@@ -81,7 +82,7 @@ class Grounding:
 
     def _copied_citations(self) -> list[tuple[_Span | None, Citation]]:
         return [
-            (_span(source), Citation(title=_text_in(source, "title"), url=_text_in(source, "uri")))
+            (_span(source), Citation(title=nonempty_text(source.get("title")), url=nonempty_text(source.get("uri"))))
             for source in self._sources
         ]
 
@@ -129,14 +130,11 @@ def _chunk_citation(chunk: Any) -> Citation | None:
     """{web|retrievedContext|maps|image: {uri, title, text}}."""
     for source in chunk.values() if is_object(chunk) else ():
         if is_object(source) and (source.get("uri") or source.get("title")):
-            quoted = _text_in(source, "text")
-            return Citation(title=_text_in(source, "title"), url=_text_in(source, "uri"), quoted=quoted)
+            quoted = nonempty_text(source.get("text"))
+            return Citation(
+                title=nonempty_text(source.get("title")), url=nonempty_text(source.get("uri")), quoted=quoted
+            )
     return None
-
-
-def _text_in(source: dict[str, Any], name: str) -> str | None:
-    value = source.get(name)
-    return repair_text(value) if isinstance(value, str) and value else None
 
 
 PROVIDER = "gemini"

@@ -12,7 +12,7 @@ from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER, Gro
 from desktop_agent.providers.dialects.response_stream import failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
-from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, repair_text
+from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, repair_text, token_count
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.provider_events import StopReason, Usage
@@ -24,9 +24,9 @@ def parse_usage(data: dict[str, Any]) -> Usage:
     The server leaves zeros out, so in a report that counts the prompt a missing part of the prompt or of the answer
     is 0. Whether anything was thought or cached is unknown where it is not said. Output is billed with its thoughts.
     """
-    prompt, tool_use = _token_count(data, "promptTokenCount"), _token_count(data, "toolUsePromptTokenCount")
-    answer, thoughts = _token_count(data, "candidatesTokenCount"), _token_count(data, "thoughtsTokenCount")
-    total = _token_count(data, "totalTokenCount")
+    prompt, tool_use = token_count(data.get("promptTokenCount")), token_count(data.get("toolUsePromptTokenCount"))
+    answer, thoughts = token_count(data.get("candidatesTokenCount")), token_count(data.get("thoughtsTokenCount"))
+    total = token_count(data.get("totalTokenCount"))
     read = None if prompt is tool_use is None else (prompt or 0) + (tool_use or 0)
     written = None if read is answer is thoughts is None else (answer or 0) + (thoughts or 0)
     if total is None and read is not None and written is not None:
@@ -34,17 +34,10 @@ def parse_usage(data: dict[str, Any]) -> Usage:
     return Usage(
         input_tokens=read,
         output_tokens=written,
-        cache_read_tokens=_token_count(data, "cachedContentTokenCount"),
+        cache_read_tokens=token_count(data.get("cachedContentTokenCount")),
         reasoning_tokens=thoughts,
         total_tokens=total,
     )
-
-
-def _token_count(data: dict[str, Any], name: str) -> int | None:
-    value = data.get(name)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 # ai.google.dev/api/generate-content, FinishReason. What is not here is shown as it is.

@@ -224,7 +224,7 @@ class _HistoryEncoder:
         images: list[dict[str, Any]] = []
         for call in calls:
             result = results.get(call.id)
-            content = _result_text(result) if result is not None else NO_RESULT
+            content = result_text(result) if result is not None else NO_RESULT
             self._out.append({"role": "tool", "tool_call_id": ids.of(call), "content": content})
             images += self._result_images(call.name, result)
         if images:
@@ -253,23 +253,26 @@ class _HistoryEncoder:
         return [{"type": "text", "text": f"Pictures from the result of {name}:"}, *map(self._image, images)]
 
     def _image(self, image: Image) -> dict[str, Any]:
-        source, quirks = image.source, self._quirks
-        if isinstance(source, UrlSource):
-            if not quirks.image_urls:
-                raise ImagesNotSupported(
-                    "This server does not fetch pictures from the web.", "Attach the picture itself instead."
-                )
-            url = source.url
-        elif isinstance(source, Base64Source):
-            if source.media_type == "image/gif" and not quirks.image_gif:
-                raise ImageRefused("This server does not read GIF pictures.", "Attach it as PNG or JPEG.")
-            url = f"data:{source.media_type};base64,{source.data}"
-        else:
-            raise WrongUse("A stored picture must be loaded before a request is made.")
-        part: dict[str, Any] = {"url": url}
+        part: dict[str, Any] = {"url": image_url(image, self._quirks)}
         if image.detail is not ImageDetail.AUTO:
             part["detail"] = image.detail.value
         return {"type": "image_url", "image_url": part}
+
+
+def image_url(image: Image, quirks: ServerQuirks) -> str:
+    """Return a picture's address, or a data URL. Raises WrongUse, ImagesNotSupported and ImageRefused."""
+    source = image.source
+    if isinstance(source, UrlSource):
+        if not quirks.image_urls:
+            raise ImagesNotSupported(
+                "This server does not fetch pictures from the web.", "Attach the picture itself instead."
+            )
+        return source.url
+    if not isinstance(source, Base64Source):
+        raise WrongUse("A stored picture must be loaded before a request is made.")
+    if source.media_type == "image/gif" and not quirks.image_gif:
+        raise ImageRefused("This server does not read GIF pictures.", "Attach it as PNG or JPEG.")
+    return f"data:{source.media_type};base64,{source.data}"
 
 
 def _merge_turns(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -295,13 +298,14 @@ def _join_content(first: str | list[Any], second: str | list[Any]) -> str | list
     return [each for part in parts for each in part]
 
 
-def _result_text(result: ToolResult) -> str:
-    """Text and JSON of a result; one that did not succeed says so, because the wire has no field for it."""
-    lines = [
-        part.text if isinstance(part, Text) else dumps(part.value).decode()
-        for part in result.content
-        if isinstance(part, (Text, Json))
-    ]
+def part_text(part: Text | Json) -> str:
+    """Return a text as it is, and JSON in its compact form."""
+    return part.text if isinstance(part, Text) else dumps(part.value).decode()
+
+
+def result_text(result: ToolResult) -> str:
+    """Return text and JSON of a result; one that did not succeed says so, because the wire has no field for it."""
+    lines = [part_text(part) for part in result.content if isinstance(part, (Text, Json))]
     if any(isinstance(part, Image) for part in result.content):
         lines.append("(The pictures follow in the next message.)")
     text = "\n".join(lines)

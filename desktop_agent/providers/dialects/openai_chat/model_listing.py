@@ -28,6 +28,7 @@ from desktop_agent.providers.transport.error_responses import error_from_listing
 from desktop_agent.providers.transport.json_codec import (
     array_in,
     dumps,
+    flag_in,
     is_array,
     is_object,
     loads,
@@ -134,9 +135,9 @@ def _capabilities(entry: dict[str, Any]) -> Capabilities:
         object_in(entry, "top_provider").get("max_completion_tokens"), entry.get("max_completion_tokens")
     )
     return Capabilities(
-        images=_flag(flags, "vision") if not is_array(modalities) else "image" in modalities,
-        tools=_flag(flags, "function_calling") if not is_array(parameters) else "tools" in parameters,
-        reasoning=_flag(flags, "reasoning") if not is_array(parameters) else "reasoning" in parameters,
+        images=flag_in(flags, "vision") if not is_array(modalities) else "image" in modalities,
+        tools=flag_in(flags, "function_calling") if not is_array(parameters) else "tools" in parameters,
+        reasoning=flag_in(flags, "reasoning") if not is_array(parameters) else "reasoning" in parameters,
         context_window=context,
         max_output_tokens=output,
     )
@@ -209,10 +210,10 @@ def _lm_studio_model(entry: dict[str, Any]) -> Capabilities:
     loaded = [object_in(each, "config").get("context_length") for each in objects_in(entry, "loaded_instances")]
     flags = object_in(entry, "capabilities")
     # Not trained for tools is not "no tools": the server offers them to every model by its prompt.
-    trained = _flag(flags, "trained_for_tool_use") or "tool_use" in array_in(entry, "capabilities")
+    trained = flag_in(flags, "trained_for_tool_use") or "tool_use" in array_in(entry, "capabilities")
     kind = entry.get("type")
     return Capabilities(
-        images=_flag(flags, "vision") if flags or not isinstance(kind, str) else kind == "vlm",
+        images=flag_in(flags, "vision") if flags or not isinstance(kind, str) else kind == "vlm",
         tools=trained or None,
         context_window=_first_size(*loaded, entry.get("loaded_context_length"), entry.get("max_context_length")),
     )
@@ -224,9 +225,9 @@ def _litellm_capabilities(data: Any) -> dict[str, Capabilities]:
         facts = object_in(entry, "model_info")
         if isinstance(name := entry.get("model_name"), str):
             found[name] = Capabilities(
-                images=_flag(facts, "supports_vision"),
-                tools=_flag(facts, "supports_function_calling"),
-                reasoning=_flag(facts, "supports_reasoning"),
+                images=flag_in(facts, "supports_vision"),
+                tools=flag_in(facts, "supports_function_calling"),
+                reasoning=flag_in(facts, "supports_reasoning"),
                 context_window=_first_size(facts.get("max_input_tokens"), facts.get("max_tokens")),
                 max_output_tokens=_first_size(facts.get("max_output_tokens")),
             )
@@ -237,14 +238,9 @@ def _llama_cpp_capabilities(data: Any) -> Capabilities:
     """GET /props: the context of a slot is what one conversation gets; the trained one is not."""
     settings = object_in(data, "default_generation_settings")
     return Capabilities(
-        images=_flag(object_in(data, "modalities"), "vision"),
+        images=flag_in(object_in(data, "modalities"), "vision"),
         context_window=_first_size(settings.get("n_ctx"), object_in(data, "modalities").get("n_ctx")),
     )
-
-
-def _flag(data: dict[str, Any], name: str) -> bool | None:
-    value = data.get(name)
-    return value if isinstance(value, bool) else None
 
 
 def _parse_day(value: Any) -> date | None:

@@ -12,7 +12,16 @@ from desktop_agent.providers.dialects.openai_chat.messages import merge_detail, 
 from desktop_agent.providers.dialects.response_stream import failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
-from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, repair_json, repair_text
+from desktop_agent.providers.transport.json_codec import (
+    is_array,
+    is_object,
+    nonempty_text,
+    object_in,
+    offset_in,
+    repair_json,
+    repair_text,
+    token_count,
+)
 from desktop_agent.providers.transport.sse import DONE, Frame
 from desktop_agent.types.blocks import Citation, Unknown
 from desktop_agent.types.errors import ProviderError
@@ -30,33 +39,27 @@ def parse_usage(data: dict[str, Any]) -> Usage:
         object_in(data, "prompt_tokens_details"),
         object_in(data, "completion_tokens_details"),
     )
-    prompt, completion = _token_count(data.get("prompt_tokens")), _token_count(data.get("completion_tokens"))
-    total, reasoning = _token_count(data.get("total_tokens")), _token_count(completion_details.get("reasoning_tokens"))
+    prompt, completion = token_count(data.get("prompt_tokens")), token_count(data.get("completion_tokens"))
+    total, reasoning = token_count(data.get("total_tokens")), token_count(completion_details.get("reasoning_tokens"))
     if prompt is not None and completion is not None:
         if reasoning and total == prompt + completion + reasoning:
             completion += reasoning
         total = prompt + completion if total is None else total
-    cached = _token_count(prompt_details.get("cached_tokens"))
+    cached = token_count(prompt_details.get("cached_tokens"))
     return Usage(
         input_tokens=prompt,
         output_tokens=completion,
-        cache_read_tokens=_token_count(data.get("prompt_cache_hit_tokens")) if cached is None else cached,
-        cache_write_tokens=_token_count(prompt_details.get("cache_write_tokens")),
+        cache_read_tokens=token_count(data.get("prompt_cache_hit_tokens")) if cached is None else cached,
+        cache_write_tokens=token_count(prompt_details.get("cache_write_tokens")),
         reasoning_tokens=reasoning,
         total_tokens=total,
         cost=_parse_cost(data),
     )
 
 
-def _token_count(value: Any) -> int | None:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
 def _parse_cost(data: dict[str, Any]) -> float | None:
     """US dollars: OpenRouter's `cost`, xAI's ticks."""
-    ticks = _token_count(data.get("cost_in_usd_ticks"))
+    ticks = token_count(data.get("cost_in_usd_ticks"))
     cost = data.get("cost") if ticks is None else ticks
     if not isinstance(cost, (int, float)) or isinstance(cost, bool):
         return None
@@ -76,21 +79,13 @@ def parse_citations(annotations: list[Any]) -> list[Citation]:
             found.append(
                 Citation(
                     url=repair_text(inner["url"]),
-                    title=_optional_text(inner.get("title")),
-                    quoted=_optional_text(inner.get("content")),
-                    start=_offset(inner.get("start_index")),
-                    end=_offset(inner.get("end_index")),
+                    title=nonempty_text(inner.get("title")),
+                    quoted=nonempty_text(inner.get("content")),
+                    start=offset_in(inner, "start_index"),
+                    end=offset_in(inner, "end_index"),
                 )
             )
     return found
-
-
-def _optional_text(value: Any) -> str | None:
-    return repair_text(value) if isinstance(value, str) and value else None
-
-
-def _offset(value: Any) -> int | None:
-    return value if type(value) is int and value >= 0 else None
 
 
 # The first that says something is shown. reasoning_text: GitHub Copilot; thinking: Ollama's and Cohere's own interfaces

@@ -7,45 +7,34 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_chat.messages import CallIds, arguments_text
+from desktop_agent.providers.dialects.openai_chat.messages import (
+    CallIds,
+    arguments_text,
+    image_url,
+    part_text,
+    result_text,
+)
 from desktop_agent.providers.dialects.openai_responses.output_items import PROVIDER
 from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, results_after
 from desktop_agent.providers.dialects.server_families import ServerQuirks
 from desktop_agent.providers.transport.json_codec import dumps, is_object
 from desktop_agent.types.blocks import (
-    Base64Source,
     Block,
     Image,
-    Json,
     ServerStep,
     Text,
     Thinking,
     ToolResult,
     ToolUse,
     Unknown,
-    UrlSource,
 )
-from desktop_agent.types.errors import ImageRefused, ImagesNotSupported, WrongUse
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.providers import ModelRequest
 
 
 def image_part(image: Image, quirks: ServerQuirks) -> dict[str, Any]:
-    """A picture by its address or as a data URL. Raises WrongUse, ImagesNotSupported and ImageRefused."""
-    source = image.source
-    if isinstance(source, UrlSource):
-        if not quirks.image_urls:
-            raise ImagesNotSupported(
-                "This server does not fetch pictures from the web.", "Attach the picture itself instead."
-            )
-        url = source.url
-    elif isinstance(source, Base64Source):
-        if source.media_type == "image/gif" and not quirks.image_gif:
-            raise ImageRefused("This server does not read GIF pictures.", "Attach it as PNG or JPEG.")
-        url = f"data:{source.media_type};base64,{source.data}"
-    else:
-        raise WrongUse("A stored picture must be loaded before a request is made.")
-    return {"type": "input_image", "image_url": url, "detail": image.detail.value}
+    """Return a picture by its address or as a data URL. Raises WrongUse, ImagesNotSupported and ImageRefused."""
+    return {"type": "input_image", "image_url": image_url(image, quirks), "detail": image.detail.value}
 
 
 def encode_output(result: ToolResult, quirks: ServerQuirks) -> str | list[dict[str, Any]]:
@@ -53,19 +42,14 @@ def encode_output(result: ToolResult, quirks: ServerQuirks) -> str | list[dict[s
 
     One that did not succeed says so in words, because the wire has no field for it.
     """
-    has_pictures = any(isinstance(part, Image) for part in result.content)
+    if quirks.switch != "openai" or not any(isinstance(part, Image) for part in result.content):
+        return result_text(result)
     said = f"[{result.outcome.value}]" if result.is_error else ""
-    if not has_pictures or quirks.switch != "openai":
-        lines = [_part_text(part) for part in result.content if isinstance(part, (Text, Json))]
-        if has_pictures:
-            lines.append("(The pictures follow in the next message.)")
-        text = "\n".join(lines)
-        return f"{said} {text}".rstrip() if said else text
     parts: list[dict[str, Any]] = [{"type": "input_text", "text": said}] if said else []
     for part in result.content:
         if isinstance(part, Image):
             parts.append(image_part(part, quirks))
-        elif text := _part_text(part):
+        elif text := part_text(part):
             parts.append({"type": "input_text", "text": text})
     return parts
 
@@ -77,10 +61,6 @@ def picture_messages(name: str, result: ToolResult, quirks: ServerQuirks) -> lis
         return []
     content = [{"type": "input_text", "text": f"Pictures from the result of {name}:"}, *pictures]
     return [{"type": "message", "role": "user", "content": content}]
-
-
-def _part_text(part: Text | Json) -> str:
-    return part.text if isinstance(part, Text) else dumps(part.value).decode()
 
 
 _COMPACTION = "compaction"  # stands for all that was before it, so it always goes back

@@ -11,8 +11,10 @@ from desktop_agent.providers.transport.json_codec import (
     is_object,
     object_in,
     objects_in,
+    offset_in,
     repair_json,
     repair_text,
+    text_in,
 )
 from desktop_agent.types.blocks import Citation, ServerStep, Unknown
 
@@ -154,9 +156,9 @@ class MessageReader:
             case "output_text.delta" | "refusal.delta":
                 if event == "refusal.delta":
                     self._refusals.add(index)
-                self._add(index, _string(data.get("delta")))
+                self._add(index, text_in(data, "delta"))
             case "output_text.done":
-                self._complete(index, _string(data.get("text")))
+                self._complete(index, text_in(data, "text"))
             case "refusal.done":
                 self._take(index, {**data, "type": "refusal"})
             case "content_part.done":
@@ -213,7 +215,7 @@ class MessageReader:
             self._annotations[index] = annotations
         if kind not in ("output_text", "refusal"):
             return False
-        self._complete(index, _string(part.get("refusal" if kind == "refusal" else "text")))
+        self._complete(index, text_in(part, "refusal" if kind == "refusal" else "text"))
         return True
 
     def _index(self, event: str, data: dict[str, Any]) -> int:
@@ -260,10 +262,10 @@ class ReasoningReader:
         match event:
             case "reasoning_summary_text.delta" | "reasoning_text.delta":
                 if self._is_shown(event):
-                    self._add(_part_number(event, data), _string(data.get("delta")))
+                    self._add(_part_number(event, data), text_in(data, "delta"))
             case "reasoning_summary_text.done" | "reasoning_text.done":
                 if self._is_shown(event):
-                    self._complete(_part_number(event, data), _string(data.get("text")))
+                    self._complete(_part_number(event, data), text_in(data, "text"))
             case _:
                 pass
 
@@ -272,7 +274,7 @@ class ReasoningReader:
         for event, name in (("reasoning_summary_text", "summary"), ("reasoning_text", "content")):
             for index, part in enumerate(objects_in(item, name)):
                 if self._is_shown(event) and part.get("text"):
-                    self._complete(index, _string(part.get("text")))
+                    self._complete(index, text_in(part, "text"))
         whole = repair_text("\n\n".join("".join(self._pieces[index]) for index in sorted(self._pieces)))
         if item is None:
             self._part.end_thinking(whole)
@@ -325,7 +327,7 @@ class ToolCallReader:
             calls.drop(self._number)
             return
         if self._kind == "custom_tool_call":
-            self._fragment({"input": _string(self._item.get("input"))})
+            self._fragment({"input": text_in(self._item, "input")})
         else:
             self._complete(self._item.get("arguments"))
         told = ("call_id", "name", "arguments", "input")
@@ -399,19 +401,11 @@ def _citation(annotation: dict[str, Any]) -> Citation:
     return Citation(
         title=title if isinstance(title, str) else None,
         url=url,
-        start=_offset(annotation.get("start_index")),
-        end=_offset(annotation.get("end_index")),
+        start=offset_in(annotation, "start_index"),
+        end=offset_in(annotation, "end_index"),
     )
-
-
-def _offset(value: Any) -> int | None:
-    return value if type(value) is int and value >= 0 else None
 
 
 def _part_number(event: str, data: dict[str, Any]) -> int:
     index = data.get("summary_index" if event.startswith("reasoning_summary") else "content_index")
     return index if type(index) is int else 0
-
-
-def _string(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -1,0 +1,129 @@
+"""What the adapters of all dialects share: a server's address, its key, what its listing said, and totals."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from pydantic import SecretStr
+
+from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing
+from desktop_agent.providers.dialects.request_building import account_digest
+from desktop_agent.providers.dialects.response_stream import (
+    EVENT_STREAM,
+    FrameReader,
+    OpenedStream,
+    key_header,
+    redact_key,
+    request_timeouts,
+    send_request,
+    stream_events,
+)
+from desktop_agent.providers.dialects.server_families import may_repeat
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.errors import CachingNotSupported, Sentence
+from desktop_agent.types.provider_events import Origin, ProviderEvent
+from desktop_agent.types.providers import CachedPrompt, Capabilities, ModelInfo, ModelRequest, ProviderState, Timeouts
+
+
+class ServerAdapter(ABC):
+    """One server. A dialect adds how a request is written and how an answer is read.
+
+    The HTTP client is shared and not closed here. Raises WrongUse for a key that no header can carry.
+    """
+
+    dialect: str
+
+    def __init__(
+        self,
+        root: str,
+        api_key: SecretStr | None,
+        http: HttpClient,
+        catalogue: Catalogue | None,
+        listing_timeouts: Timeouts | None,
+        *,
+        key_name: str = "Authorization",
+    ) -> None:
+        self._root = root
+        self._secret = key_header(api_key, key_name)
+        self._http = http
+        self._catalogue = catalogue or Catalogue()
+        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
+        self._state = ProviderState()
+        self._listed: dict[str, ModelInfo] = {}
+
+    @property
+    @abstractmethod
+    def _vendor(self) -> str: ...
+
+    @abstractmethod
+    async def _open(self, request: ModelRequest) -> OpenedStream: ...
+
+    @property
+    def state(self) -> ProviderState:
+        return self._state
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """Ask, and yield canonical events. What a server refuses to take is left out, and it is asked once more."""
+        return stream_events(partial(self._open, request), self._state)
+
+    def model_info(self, model: str) -> ModelInfo:
+        """Return what is known about a model without asking."""
+        return self._listed.get(model) or self._catalogue.merged(self._vendor, ModelInfo(model))
+
+    async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
+        """Raise CachingNotSupported: most servers cache by themselves, or not at all."""
+        raise CachingNotSupported("This server keeps prompts by itself; it cannot be asked to.")
+
+    async def aclose(self) -> None:  # noqa: B027  only Gemini keeps something on its server
+        """Close nothing: the client is shared."""
+
+    def _set_listing(self, models: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
+        self._listed = {model.id: self._catalogue.merged(self._vendor, model) for model in models}
+        return tuple(self._listed.values())
+
+    def _account(self, model: str) -> str:
+        return account_digest(self._root, model)
+
+    def _capabilities(self, model: str) -> Capabilities:
+        return self.model_info(model).capabilities
+
+    def _limits(self, request: ModelRequest) -> Timeouts:
+        return request_timeouts(request, self._root, self._capabilities(request.model))
+
+    async def _send(
+        self, request: ModelRequest, url: str, fields: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> HttpResponse:
+        """Return the head of a good answer. Raises what the server refuses with."""
+        call = HttpRequest(url, self._limits(request), dumps(fields), self._secret, headers or {}, EVENT_STREAM)
+        return await send_request(self._http, call, self._state)
+
+    async def _exchange(self, url: str, body: bytes | None = None, method: str | None = None) -> bytes:
+        call = HttpRequest(url, self._listing_timeouts, body, self._secret, method=method)
+        return await self._http.exchange(call)
+
+    @property
+    def _may_repeat(self) -> bool:
+        return may_repeat(self._root)
+
+    def _redact_key(self, data: Any) -> Any:
+        return redact_key(data, self._secret)
+
+    def _opened_stream(
+        self,
+        request: ModelRequest,
+        answer: HttpResponse,
+        builder: PartBuilder,
+        reader: FrameReader,
+        adjustments: tuple[Sentence, ...],
+        *,
+        prefix: str = "",
+        long_lived: bool = False,
+    ) -> OpenedStream:
+        """Return a stream to be read; `long_lived`: what is written to the cache stays there longer, and costs more."""
+        origin = Origin(provider=builder.provider, account=self._account(request.model), prefix=prefix)
+        price = self.model_info(request.model).price
+        pricing = Pricing(price, long_lived=long_lived) if price is not None else None
+        return OpenedStream(answer, builder, reader, origin, adjustments, pricing)
