@@ -69,7 +69,7 @@ def test_each_once_in_one_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("granted", "asked", "expected"),
+    ("granted", "destination", "expected"),
     [
         ("example.org", "example.org:443", True),
         ("example.org", "EXAMPLE.org.:80", True),

@@ -387,7 +387,7 @@ async def test_a_public_name_does_not_lead_into_a_private_network(site: Server, 
 
 
 @pytest.mark.parametrize(
-    ("granted", "asked"), [("localhost", "localhost"), ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "127.1")]
+    ("granted", "destination"), [("localhost", "localhost"), ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "127.1")]
 )
 async def test_what_a_person_sees_to_be_private_is_reached(site: Server, granted: str, destination: str) -> None:
     async with open_proxy(granted) as desk:

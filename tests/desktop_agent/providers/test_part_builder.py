@@ -57,7 +57,7 @@ def test_text_before_thinking_calls_and_blocks_is_over() -> None:
     for after in (
         lambda made: made.thinking("hm"),
         lambda made: made.add_call_fragment(index=0, id="c", name="f", arguments="{}"),
-        lambda made: made.block(STEP),
+        lambda made: made.add_block(STEP),
     ):
         made = builder()
         made.text("a")

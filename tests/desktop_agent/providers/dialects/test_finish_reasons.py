@@ -9,7 +9,7 @@ from desktop_agent.conversation.transcript_notices import NOT_ENDED, explain_end
 from desktop_agent.providers.dialects.anthropic.response_stream import FrameReader as AnthropicReader
 from desktop_agent.providers.dialects.gemini.response_stream import FrameReader as GeminiReader
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader as ChatReader
-from desktop_agent.providers.dialects.response_stream import FrameReader, failure_for, finish_word, stop_reason_for
+from desktop_agent.providers.dialects.response_stream import BaseFrameReader, failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.types.errors import Overloaded, ServerFailed
 from desktop_agent.types.provider_events import MessageDelta, StopReason, UsageUpdate
@@ -66,7 +66,7 @@ READERS = [(ChatReader, chat), (GeminiReader, gemini), (AnthropicReader, anthrop
 @pytest.mark.parametrize(("kind", "frame"), READERS)
 def test_the_word_null_is_no_end_in_any_dialect(kind: Any, frame: Any) -> None:
     builder = PartBuilder("p")
-    reader: FrameReader = kind(builder, {})
+    reader: BaseFrameReader = kind(builder, {})
     reader.read(("", frame("null")))
     assert not reader.has_finished
     reader.read(("", frame("length" if kind is not GeminiReader else "MAX_TOKENS")))
@@ -78,7 +78,7 @@ def test_the_word_null_is_no_end_in_any_dialect(kind: Any, frame: Any) -> None:
 
 @pytest.mark.parametrize(("kind", "frame"), READERS)
 def test_an_answer_that_failed_says_so_in_any_dialect(kind: Any, frame: Any) -> None:
-    reader: FrameReader = kind(PartBuilder("p"), {})
+    reader: BaseFrameReader = kind(PartBuilder("p"), {})
     reader.read(("", frame("network_error")))
     assert isinstance(reader.failure, ServerFailed)
 

@@ -26,7 +26,7 @@ from desktop_agent.types.providers import (
 )
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL
-from tests.desktop_agent.providers.dialects.gemini.test_contents import (
+from tests.desktop_agent.providers.dialects.gemini.test_messages import (
     ELSEWHERE,
     PICTURE,
     PNG,
@@ -184,7 +184,7 @@ def test_refused_before_the_network(one: ModelRequest, known: Capabilities, kind
 
 
 def test_too_many_bytes_of_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("desktop_agent.providers.dialects.gemini.request.MOST_INLINE", len(PNG) * 2)
+    monkeypatch.setattr("desktop_agent.providers.dialects.gemini.request.MAX_INLINE_BYTES", len(PNG) * 2)
     two = Image(source=Base64Source(media_type="image/png", data=PNG))
     made(request(Message.user_with_blocks((two, two))))
     with pytest.raises(ImageRefused, match="100 MB"):
