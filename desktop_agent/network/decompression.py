@@ -14,38 +14,38 @@ _MEMBER = b"\x1f\x8b"  # how one begins: there may be several, one behind the ot
 
 
 async def decompress(source: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes, None]:
-    """The bytes behind one layer of gzip or deflate, at most PIECE at once; the loop gets its turn between two.
+    """Decompress one layer of gzip or deflate, at most MAX_PIECE bytes at once; other tasks of the loop run in between.
 
     Raises UnreadableAnswer for damaged data and for every other encoding: none was asked for, and layers upon layers
     are how small answers become endless ones.
     """
     if encoding not in _ENCODINGS:
         raise UnreadableAnswer(f"its body is compressed in a way that was not asked for ({encoding[:40]})")
-    inflater, waiting, piece, is_over = None, b"", b"", False
+    inflater, pending, piece, is_over = None, b"", b"", False
     async for chunk in source:
-        waiting = b"" if is_over else waiting + chunk
-        while waiting or (len(piece) == MAX_PIECE and not (inflater is None or inflater.eof)):
+        pending = b"" if is_over else pending + chunk
+        while pending or (len(piece) == MAX_PIECE and not (inflater is None or inflater.eof)):
             if inflater is None:
-                inflater = zlib.decompressobj(_window_bits(encoding, waiting))
-            elif inflater.eof and waiting == _MEMBER[:1]:
+                inflater = zlib.decompressobj(_window_bits(encoding, pending))
+            elif inflater.eof and pending == _MEMBER[:1]:
                 break
-            elif inflater.eof and waiting.startswith(_MEMBER):
+            elif inflater.eof and pending.startswith(_MEMBER):
                 inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
             elif inflater.eof:
                 # What is no member is filler, as for gzip itself.
-                waiting, is_over = b"", True
+                pending, is_over = b"", True
                 break
             try:
-                piece = inflater.decompress(waiting, MAX_PIECE)
+                piece = inflater.decompress(pending, MAX_PIECE)
             except zlib.error:
                 raise UnreadableAnswer("its compressed body is damaged") from None
-            waiting = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+            pending = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             if piece:
                 yield piece
             await asyncio.sleep(0)
 
 
 def _window_bits(encoding: str, start: bytes) -> int:
-    """Some servers send deflate without the wrapping that RFC 9110 asks for; every browser reads it."""
+    """Return zlib's window bits. Some servers send deflate without the wrapping of RFC 9110; every browser reads it."""
     is_bare = encoding == "deflate" and start[0] & 0x0F != zlib.DEFLATED
     return _RAW_DEFLATE if is_bare else _GZIP_OR_ZLIB

@@ -1,9 +1,8 @@
 """Fetch from the web: connections checked before use, one request to one host, and pictures.
 
-Nothing about the person goes along: no cookie, no key, no referrer. Every address that a name leads to is looked at
-before
-anything is sent; redirects are answers like any other. Behind a proxy the proxy finds the address. Imported late: it
-loads httpcore.
+Nothing about the person is sent: no cookie, no key, no referrer. Every address of a name is checked before anything is
+sent; redirects are answers like any other. Behind a proxy, the proxy finds the address. Import it late: it loads
+httpcore.
 """
 
 import asyncio
@@ -42,13 +41,15 @@ Resolver = Callable[[str, int], Awaitable[list[str]]]
 
 
 async def resolve_host(host: str, port: int) -> list[str]:
-    """As the system finds them. Raises OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
+    """Return a host's addresses as the system finds them. Raises OSError."""
+    infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(info[4][0]) for info in infos))
 
 
 async def resolve_checked(host: str, port: int, allowed: frozenset[str], resolve: Resolver) -> list[str]:
-    """All addresses of a host. Raises OSError, and PrivateHost when one is private; `allowed` hosts may have such."""
+    """Return all addresses of a host. Raises OSError, and PrivateHost when one is private; `allowed` hosts may have
+    such.
+    """
     addresses = await resolve(host, port)
     for address in addresses:
         _require_public(host, address, allowed)
@@ -61,10 +62,7 @@ def _require_public(host: str, address: str, allowed: frozenset[str]) -> None:
 
 
 class CheckedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to an address only after looking at it, and to no other than the one that it looked at.
-
-    `allowed` are hosts that may have a private address.
-    """
+    """Connects only to addresses that it has checked. `allowed` hosts may have a private address."""
 
     def __init__(
         self, inner: httpcore.AsyncNetworkBackend, allowed: frozenset[str], resolve: Resolver = resolve_host
@@ -81,7 +79,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """The first of its addresses that answers. Raises PrivateHost when one of them is private."""
+        """Connect to the first address that answers. Raises PrivateHost when one of them is private."""
         failure: Exception = httpcore.ConnectError(f"no address of {host}")
         for address in await resolve_checked(host, port, self._allowed, self._resolve):
             try:
@@ -91,13 +89,13 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         raise failure
 
     async def check_literal(self, host: str) -> None:
-        """For a host that is itself an address, however it is written; a name is not looked up. Raises PrivateHost."""
+        """Check a host that is itself an address, however written; names are not looked up. Raises PrivateHost."""
         ask = asyncio.get_running_loop().getaddrinfo
         try:
-            found = await ask(host.rstrip("."), None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+            infos = await ask(host.rstrip("."), None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         except OSError:
             return
-        _require_public(host, str(found[0][4][0]), self._allowed)
+        _require_public(host, str(infos[0][4][0]), self._allowed)
 
     async def connect_unix_socket(
         self,
@@ -105,11 +103,11 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ARG002, ASYNC109
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
     ) -> httpcore.AsyncNetworkStream:
-        """Never: the web does not lie behind sockets of this machine."""
+        """Raise ConnectError: the web is not behind sockets of this machine."""
         raise httpcore.ConnectError(path)
 
     async def sleep(self, seconds: float) -> None:
-        """As the library does it."""
+        """Sleep as the library does."""
         await self.inner.sleep(seconds)
 
 
@@ -118,7 +116,10 @@ _TLS_RECORDS = (0x15, 0x16)  # an alert, a handshake
 
 
 def close_failed_handshakes(transport: "httpx.AsyncHTTPTransport") -> "httpx.AsyncHTTPTransport":
-    """The same transport. With a version of the libraries that is built otherwise, it is left as it is."""
+    """Make a transport close connections whose TLS handshake is given up, and return it.
+
+    With a version of the libraries that is built otherwise, it is left as it is.
+    """
     pool = getattr(transport, "_pool", None)
     inner = getattr(pool, "_network_backend", None)
     if isinstance(pool, httpcore.AsyncConnectionPool) and isinstance(inner, httpcore.AsyncNetworkBackend):
@@ -128,13 +129,15 @@ def close_failed_handshakes(transport: "httpx.AsyncHTTPTransport") -> "httpx.Asy
 
 
 class NotHttp(httpcore.RemoteProtocolError):
-    """The first bytes of an answer are no HTTP. `is_tls`: they are TLS."""
+    """The first bytes of an answer are not HTTP. `is_tls`: they are TLS."""
 
     is_tls = False
 
 
 def _check_first_bytes(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
-    """The same stream. Its first read raises NotHttp for other bytes; from then on nothing is paid for it."""
+    """Make the first read of a stream raise NotHttp for other bytes, and return the stream; later reads cost nothing
+    more.
+    """
     read, start = stream.read, bytearray()
 
     async def checking(max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
@@ -153,7 +156,7 @@ def _check_first_bytes(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNet
 
 
 class ClosingBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections as `inner` does, and closes those whose handshake is given up."""
+    """Opens connections as `inner` does, and closes those whose TLS handshake is given up."""
 
     def __init__(self, inner: httpcore.AsyncNetworkBackend) -> None:
         self._inner = inner
@@ -166,7 +169,7 @@ class ClosingBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """The stream stays the library's own: what reads beside it knows its kind."""
+        """Connect. The stream stays the library's own object: httpx_transport looks at its class."""
         stream = _check_first_bytes(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
         start = stream.start_tls
 
@@ -190,11 +193,11 @@ class ClosingBackend(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ASYNC109
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """As the library does it."""
+        """Connect as the library does."""
         return await self._inner.connect_unix_socket(path, timeout, socket_options)
 
     async def sleep(self, seconds: float) -> None:
-        """As the library does it."""
+        """Sleep as the library does."""
         await self._inner.sleep(seconds)
 
 
@@ -204,7 +207,7 @@ REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, slots=True)
 class FetchTimeouts:
-    """Seconds: for a connection, between two pieces, and for all of it, which whoever asks has to watch."""
+    """Seconds: for a connection, between two pieces, and in total. Callers of open_url enforce the total themselves."""
 
     connect: float = 10.0
     idle: float = 20.0
@@ -217,7 +220,7 @@ def _library_backend() -> httpcore.AsyncNetworkBackend:
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """How names become addresses, and how an address is connected to."""
+    """How names are resolved, and which backend connects to an address."""
 
     resolve: Resolver = resolve_host
     backend: httpcore.AsyncNetworkBackend = field(default_factory=_library_backend)
@@ -225,7 +228,7 @@ class Connector:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """The head of an answer, names of headers in lower case, and its body as it comes, still encoded."""
+    """The head of an answer, with header names in lower case, and its body as it comes, still encoded."""
 
     status: int
     headers: Mapping[str, str]
@@ -233,12 +236,11 @@ class FetchResponse:
 
     @property
     def redirect_url(self) -> str | None:
-        """Where it lies instead."""
         return self.headers.get("location") if self.status in REDIRECT_STATUSES else None
 
     @property
     def length(self) -> int | None:
-        """Bytes by its own account."""
+        """Return the number of bytes that the server announces."""
         said = self.headers.get("content-length", "")
         return int(said) if said.isdecimal() and said.isascii() and len(said) < 20 else None
 
@@ -252,30 +254,31 @@ async def open_url(
     patience: FetchTimeouts,
     way: Connector | None = None,
 ) -> AsyncGenerator[FetchResponse, None]:
-    """Ask for it; the connection is gone afterwards. `allowed` names hosts that may have a private address.
+    """Send a GET request; the connection is closed afterwards. `allowed` hosts may have a private address.
 
     Raises PrivateHost, and FetchFailed for everything else that goes wrong, also while the body is read.
     """
-    name = url_host(url)
-    where = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+    host = url_host(url)
+    target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     limits = {"connect": patience.connect, "read": patience.idle, "write": patience.idle, "pool": patience.connect}
-    sent = [*headers.items(), ("User-Agent", "desktop-agent")]
+    sent_headers = [*headers.items(), ("User-Agent", "desktop-agent")]
     try:
         async with (
             await _pool(url, allowed, way or Connector()) as pool,
-            pool.stream("GET", where, headers=sent, extensions={"timeout": limits}) as answer,
+            pool.stream("GET", target, headers=sent_headers, extensions={"timeout": limits}) as response,
         ):
-            came = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in answer.headers}
-            yield FetchResponse(answer.status, came, answer.aiter_stream())
+            response_headers = {
+                key.decode("latin-1").lower(): value.decode("latin-1") for key, value in response.headers
+            }
+            yield FetchResponse(response.status, response_headers, response.aiter_stream())
     except httpcore.TimeoutException:
-        raise FetchFailed(Sentence("“{host}” does not answer.", {"host": name}), TIMEOUT_REMEDY) from None
+        raise FetchFailed(Sentence("“{host}” does not answer.", {"host": host}), TIMEOUT_REMEDY) from None
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, OSError) as error:
-        what = Sentence("“{host}” could not be reached.", {"host": name})
+        what = Sentence("“{host}” could not be reached.", {"host": host})
         raise FetchFailed(what, "Check the connection, then load it again.", detail=str(error)[:300]) from None
 
 
 async def _pool(url: "httpx.URL", allowed: frozenset[str], way: Connector) -> httpcore.AsyncConnectionPool:
-    """A way to this host alone, gone after use."""
     context = await asyncio.to_thread(tls_context) if url.scheme == "https" else None
     host = url_host(url)
     backend = CheckedBackend(ClosingBackend(way.backend), allowed, way.resolve)
@@ -284,19 +287,19 @@ async def _pool(url: "httpx.URL", allowed: frozenset[str], way: Connector) -> ht
         return httpcore.AsyncConnectionPool(ssl_context=context, network_backend=backend)
     await backend.check_literal(host)
     auth = (proxy.username, proxy.password) if proxy.username else None
-    place = httpcore.URL(scheme=proxy.raw_scheme, host=proxy.raw_host, port=proxy.port, target=b"/")
-    return httpcore.AsyncHTTPProxy(place, auth, ssl_context=context, network_backend=backend.inner)
+    proxy_url = httpcore.URL(scheme=proxy.raw_scheme, host=proxy.raw_host, port=proxy.port, target=b"/")
+    return httpcore.AsyncHTTPProxy(proxy_url, auth, ssl_context=context, network_backend=backend.inner)
 
 
 def tls_context() -> "ssl.SSLContext":
-    """For connections to servers that are known by their certificates. Imports httpx, and reads files."""
+    """Return a context that verifies servers by their certificates. Imports httpx, and reads files."""
     import httpx
 
     return httpx.create_ssl_context()
 
 
 def proxy_for(scheme: str, host: str) -> "httpx.URL | None":
-    """The proxy of the environment or the system; none for this machine. Raises FetchFailed for an unusable one."""
+    """Return the proxy of the environment or system; None for this machine. Raises FetchFailed for an unusable one."""
     if is_loopback(host):
         return None
     proxies = urllib.request.getproxies()
@@ -323,7 +326,7 @@ _IMAGE_HEADERS = {"Accept": "image/png, image/jpeg, image/gif, image/webp", "Acc
 
 
 class PrivateImageHost(ImageRefused):
-    """The picture lies on this machine or in a private network. `host` is whom the person would have to allow."""
+    """The picture is on this machine or in a private network. `host` is what the person would have to allow."""
 
     kind = "private_address"
 
@@ -336,7 +339,7 @@ class PrivateImageHost(ImageRefused):
 async def fetch_image(
     url: str, *, allowed: frozenset[str] = frozenset(), patience: FetchTimeouts | None = None
 ) -> bytes:
-    """The bytes of a PNG, JPEG, GIF or WebP picture. `allowed` names hosts that may have a private address.
+    """Return the bytes of a PNG, JPEG, GIF or WebP picture. `allowed` hosts may have a private address.
 
     Raises PrivateImageHost, and ImageRefused for everything else that goes wrong. Cancelling closes the connection.
     """
@@ -349,25 +352,27 @@ async def fetch_image(
 
 
 async def _fetch_image(url: str, allowed: frozenset[str], patience: FetchTimeouts) -> bytes:
-    place = url
+    address = url
     try:
         async with asyncio.timeout(patience.total):
             for _ in range(MAX_REDIRECTS + 1):
-                async with open_url(_parse_url(place), _IMAGE_HEADERS, allowed=allowed, patience=patience) as answer:
-                    found = await _read_response(answer, url_host(_parse_url(place)))
-                if isinstance(found, bytes):
-                    return found
-                place = _join_redirect(place, found)
+                async with open_url(
+                    _parse_url(address), _IMAGE_HEADERS, allowed=allowed, patience=patience
+                ) as response:
+                    result = await _read_response(response, url_host(_parse_url(address)))
+                if isinstance(result, bytes):
+                    return result
+                address = _join_redirect(address, result)
     except TimeoutError:
-        raise timeout_error(url_host(_parse_url(place)), patience.total) from None
+        raise timeout_error(url_host(_parse_url(address)), patience.total) from None
     raise ImageRefused(Sentence("The address leads from one to the next, without end."), "Open it in a browser.")
 
 
-def _join_redirect(place: str, found: str) -> str:
+def _join_redirect(address: str, target: str) -> str:
     try:
-        return urljoin(place, found)
+        return urljoin(address, target)
     except ValueError:
-        raise ImageRefused.not_a_web_address(found) from None
+        raise ImageRefused.not_a_web_address(target) from None
 
 
 def _parse_url(url: str) -> "httpx.URL":
@@ -377,35 +382,35 @@ def _parse_url(url: str) -> "httpx.URL":
     return parsed
 
 
-async def _read_response(answer: FetchResponse, host: str) -> bytes | str:
-    """The picture, or where it lies instead."""
-    if answer.redirect_url is not None:
-        return answer.redirect_url
-    if answer.status != 200:
-        values = {"host": host, "status": str(answer.status)}
+async def _read_response(response: FetchResponse, host: str) -> bytes | str:
+    """Return the picture, or the URL of a redirect."""
+    if response.redirect_url is not None:
+        return response.redirect_url
+    if response.status != 200:
+        values = {"host": host, "status": str(response.status)}
         what = Sentence("“{host}” has no picture there (status {status}).", values)
         raise ImageRefused(what, "Open it in a browser.")
-    if (answer.length or 0) > MAX_IMAGE_BYTES:
+    if (response.length or 0) > MAX_IMAGE_BYTES:
         raise _too_large()
-    return await _read_image(answer.body)
+    return await _read_image(response.body)
 
 
 async def _read_image(chunks: AsyncIterable[bytes]) -> bytes:
-    came = bytearray()
-    looked = False
+    data = bytearray()
+    is_checked = False
     async for chunk in chunks:
-        came += chunk
-        if len(came) > MAX_IMAGE_BYTES:
+        data += chunk
+        if len(data) > MAX_IMAGE_BYTES:
             raise _too_large()
-        if not looked and len(came) >= _MAGIC_SIZE:
-            looked = True
-            _require_image(bytes(came[:_MAGIC_SIZE]))
-    _require_image(bytes(came[:_MAGIC_SIZE]))
-    return bytes(came)
+        if not is_checked and len(data) >= _MAGIC_SIZE:
+            is_checked = True
+            _require_image(bytes(data[:_MAGIC_SIZE]))
+    _require_image(bytes(data[:_MAGIC_SIZE]))
+    return bytes(data)
 
 
 def _require_image(start: bytes) -> None:
-    """What a picture is is told by its first bytes; what a server calls it does not count."""
+    """Raise ImageRefused unless the first bytes are those of a picture; the server's media type does not count."""
     if detect_media_type(start) is None:
         raise ImageRefused(
             Sentence("What lies there is not a PNG, JPEG, GIF or WebP image."), "Open the address in a browser."

@@ -1,4 +1,4 @@
-"""A proxy for a command that may reach some hosts: it connects to those alone, and looks their names up itself.
+"""A proxy for a command that may reach some hosts: it connects to no others, and resolves their names itself.
 
 It speaks HTTP/1.1 as a proxy does (RFC 9110, sections 7.6 and 9.3.6): CONNECT, and requests with a whole http address.
 """
@@ -49,7 +49,7 @@ _OTHER_PROTOCOL = (
 
 @dataclass(frozen=True, slots=True)
 class ProxyLimits:
-    """Of one command: connections at a time; seconds for a head, for a connection, and without a byte on it."""
+    """Limits of one command: connections at a time; seconds for a head, for connecting, and without a byte."""
 
     connections: int = 64
     head: float = 60.0
@@ -58,15 +58,16 @@ class ProxyLimits:
 
 
 class _ProxyRefusal(Exception):
-    def __init__(self, status: int, what: Sentence) -> None:
-        super().__init__(str(what))
+    def __init__(self, status: int, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
         self.status = status
 
 
 class HostProxy:
-    """Connects whoever asks to hosts that are granted. `private` are hosts that may have a private address.
+    """Connects clients to hosts that are granted. `private` hosts may have a private address.
 
-    So may those that are granted as an address or as a local name: who grants them sees that they are none of the web.
+    So may hosts that are granted as an address or as a local name: the person who grants them sees that they are not
+    public.
     """
 
     def __init__(
@@ -86,13 +87,13 @@ class HostProxy:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about what could not be reached, and what helps."""
+        """Return sentences about what could not be reached, and what helps."""
         hosts = ", ".join(self._not_granted)
-        kept = f"It was kept from hosts that it had not named: {hosts}. Name with hosts each one that it must reach."
-        return (*([kept] if hosts else ()), *map(str, self._failures.values()))
+        refused = f"It was kept from hosts that it had not named: {hosts}. Name with hosts each one that it must reach."
+        return (*([refused] if hosts else ()), *map(str, self._failures.values()))
 
     async def serve(self, listening: socket.socket) -> None:
-        """Answer whoever connects, until this is cancelled."""
+        """Answer clients until this is cancelled."""
         listening.settimeout(0)
         slots, loop = asyncio.Semaphore(self._limits.connections), asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
@@ -150,8 +151,8 @@ class HostProxy:
         upstream: TunnelConnection,
     ) -> None:
         def is_allowed(name: str) -> bool:
-            meant = parse_host_and_port(name, destination.port)
-            return meant is not None and self._is_granted(meant)
+            target = parse_host_and_port(name, destination.port)
+            return target is not None and self._is_granted(target)
 
         if request.method != _CONNECT:
             await relay(
@@ -169,26 +170,26 @@ class HostProxy:
             _reply(client.writer, refused.status, str(refused))
 
     def _is_granted(self, destination: HostAndPort) -> bool:
-        return any(each.covers(destination) for each in self._granted)
+        return any(grant.covers(destination) for grant in self._granted)
 
     def _require_granted(self, destination: HostAndPort | None) -> HostAndPort:
         if destination is None:
             raise _ProxyRefusal(400, Sentence("The request names no host that can exist."))
         if self._is_granted(destination):
             return destination
-        is_named = any(each.covers_name(destination.host) for each in self._granted)
+        is_named = any(grant.covers_name(destination.host) for grant in self._granted)
         self._note_not_granted(str(destination) if is_named else destination.host)
         values = {"host": str(destination), "hosts": ", ".join(map(str, self._granted))}
         raise _ProxyRefusal(_FORBIDDEN, Sentence("This command may not reach {host}. It may reach {hosts}.", values))
 
     async def _connect(self, destination: HostAndPort, scheme: str) -> TunnelConnection:
-        is_local = any(each.is_plainly_private(destination.host) for each in self._granted)
+        is_local = any(grant.is_plainly_private(destination.host) for grant in self._granted)
         allowed = self._private | {destination.host} if is_local else self._private
         try:
             return await open_connection(destination, scheme, allowed, self._resolve, self._limits.connect)
         except PrivateHost as error:
-            what = Sentence(_PRIVATE_HOST, {"host": destination.host, "address": error.address})
-            raise self._record_failure(destination, _FORBIDDEN, what) from None
+            sentence = Sentence(_PRIVATE_HOST, {"host": destination.host, "address": error.address})
+            raise self._record_failure(destination, _FORBIDDEN, sentence) from None
         except FetchFailed as error:
             raise self._record_failure(destination, 502, error.sentence) from None
         except (OSError, h11.ProtocolError) as error:
@@ -201,14 +202,14 @@ class HostProxy:
         if len(self._not_granted) < _MAX_NOTES:
             self._not_granted[host] = None
 
-    def _record_failure(self, destination: HostAndPort, status: int, what: Sentence) -> _ProxyRefusal:
+    def _record_failure(self, destination: HostAndPort, status: int, sentence: Sentence) -> _ProxyRefusal:
         if len(self._failures) < _MAX_NOTES:
-            self._failures[str(destination)] = what
-        return _ProxyRefusal(status, what)
+            self._failures[str(destination)] = sentence
+        return _ProxyRefusal(status, sentence)
 
 
 def _requested_host(request: h11.Request) -> HostAndPort | None:
-    """Whom a request means. Raises _Refused for one that is not for a proxy."""
+    """Return the host that a request is for. Raises _ProxyRefusal for a request that is not for a proxy."""
     target = request.target.decode("ascii")
     if request.method == _CONNECT:
         return parse_host_and_port(target)

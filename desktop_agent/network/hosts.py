@@ -1,5 +1,4 @@
-"""Hosts of the web: how they are written and compared, which are public, which a command was granted, why one is
-refused.
+"""Hosts of the web: how they are written and compared, which are public, and which a command was granted.
 
 Imports httpx only inside functions: this module is loaded with the program.
 """
@@ -33,7 +32,7 @@ BLOCKED_PORTS = frozenset(_BLOCKED)
 
 
 def parse_web_url(url: str) -> "httpx.URL | None":
-    """None for what is no address of http or https, and for a host or port that cannot exist. Imports httpx."""
+    """Return the parsed URL; None if it is not http or https, or if its host or port cannot exist. Imports httpx."""
     import httpx
 
     try:
@@ -50,12 +49,12 @@ def parse_web_url(url: str) -> "httpx.URL | None":
 
 
 def url_host(url: "httpx.URL") -> str:
-    """As it is sent: punycode, lower case, an IPv6 address without its brackets."""
+    """Return the host as it is sent: punycode, lower case, an IPv6 address without its brackets."""
     return url.raw_host.decode("ascii")
 
 
 def canonical_host(host: str) -> str | None:
-    """The only way in which this host is written: lower case, no dot at its end, an address as the address that it is.
+    """Return the one form of a host in which hosts are compared: lower case, no final dot, addresses normalised.
 
     Numbers may be octal, hexadecimal, and fewer than four (WHATWG URL, "IPv4 parser"), and IPv6 may carry IPv4. None
     for what would have to be such an address and is none.
@@ -70,23 +69,23 @@ def canonical_host(host: str) -> str | None:
 
 
 def canonical_ascii_host(host: str) -> str | None:
-    """The same of a host that may have letters of other languages. Imports httpx."""
+    """Return the same for a host that may have letters of other languages. Imports httpx."""
     parsed = parse_web_url(f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}/")
     return canonical_host(url_host(parsed)) if parsed is not None else None
 
 
 def canonical_hosts(hosts: Iterable[str]) -> frozenset[str]:
-    """Hosts as the person wrote them, in the form in which they are compared. Imports httpx."""
-    forms = (canonical_ascii_host(each.strip()) for each in hosts)
-    return frozenset(each for each in forms if each)
+    """Return hosts that a person wrote in the form in which they are compared. Imports httpx."""
+    forms = (canonical_ascii_host(host.strip()) for host in hosts)
+    return frozenset(host for host in forms if host)
 
 
 def _parse_ipv6(name: str) -> str | None:
     try:
-        found = ipaddress.IPv6Address(name)
+        address = ipaddress.IPv6Address(name)
     except ValueError:
         return None
-    return str(found.ipv4_mapped or found)
+    return str(address.ipv4_mapped or address)
 
 
 def _parse_ipv4(parts: list[str]) -> str | None:
@@ -97,9 +96,9 @@ def _parse_ipv4(parts: list[str]) -> str | None:
     except ValueError:
         return None
     *firsts, last = numbers
-    if any(each > 0xFF for each in firsts) or last >= 256 ** (5 - len(numbers)):
+    if any(number > 0xFF for number in firsts) or last >= 256 ** (5 - len(numbers)):
         return None
-    whole = last + sum(each << 8 * (3 - at) for at, each in enumerate(firsts))
+    whole = last + sum(number << 8 * (3 - index) for index, number in enumerate(firsts))
     return str(ipaddress.IPv4Address(whole))
 
 
@@ -131,21 +130,21 @@ _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 def is_public_address(address: str) -> bool:
-    """Whether everybody can reach it; of addresses that carry an IPv4 address, that one counts."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        if inner is None and any(found in network for network in _IPV4_CARRYING):
-            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-        if inner is None and found not in _GLOBAL_UNICAST:
+    """Whether an address is public; if it carries an IPv4 address, that one decides."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(parsed, ipaddress.IPv6Address):
+        inner = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo[1] if parsed.teredo else None)
+        if inner is None and any(parsed in network for network in _IPV4_CARRYING):
+            inner = ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)
+        if inner is None and parsed not in _GLOBAL_UNICAST:
             return False
         if inner is not None:
             return inner.is_global and not inner.is_multicast
-    return found.is_global and not found.is_multicast
+    return parsed.is_global and not parsed.is_multicast
 
 
 def is_local_name(host: str) -> bool:
-    """Whether a name is one of this machine or of a private network, whatever it leads to. An address is no name."""
+    """Whether a name belongs to this machine or a private network, whatever it resolves to. An address is no name."""
     name = host.rstrip(".").lower()
     if is_loopback(name):
         return True
@@ -157,7 +156,7 @@ def is_local_name(host: str) -> bool:
 
 
 def is_local_host(host: str) -> bool:
-    """Whether it is this machine or one of a private network, by name or by address."""
+    """Whether a host is this machine or in a private network, by name or by address."""
     try:
         return is_local_name(host) or not is_public_address(host.strip("[]"))
     except ValueError:  # a name that everybody can look up
@@ -174,7 +173,7 @@ _NAMING_HELP = "Name hosts as in “example.org”, “example.org:8443”, “*
 
 @dataclass(frozen=True, slots=True)
 class HostAndPort:
-    """A host in the one form in which it is compared, and a port."""
+    """A host in its canonical form, and a port."""
 
     host: str
     port: int
@@ -184,13 +183,13 @@ class HostAndPort:
 
     @property
     def bracketed(self) -> str:
-        """The host as it stands before a port."""
+        """Return the host as it is written before a port."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
 
 @dataclass(frozen=True, slots=True)
 class GrantedHost:
-    """One host; `*.example.org` is every host below example.org, and not itself. Any port where none is named."""
+    """One granted host. `*.example.org` is every host below example.org, and not itself. No port: any port."""
 
     host: str
     port: int | None = None
@@ -203,26 +202,26 @@ class GrantedHost:
         return self.port in {None, destination.port} and self.covers_name(destination.host)
 
     def covers_name(self, host: str) -> bool:
-        """Whether it is this host, at whatever port."""
+        """Whether a command may reach this host at some port."""
         if self.host.startswith("*."):
             return not _is_address(host) and host.endswith(self.host[1:]) and len(host) >= len(self.host)
         return host == self.host
 
     def is_plainly_private(self, host: str) -> bool:
-        """Whether a person who reads the grant sees that this host is no public one: an address, or a local name."""
+        """Whether the grant itself shows that this host is not public: it is an address or a local name."""
         return self.covers_name(host) and (_is_address(host) or is_local_name(host))
 
 
 def parse_granted_host(text: str) -> GrantedHost:
-    """The host that this text names. Imports httpx where it is not ASCII. Raises ValueError with a sentence."""
-    given = text.strip()
-    shown = "".join(each if each.isprintable() else "�" for each in given[:80])
-    if "://" in given or "/" in given:
+    """Parse a grant. Imports httpx where it is not ASCII. Raises ValueError with a sentence."""
+    name = text.strip()
+    shown = "".join(character if character.isprintable() else "�" for character in name[:80])
+    if "://" in name or "/" in name:
         raise ValueError(f"“{shown}” is an address. {_NAMING_HELP}, without a scheme and a path.")
-    if given.count(":") > 1 and "[" not in given:
-        given = f"[{given}]"
-    wildcard = given.startswith("*.")
-    parts = split_authority(given.removeprefix("*.")) if len(given) <= _MAX_LENGTH else None
+    if name.count(":") > 1 and "[" not in name:
+        name = f"[{name}]"
+    wildcard = name.startswith("*.")
+    parts = split_authority(name.removeprefix("*.")) if len(name) <= _MAX_LENGTH else None
     host = _canonical_form(parts[0]) if parts is not None else None
     if parts is None or host is None or (wildcard and ("." not in host or _is_address(host))):
         raise ValueError(f"“{shown}” names no host. {_NAMING_HELP}.")
@@ -230,12 +229,12 @@ def parse_granted_host(text: str) -> GrantedHost:
 
 
 def normalise_granted_hosts(texts: list[str]) -> list[str]:
-    """The same hosts, each once, in the form in which they are compared. Raises ValueError with a sentence."""
-    return list(dict.fromkeys(str(parse_granted_host(each)) for each in texts))
+    """Return the same grants, each once, in canonical form. Raises ValueError with a sentence."""
+    return list(dict.fromkeys(str(parse_granted_host(text)) for text in texts))
 
 
 def parse_host_and_port(authority: str, usual_port: int | None = None) -> HostAndPort | None:
-    """What a client asks for, in one form; None for what is no host, and where no port is known."""
+    """Parse what a client asks for; None for what is no host, and where no port is known."""
     parts = split_authority(authority)
     host = _canonical_form(parts[0]) if parts is not None and parts[0].isascii() else None
     if parts is None or host is None:
@@ -245,14 +244,14 @@ def parse_host_and_port(authority: str, usual_port: int | None = None) -> HostAn
 
 
 def split_authority(text: str) -> tuple[str, int | None] | None:
-    """The host, without brackets, and the port if there is one; None for what is neither."""
-    found = _AUTHORITY.fullmatch(text)
-    if found is None:
+    """Split into host, without brackets, and port; None if it is neither."""
+    match = _AUTHORITY.fullmatch(text)
+    if match is None:
         return None
-    port = int(found["port"]) if found["port"] else None
+    port = int(match["port"]) if match["port"] else None
     if port is not None and not 0 < port <= _LAST_PORT:
         return None
-    return found["literal"] or found["name"], port
+    return match["literal"] or match["name"], port
 
 
 def _canonical_form(host: str) -> str | None:
@@ -268,28 +267,28 @@ TIMEOUT_REMEDY = "Try again, or open the address in a browser."
 
 
 class FetchFailed(AgentError):
-    """What lies there could not be fetched; the sentence is about the host."""
+    """A URL could not be fetched; the sentence names the host."""
 
     kind = "not_fetched"
     default_remedy = "Open the address in a browser."
 
 
 class PrivateHost(FetchFailed):
-    """The host is this machine, or lies in a private network. `address` is the host itself where no name was asked."""
+    """The host is this machine or in a private network. `address` is the host itself if no name was resolved."""
 
     kind = "private_address"
 
     def __init__(self, host: str, address: str) -> None:
         values = {"host": host, "address": address}
-        what = "“{host}” is no public server: its address is {address}."
+        sentence = "“{host}” is no public server: its address is {address}."
         if host == address:
-            what = "“{host}” is no public server."
-        super().__init__(Sentence(what, values))
+            sentence = "“{host}” is no public server."
+        super().__init__(Sentence(sentence, values))
         self.host = host
         self.address = address
 
 
 def timeout_error(host: str, seconds: float) -> FetchFailed:
-    """For all of it."""
+    """Return the error for a fetch that took longer than its total limit."""
     values = {"host": host, "seconds": f"{seconds:g}"}
     return FetchFailed(Sentence("“{host}” took longer than {seconds} seconds.", values), TIMEOUT_REMEDY)

@@ -1,7 +1,7 @@
-"""Carry a client's bytes to a server it may reach: connections, TLS client hellos (SNI), and rewritten HTTP requests.
+"""Relay a client's bytes to a server it may reach: connections, TLS client hellos (SNI), and rewritten HTTP requests.
 
-A tunnel takes TLS that names no other host (RFC 8446, RFC 6066) and requests of HTTP; nothing else is passed on. What
-comes back is passed on as it is.
+A tunnel passes on TLS that names no other host (RFC 8446, RFC 6066) and HTTP requests, nothing else. Answers are passed
+on unchanged.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class TunnelConnection:
-    """Both directions of a connection. `rest` came already, and stands before what `reader` gives.
+    """Both directions of a connection. `rest` was received already, and comes before what `reader` gives.
 
-    `is_to_proxy`: it wants requests as a proxy takes them, with these headers.
+    `is_to_proxy`: the other end takes requests as a proxy does, with these headers.
     """
 
     reader: asyncio.StreamReader
@@ -43,20 +43,20 @@ class TunnelConnection:
 async def open_connection(
     destination: HostAndPort, scheme: str, allowed: frozenset[str], resolve: Resolver, seconds: float
 ) -> TunnelConnection:
-    """Connect as the person's own programs do. `allowed` are hosts that may have a private address.
+    """Connect as the person's own programs do. `allowed` hosts may have a private address.
 
-    A proxy that is set is sent what is http, and asked for a tunnel for everything else; it finds the address. Each
-    step may take so many seconds. Raises PrivateHost, FetchFailed, h11.RemoteProtocolError, and OSError.
+    A proxy that is set gets http requests as they are, and is asked for a tunnel for everything else; it finds the
+    address. Each step may take `seconds`. Raises PrivateHost, FetchFailed, h11.RemoteProtocolError, and OSError.
     """
     proxy = proxy_for(scheme, destination.host)
     if proxy is None:
         return await _connect_directly(destination, allowed, resolve, seconds)
     async with asyncio.timeout(seconds):
-        made = await _connect_to_proxy(proxy)
+        connection = await _connect_to_proxy(proxy)
         try:
-            return made if scheme == "http" else await _open_tunnel(made, destination)
+            return connection if scheme == "http" else await _open_tunnel(connection, destination)
         except BaseException:
-            made.writer.transport.abort()
+            connection.writer.transport.abort()
             raise
 
 
@@ -84,25 +84,24 @@ async def _connect_to_proxy(proxy: "httpx.URL") -> TunnelConnection:
     return TunnelConnection(reader, writer, is_to_proxy=True, headers=headers)
 
 
-async def _open_tunnel(made: TunnelConnection, destination: HostAndPort) -> TunnelConnection:
-    """Ask for a tunnel (RFC 9110, section 9.3.6)."""
-    connection, place = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT), str(destination).encode()
-    request = h11.Request(method=b"CONNECT", target=place, headers=[(b"Host", place), *made.headers])
-    made.writer.write(connection.send(request) or b"")
-    answer = await next_event(connection, made.reader)
-    while isinstance(answer, h11.InformationalResponse):
-        answer = await next_event(connection, made.reader)
-    status = answer.status_code if isinstance(answer, h11.Response) else 0
+async def _open_tunnel(proxy: TunnelConnection, destination: HostAndPort) -> TunnelConnection:
+    connection, authority = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT), str(destination).encode()
+    request = h11.Request(method=b"CONNECT", target=authority, headers=[(b"Host", authority), *proxy.headers])
+    proxy.writer.write(connection.send(request) or b"")
+    response = await next_event(connection, proxy.reader)
+    while isinstance(response, h11.InformationalResponse):
+        response = await next_event(connection, proxy.reader)
+    status = response.status_code if isinstance(response, h11.Response) else 0
     if not 200 <= status < 300:
         values = {"host": str(destination), "status": f"{status}"}
         raise FetchFailed(Sentence("The proxy of this system does not connect to “{host}” ({status}).", values))
-    return TunnelConnection(made.reader, made.writer, bytes(connection.trailing_data[0]))
+    return TunnelConnection(proxy.reader, proxy.writer, bytes(connection.trailing_data[0]))
 
 
 async def next_event(
     connection: h11.Connection, reader: asyncio.StreamReader
 ) -> "type[h11.NEED_DATA | h11.PAUSED] | h11.Event":
-    """The next part of a message. Raises h11.RemoteProtocolError, and OSError."""
+    """Return the next part of a message. Raises h11.RemoteProtocolError, and OSError."""
     while (event := connection.next_event()) is h11.NEED_DATA:
         connection.receive_data(await reader.read(READ_SIZE))
     return event
@@ -122,11 +121,12 @@ _SESSION_SIZE = 1 + 3 + _RANDOM
 
 
 class IncompleteHello(Exception):
-    """The message goes on."""
+    """The client hello is not complete yet."""
 
 
 def record_size(start: bytes | bytearray) -> int:
-    """Of the record that begins so, with its head; more than there is while the head is not whole.
+    """Return the size of the record that begins like this, with its header. While the header is incomplete, the size is
+    larger than `start`.
 
     Raises ValueError for what is no record (RFC 8446, section 5.1).
     """
@@ -136,7 +136,7 @@ def record_size(start: bytes | bytearray) -> int:
 
 
 def may_start_hello(record: bytes) -> bool:
-    """Whether a hello begins with it; of records that are encrypted already, one in 170,000 looks so."""
+    """Whether a client hello may begin with this record; of encrypted records, one in 170,000 does."""
     if record[0] != HANDSHAKE_RECORD:
         return False
     message = record[_RECORD_HEADER_SIZE:]
@@ -147,9 +147,9 @@ def may_start_hello(record: bytes) -> bool:
 
 
 def parse_server_name(data: bytes) -> str | None:
-    """The host that the client means, in lower case; None where it names none.
+    """Return the host that the client names (SNI), in lower case; None if it names none.
 
-    Raises Incomplete while the message goes on, and ValueError for what is no first message of a client.
+    Raises IncompleteHello while the message goes on, and ValueError for what is no first message of a client.
     """
     message = _ByteReader(_handshake_message(data))
     message.take(_RANDOM)
@@ -169,7 +169,7 @@ def parse_server_name(data: bytes) -> str | None:
 
 
 def _handshake_message(data: bytes) -> bytes:
-    """The body of the handshake message that may be spread over several records."""
+    """Return the body of the handshake message, which may be spread over several records."""
     gathered, records = bytearray(), _ByteReader(data)
     while len(gathered) < 4 or len(gathered) < 4 + int.from_bytes(gathered[1:4]):
         if len(gathered) > MAX_HELLO_SIZE:
@@ -203,7 +203,7 @@ def _host_name(extension: bytes) -> bytes:
 
 
 class _ByteReader:
-    """Read from the front. Raises ValueError where too few are left."""
+    """Reads from the front. Raises ValueError if too few bytes remain."""
 
     def __init__(self, data: bytes) -> None:
         self._data = memoryview(data)
@@ -242,7 +242,7 @@ _FRAMING_HEADERS = frozenset({b"transfer-encoding", b"content-length"})
 
 
 class UnexpectedHost(Exception):
-    """A TLS client in a tunnel means this host, and not the one that it asked for."""
+    """A TLS client in a tunnel names this host, and not the one that the tunnel was opened for."""
 
     def __init__(self, host: str) -> None:
         super().__init__(host)
@@ -250,15 +250,15 @@ class UnexpectedHost(Exception):
 
 
 class UnexpectedProtocol(Exception):
-    """What a client sends through a tunnel is neither TLS nor HTTP, or not as either is written."""
+    """What a client sends through a tunnel is neither TLS nor HTTP, or is malformed."""
 
 
 async def relay(
     client: TunnelConnection, upstream: TunnelConnection, outgoing: AsyncGenerator[bytes, None], idle: float
 ) -> None:
-    """Pass both directions on until the server has ended its own.
+    """Pass on both directions until the server closes its own.
 
-    Raises TimeoutError after so many seconds without a byte, what `outgoing` raises, and OSError.
+    Raises TimeoutError after `idle` seconds without a byte, what `outgoing` raises, and OSError.
     """
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(idle) as limit:
@@ -292,7 +292,7 @@ async def _read_pieces(connection: TunnelConnection) -> AsyncGenerator[bytes, No
 
 
 async def _with_eof(outgoing: AsyncGenerator[bytes, None], upstream: TunnelConnection) -> AsyncGenerator[bytes, None]:
-    """The same; then the server learns that no more comes."""
+    """Pass the pieces on, then close the server's direction."""
     async for piece in outgoing:
         yield piece
     if upstream.writer.can_write_eof():
@@ -302,7 +302,7 @@ async def _with_eof(outgoing: AsyncGenerator[bytes, None], upstream: TunnelConne
 async def tunnel_bytes(
     destination: HostAndPort, is_allowed: Callable[[str], bool], client: TunnelConnection, upstream: TunnelConnection
 ) -> AsyncGenerator[bytes, None]:
-    """What goes through a tunnel. `is_allowed` says whether a name in its beginning is one that may be reached.
+    """Return what is sent through a tunnel. `is_allowed` decides about a host name in its beginning.
 
     Raises UnexpectedHost, UnexpectedProtocol, and h11.ProtocolError in the body of a request.
     """
@@ -317,7 +317,7 @@ async def tunnel_bytes(
 
 
 async def _read_start(client: TunnelConnection) -> tuple[bytes, bool]:
-    """As much of it as tells what it is, and whether that is a request of HTTP."""
+    """Read until the protocol is known; return the bytes, and whether they are an HTTP request."""
     start = client.rest
     for _ in range(_MAX_READS):
         request = start.lstrip(_EMPTY_LINE)
@@ -337,10 +337,10 @@ async def _read_start(client: TunnelConnection) -> tuple[bytes, bool]:
 async def _forward_tls(
     is_allowed: Callable[[str], bool], start: bytes, reader: asyncio.StreamReader
 ) -> AsyncGenerator[bytes, None]:
-    """TLS, record by record.
+    """Pass TLS on, record by record.
 
-    A server may ask for another hello (RFC 8446, section 4.1.4). Until that comes it passes over early data, and then
-    it goes by the name in it: so no hello goes on unread, however late.
+    A server may ask for another hello (RFC 8446, section 4.1.4). Until that comes it skips early data, and then it uses
+    the name in it: so every hello is read, however late.
     """
     hello: list[bytes] = []
     is_first = True
@@ -357,17 +357,17 @@ async def _forward_tls(
 
 
 async def _tls_records(start: bytes, reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
-    came = bytearray(start)
+    received = bytearray(start)
     while True:
         try:
-            size = record_size(came)
+            size = record_size(received)
         except ValueError:
             raise UnexpectedProtocol from None
-        if len(came) >= size:
-            yield bytes(came[:size])
-            del came[:size]
+        if len(received) >= size:
+            yield bytes(received[:size])
+            del received[:size]
         elif piece := await reader.read(READ_SIZE):
-            came += piece
+            received += piece
         else:
             return
 
@@ -404,31 +404,31 @@ async def rewrite_request(
     client: TunnelConnection,
     upstream: TunnelConnection,
 ) -> AsyncGenerator[bytes, None]:
-    """One request, written anew; what the client sends after it goes nowhere. Raises h11.ProtocolError."""
-    ours, path = h11.Connection(h11.CLIENT), _request_path(request.target)
-    place = (destination.bracketed if destination.port == _DEFAULT_PORT else str(destination)).encode()
-    target = b"http://" + place + path if upstream.is_to_proxy else path
-    headers = [(b"Host", place), *_forwarded_headers(request), *upstream.headers, (b"Connection", b"close")]
-    yield ours.send(h11.Request(method=request.method, target=target, headers=headers)) or b""
+    """Return one request, rewritten; what the client sends after it is dropped. Raises h11.ProtocolError."""
+    connection, path = h11.Connection(h11.CLIENT), _request_path(request.target)
+    authority = (destination.bracketed if destination.port == _DEFAULT_PORT else str(destination)).encode()
+    target = b"http://" + authority + path if upstream.is_to_proxy else path
+    headers = [(b"Host", authority), *_forwarded_headers(request), *upstream.headers, (b"Connection", b"close")]
+    yield connection.send(h11.Request(method=request.method, target=target, headers=headers)) or b""
     while not isinstance(event := await next_event(head, client.reader), h11.EndOfMessage):
         if not isinstance(event, h11.Data):
             return
-        yield ours.send(h11.Data(data=event.data)) or b""
-    yield ours.send(h11.EndOfMessage()) or b""
+        yield connection.send(h11.Data(data=event.data)) or b""
+    yield connection.send(h11.EndOfMessage()) or b""
     while await client.reader.read(READ_SIZE):
         pass
 
 
 def _forwarded_headers(request: h11.Request) -> list[tuple[bytes, bytes]]:
     named = b",".join(value for name, value in request.headers if name == b"connection").lower().split(b",")
-    dropped = {*_HOP_HEADERS, *(each.strip() for each in named)} - _FRAMING_HEADERS
+    dropped = {*_HOP_HEADERS, *(name.strip() for name in named)} - _FRAMING_HEADERS
     if any(name == b"transfer-encoding" for name, _ in request.headers):
         dropped.add(b"content-length")
     return [(name, value) for name, value in request.headers if name not in dropped]
 
 
 def _request_path(target: bytes) -> bytes:
-    """Of a target that may have a host of its own: a server goes by that, whatever the header says."""
+    """Return the path of a target that may name a host: a server would use that host, whatever the header says."""
     if target == b"*" or target.startswith(b"/"):
         return target
     rest = target.partition(b"://")[2]
