@@ -245,9 +245,6 @@ def _picture(block: Json) -> ReceivedPicture:
     return picture
 
 
-_Json = dict[str, Any]
-
-
 class AnthropicWriter(AnswerWriter):
     """Thoughts are shown only where `display` is `summarized`; else their text is empty."""
 
@@ -266,7 +263,7 @@ class AnthropicWriter(AnswerWriter):
         yield _event("message_delta", delta=delta, usage=self._usage(self.written))
         yield _event("message_stop")
 
-    def full_answer(self) -> _Json:
+    def full_answer(self) -> Json:
         """A message."""
         self.require_unbroken()
         return self._message([block for _, block in self._blocks()], self._stop_reason, self.written)
@@ -275,7 +272,7 @@ class AnthropicWriter(AnswerWriter):
     def _stop_reason(self) -> str:
         return "tool_use" if self.calls else "end_turn"
 
-    def _blocks(self) -> Iterator[tuple[Think | Say | Call | Break, _Json]]:
+    def _blocks(self) -> Iterator[tuple[Think | Say | Call | Break, Json]]:
         """Each step and its finished block."""
         prefix = (self.question.prefix or Prefix()).extended_by("assistant")
         for step in self.script:
@@ -283,7 +280,7 @@ class AnthropicWriter(AnswerWriter):
             prefix = prefix.extended_by(block)
             yield step, block
 
-    def _block(self, step: Think | Say | Call | Break, prefix: Prefix) -> _Json:
+    def _block(self, step: Think | Say | Call | Break, prefix: Prefix) -> Json:
         match step:
             case Think():
                 shown = step.text if self.question.shows_reasoning else ""
@@ -295,7 +292,7 @@ class AnthropicWriter(AnswerWriter):
             case Break():
                 return {}
 
-    def _deltas(self, step: Think | Say | Call, block: _Json, index: int) -> Iterator[TimedFrame]:
+    def _deltas(self, step: Think | Say | Call, block: Json, index: int) -> Iterator[TimedFrame]:
         match step:
             case Think():
                 for piece in split_pieces(block["thinking"]):
@@ -308,7 +305,7 @@ class AnthropicWriter(AnswerWriter):
                 for piece in split_pieces(step.arguments_json):
                     yield _delta(index, FAST_PACE, type="input_json_delta", partial_json=piece)
 
-    def _message(self, content: list[_Json], stop_reason: str | None, written: int) -> _Json:
+    def _message(self, content: list[Json], stop_reason: str | None, written: int) -> Json:
         return {
             "id": f"msg_{self.id}",
             "type": "message",
@@ -320,7 +317,7 @@ class AnthropicWriter(AnswerWriter):
             "usage": self._usage(written),
         }
 
-    def _usage(self, written: int) -> _Json:
+    def _usage(self, written: int) -> Json:
         return {
             "input_tokens": self.question.tokens,
             "cache_creation_input_tokens": 0,
@@ -329,9 +326,9 @@ class AnthropicWriter(AnswerWriter):
         }
 
 
-def _empty_block(block: _Json) -> _Json:
+def _empty_block(block: Json) -> Json:
     """A block before anything was said in it."""
-    empty: _Json = {"text": "", "thinking": "", "signature": "", "input": {}}
+    empty: Json = {"text": "", "thinking": "", "signature": "", "input": {}}
     return {name: empty.get(name, value) for name, value in block.items()}
 
 

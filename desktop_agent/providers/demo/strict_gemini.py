@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 from desktop_agent.providers.demo import seals
 from desktop_agent.providers.demo.chat_completions import (
@@ -212,9 +212,6 @@ def _tool_names(wanted: Json) -> Iterator[str]:
             yield name
 
 
-_Json = dict[str, Any]
-
-
 class GeminiWriter(AnswerWriter):
     """Lines end with CR LF, there is no end mark, and a call comes whole."""
 
@@ -223,10 +220,10 @@ class GeminiWriter(AnswerWriter):
         for chunk, pause in self._chunks():
             yield sse_event(chunk, pause, end="\r\n")
 
-    def full_answer(self) -> _Json:
+    def full_answer(self) -> Json:
         """One response with all parts."""
         self.require_unbroken()
-        parts: list[_Json] = []
+        parts: list[Json] = []
         for step in self.script:
             match step:
                 case Think():
@@ -239,11 +236,11 @@ class GeminiWriter(AnswerWriter):
                     pass
         return self._chunk(parts + self._last_parts(), finish="STOP")
 
-    def array(self) -> list[_Json]:
+    def array(self) -> list[Json]:
         """The stream as one JSON array: what comes of asking for it without `alt=sse`."""
         return [chunk for chunk, _ in self._chunks()]
 
-    def _chunks(self) -> Iterator[tuple[_Json, float]]:
+    def _chunks(self) -> Iterator[tuple[Json, float]]:
         for step in self.script:
             match step:
                 case Break():
@@ -259,17 +256,17 @@ class GeminiWriter(AnswerWriter):
                     yield self._chunk([self._call(step)]), FAST_PACE
         yield self._chunk(self._last_parts() or [{"text": ""}], finish="STOP"), 0.0
 
-    def _call(self, step: Call) -> _Json:
+    def _call(self, step: Call) -> Json:
         call = {"id": step.id, "name": step.name, "args": step.arguments}
         signed = {"thoughtSignature": sign(call)} if step is self.calls[0] else {}
         return {"functionCall": call, **signed}
 
-    def _last_parts(self) -> list[_Json]:
+    def _last_parts(self) -> list[Json]:
         """An answer without calls signs an empty text at its end."""
         return [] if self.calls else [{"text": "", "thoughtSignature": sign("")}]
 
-    def _chunk(self, parts: list[_Json], finish: str | None = None) -> _Json:
-        candidate: _Json = {"content": {"role": "model", "parts": parts}, "index": 0}
+    def _chunk(self, parts: list[Json], finish: str | None = None) -> Json:
+        candidate: Json = {"content": {"role": "model", "parts": parts}, "index": 0}
         if finish is not None:
             candidate["finishReason"] = finish
         return {
@@ -279,7 +276,7 @@ class GeminiWriter(AnswerWriter):
             "responseId": self.id,
         }
 
-    def _usage(self) -> _Json:
+    def _usage(self) -> Json:
         said = self.written - self.thought
         return {
             "promptTokenCount": self.question.tokens,

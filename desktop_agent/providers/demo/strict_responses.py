@@ -168,9 +168,6 @@ def _is_function(tool: Json) -> bool:
     return tool.get("type") == "function"
 
 
-_Json = dict[str, Any]
-
-
 @dataclass
 class ResponsesWriter(AnswerWriter):
     """Ids of items that reasoning led to hold its id: one without the other is refused when they come back."""
@@ -182,25 +179,25 @@ class ResponsesWriter(AnswerWriter):
         """From response.created to response.completed."""
         yield self._event("response.created", response=self._response("in_progress", []))
         yield self._event("response.in_progress", response=self._response("in_progress", []))
-        done: list[_Json] = []
+        done: list[Json] = []
         for step, item in self._items():
             if isinstance(step, Break):
                 error = {"type": "server_error", "code": "demo_error", "message": step.message, "param": None}
                 yield self._event("error", FAST_PACE, error=error)
                 return
-            place: _Json = {"output_index": len(done)}
+            place: Json = {"output_index": len(done)}
             yield self._event("response.output_item.added", **place, item=_empty_item(item))
             yield from self._inside(step, item, {**place, "item_id": item["id"]})
             yield self._event("response.output_item.done", **place, item=item)
             done.append(item)
         yield self._event("response.completed", response=self._response("completed", done))
 
-    def full_answer(self) -> _Json:
+    def full_answer(self) -> Json:
         """A response."""
         self.require_unbroken()
         return self._response("completed", [item for _, item in self._items()])
 
-    def _items(self) -> Iterator[tuple[Think | Say | Call | Break, _Json]]:
+    def _items(self) -> Iterator[tuple[Think | Say | Call | Break, Json]]:
         """Each step and its finished item."""
         thought = ""
         for place, step in enumerate(self.script):
@@ -208,16 +205,16 @@ class ResponsesWriter(AnswerWriter):
                 thought = f"_r{self.id}{place}"
             yield step, self._item(step, f"{thought}_{self.id}{place}")
 
-    def _item(self, step: Think | Say | Call | Break, mark: str) -> _Json:
+    def _item(self, step: Think | Say | Call | Break, mark: str) -> Json:
         match step:
             case Think():
                 shown = [{"type": "summary_text", "text": step.text}] if self.question.shows_reasoning else []
-                item: _Json = {"id": "rs_" + mark.split("_")[1][1:], "type": "reasoning", "summary": shown}
+                item: Json = {"id": "rs_" + mark.split("_")[1][1:], "type": "reasoning", "summary": shown}
                 return {**item, "encrypted_content": sign(signed_content(item))}
             case Say():
                 phase = "commentary" if self.calls else "final_answer"
-                content: list[_Json] = [{"type": "output_text", "text": step.text, "annotations": [], "logprobs": []}]
-                head: _Json = {"id": "msg" + mark, "type": "message", "role": "assistant", "status": "completed"}
+                content: list[Json] = [{"type": "output_text", "text": step.text, "annotations": [], "logprobs": []}]
+                head: Json = {"id": "msg" + mark, "type": "message", "role": "assistant", "status": "completed"}
                 return {**head, "phase": phase, "content": content}
             case Call():
                 called = {"call_id": step.id, "name": step.name, "arguments": step.arguments_json}
@@ -225,7 +222,7 @@ class ResponsesWriter(AnswerWriter):
             case Break():
                 return {}
 
-    def _inside(self, step: Think | Say | Call, item: _Json, place: _Json) -> Iterator[TimedFrame]:
+    def _inside(self, step: Think | Say | Call, item: Json, place: Json) -> Iterator[TimedFrame]:
         match step:
             case Think():
                 if item["summary"]:
@@ -237,7 +234,7 @@ class ResponsesWriter(AnswerWriter):
                     yield self._event("response.function_call_arguments.delta", FAST_PACE, **place, delta=piece)
                 yield self._event("response.function_call_arguments.done", **place, arguments=step.arguments_json)
 
-    def _summary(self, text: str, place: _Json) -> Iterator[TimedFrame]:
+    def _summary(self, text: str, place: Json) -> Iterator[TimedFrame]:
         part = {"type": "summary_text", "text": ""}
         yield self._event("response.reasoning_summary_part.added", **place, part=part)
         for piece in split_pieces(text):
@@ -245,14 +242,14 @@ class ResponsesWriter(AnswerWriter):
         yield self._event("response.reasoning_summary_text.done", **place, text=text)
         yield self._event("response.reasoning_summary_part.done", **place, part={**part, "text": text})
 
-    def _text(self, step: Say, part: _Json, place: _Json) -> Iterator[TimedFrame]:
+    def _text(self, step: Say, part: Json, place: Json) -> Iterator[TimedFrame]:
         yield self._event("response.content_part.added", **place, part={**part, "text": ""})
         for piece in split_pieces(step.text):
             yield self._event("response.output_text.delta", step.pace, **place, delta=piece, logprobs=[])
         yield self._event("response.output_text.done", **place, text=step.text, logprobs=[])
         yield self._event("response.content_part.done", **place, part=part)
 
-    def _response(self, status: str, output: list[_Json]) -> _Json:
+    def _response(self, status: str, output: list[Json]) -> Json:
         return {
             "id": f"resp_{self.id}",
             "object": "response",
@@ -272,7 +269,7 @@ class ResponsesWriter(AnswerWriter):
             "usage": self._usage() if status == "completed" else None,
         }
 
-    def _usage(self) -> _Json:
+    def _usage(self) -> Json:
         return {
             "input_tokens": self.question.tokens,
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
@@ -286,7 +283,7 @@ class ResponsesWriter(AnswerWriter):
         return sse_event({"type": kind, "sequence_number": self._number, **fields}, pause, named=True)
 
 
-def _empty_item(item: _Json) -> _Json:
+def _empty_item(item: Json) -> Json:
     """An item before anything was said in it."""
-    empty: _Json = {"summary": [], "content": [], "arguments": "", "status": "in_progress"}
+    empty: Json = {"summary": [], "content": [], "arguments": "", "status": "in_progress"}
     return {name: empty.get(name, value) for name, value in item.items()}

@@ -1,8 +1,7 @@
-"""Steps that the requests of several dialects share: capability checks, reasoning efforts, results by call, prefix
-digests.
+"""What the requests of several dialects share: capability checks, reasoning efforts, results by call, prefix digests.
 
-Facts about OpenAI's models come from the reference of the Responses API and the model pages, November 2026. A
-catalogue may know better; a name that no row fits is unknown, not incapable.
+openai_models.toml says what OpenAI's models take. A catalogue may know better; a model without a row is unknown, not
+incapable.
 """
 
 import hashlib
@@ -11,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from desktop_agent.providers.tables import load_table
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.blocks import Image, ToolResult
 from desktop_agent.types.errors import ImagesNotSupported, Sentence, ToolCallingNotSupported
@@ -25,9 +25,6 @@ from desktop_agent.types.providers import (
 )
 
 EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
-_LOW_TO_HIGH: tuple[Effort, ...] = ("low", "medium", "high")
-_LOW_TO_XHIGH: tuple[Effort, ...] = (*_LOW_TO_HIGH, "xhigh")
-_LOW_TO_MAX: tuple[Effort, ...] = (*_LOW_TO_XHIGH, "max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,31 +42,12 @@ class OpenAIModelFacts:
     cache_options: bool = False
 
 
-# The first pattern that fits the start of the name counts.
-_OPENAI_ROWS: tuple[tuple[re.Pattern[str], OpenAIModelFacts], ...] = (
-    (re.compile(r"gpt-[34]|chatgpt-|gpt-5[\w.]*-chat"), OpenAIModelFacts()),
-    (
-        re.compile(r"(gpt-6|gpt-5\.[6-9])[\w.]*-(?:\w+-)*pro\b"),
-        OpenAIModelFacts(("medium", "high", "xhigh"), can_be_off=False, reasons_by_default=True, cache_options=True),
-    ),
-    (
-        re.compile(r"gpt-5[\w.]*-(?:\w+-)*pro\b"),
-        OpenAIModelFacts(("medium", "high", "xhigh"), can_be_off=False, reasons_by_default=True),
-    ),
-    (
-        re.compile(r"gpt-6-astra|gpt-6\.1-sol"),
-        OpenAIModelFacts(_LOW_TO_MAX, can_be_off=False, reasons_by_default=True, sampling=False, cache_options=True),
-    ),
-    (re.compile(r"gpt-6|gpt-5\.[6-9]"), OpenAIModelFacts(_LOW_TO_MAX, reasons_by_default=True, cache_options=True)),
-    (re.compile(r"gpt-5\.5"), OpenAIModelFacts(_LOW_TO_XHIGH, reasons_by_default=True)),
-    (re.compile(r"gpt-5\.[234]|gpt-5\.1-codex-max"), OpenAIModelFacts(_LOW_TO_XHIGH)),
-    (re.compile(r"gpt-5\.1"), OpenAIModelFacts(_LOW_TO_HIGH)),
-    (
-        re.compile(r"gpt-5(?![.\d])"),
-        OpenAIModelFacts(("minimal", *_LOW_TO_HIGH), can_be_off=False, reasons_by_default=True),
-    ),
-    (re.compile(r"o\d"), OpenAIModelFacts(_LOW_TO_HIGH, can_be_off=False, reasons_by_default=True)),
-)
+def _parse_openai_row(row: dict[str, Any]) -> tuple[re.Pattern[str], OpenAIModelFacts]:
+    facts = {**row, "efforts": tuple(row.get("efforts", ()))}
+    return re.compile(facts.pop("pattern")), OpenAIModelFacts(**facts)
+
+
+_OPENAI_ROWS = [_parse_openai_row(row) for row in load_table(__name__, "openai_models.toml")["models"]]
 
 
 def openai_model_facts(model: str) -> OpenAIModelFacts | None:

@@ -8,11 +8,12 @@ dialect write
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -70,35 +71,55 @@ _DRAIN_SECONDS = 0.1
 EVENT_STREAM = "text/event-stream, application/json"
 
 
-class FrameReader(Protocol):
+class BaseFrameReader(ABC):
     """Reads the frames of one answer into a PartBuilder.
 
     `done`: the stream's own end mark came, nothing may follow. `failure`: an error came in the stream; nothing after
     it counts. `recognised`: something looked like this dialect. `end_mark`: what a cut stream lacks, in words.
+    `redact_key` takes the key out of an error that a server wrote.
     """
 
-    done: bool
-    failure: ProviderError | None
-    recognised: bool
     end_mark: str
 
+    def __init__(
+        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
+    ) -> None:
+        self.done = False
+        self.failure: ProviderError | None = None
+        self.recognised = False
+        self._builder = builder
+        self._headers = headers
+        self._redact_key = redact_key
+        self._is_over = False
+
     @property
+    @abstractmethod
     def has_finished(self) -> bool:
         """Whether the server said that the model is finished; more may come all the same."""
-        ...
 
     @property
+    @abstractmethod
     def has_ended(self) -> bool:
         """Whether the answer is whole, should nothing more come."""
-        ...
 
+    @abstractmethod
     def read(self, frame: Frame) -> None:
-        """Fold one frame in."""
-        ...
+        """Read one frame."""
 
     def end(self) -> bool:
-        """Say the end (PartBuilder.end). False when it was said already."""
-        ...
+        """Give the builder its end: the reason that was given, corrected by what came. False the second time."""
+        if self._is_over:
+            return False
+        self._is_over = True
+        self._end()
+        return True
+
+    @abstractmethod
+    def _end(self) -> None: ...
+
+    def _fail(self, data: Any) -> None:
+        if self.failure is None:
+            self.failure = error_from_stream(self._redact_key(data), self._headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +128,7 @@ class OpenedStream:
 
     answer: HttpResponse
     builder: PartBuilder
-    reader: FrameReader
+    reader: BaseFrameReader
     origin: Origin
     adjustments: tuple[Sentence, ...] = ()
     pricing: Pricing | None = None
@@ -265,7 +286,7 @@ class _ChunksUntilSilent:
     Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
     """
 
-    def __init__(self, chunks: AsyncIterator[bytes], reader: FrameReader, builder: PartBuilder) -> None:
+    def __init__(self, chunks: AsyncIterator[bytes], reader: BaseFrameReader, builder: PartBuilder) -> None:
         self.was_silent = False
         self._chunks = chunks
         self._reader = reader
@@ -349,7 +370,7 @@ def _damaged_sentence(count: int) -> Sentence:
     )
 
 
-def _truncation_error(reader: FrameReader, decoder: SseDecoder, answer: HttpResponse) -> ProviderError:
+def _truncation_error(reader: BaseFrameReader, decoder: SseDecoder, answer: HttpResponse) -> ProviderError:
     """What an end without an end mark means."""
     if not reader.recognised and (decoder.frames or decoder.unexpected_line):
         return not_a_model_server_error(answer.headers, answer.redact_key(decoder.unexpected_line))

@@ -11,7 +11,7 @@ from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing
 from desktop_agent.providers.dialects.request_building import account_digest
 from desktop_agent.providers.dialects.response_stream import (
     EVENT_STREAM,
-    FrameReader,
+    BaseFrameReader,
     OpenedStream,
     key_header,
     redact_key,
@@ -116,7 +116,7 @@ class ServerAdapter(ABC):
         request: ModelRequest,
         answer: HttpResponse,
         builder: PartBuilder,
-        reader: FrameReader,
+        reader: BaseFrameReader,
         adjustments: tuple[Sentence, ...],
         *,
         prefix: str = "",

@@ -5,9 +5,10 @@ A base URL suggests a family; the model listing may correct it; what the user se
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import SplitResult, urlsplit
 
+from desktop_agent.providers.tables import load_table
 from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF, SUPPORTED_MEDIA_TYPES
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.providers import ImageLimits, is_loopback
@@ -65,111 +66,15 @@ class ServerQuirks:
         return "openai-compat" if self.family == "stranger" else f"openai-compat/{self.family}"
 
 
-_FAMILY_ROWS: tuple[ServerQuirks, ...] = (
-    ServerQuirks(
-        "openai",
-        usual_path="/v1",
-        max_tokens_field="max_completion_tokens",
-        switch="openai",
-        call_ids="forty",
-        null_content=True,
-        cache_key=True,
-        structured="schema",
-    ),
-    ServerQuirks(
-        "azure",
-        max_tokens_field="max_completion_tokens",
-        switch="openai",
-        call_ids="forty",
-        null_content=True,
-        key_header="api-key",
-        structured="schema",
-    ),
-    ServerQuirks(
-        "openrouter",
-        usual_path="/api/v1",
-        switch="openrouter",
-        replay="reasoning_details",
-        top_k=True,
-        null_content=True,
-        structured="schema",
-    ),
-    ServerQuirks(
-        "deepseek", switch="deepseek", replay="reasoning_content", replay_on_calls_only=True, structured="object"
-    ),
-    ServerQuirks("groq", usual_path="/openai/v1", think_tags=True, structured="schema"),
-    ServerQuirks(
-        "mistral",
-        usual_path="/v1",
-        replay="parts",
-        required_word="any",
-        call_ids="nine",
-        ask_for_usage=False,
-        structured="schema",
-    ),
-    ServerQuirks("xai", usual_path="/v1", switch="xai", structured="schema"),
-    ServerQuirks(
-        "ollama",
-        usual_path="/v1",
-        switch="ollama",
-        replay="reasoning",
-        think_tags=True,
-        image_urls=False,
-        image_gif=False,
-        tool_choice=False,
-        structured="schema",
-        alternates=True,
-    ),
-    ServerQuirks("lmstudio", usual_path="/v1", think_tags=True, top_k=True, structured="only_schema", alternates=True),
-    ServerQuirks(
-        "llamacpp",
-        usual_path="/v1",
-        switch="llamacpp",
-        replay="reasoning_content",
-        think_tags=True,
-        top_k=True,
-        structured="schema",
-        alternates=True,
-    ),
-    ServerQuirks(
-        "vllm",
-        usual_path="/v1",
-        replay="reasoning",
-        think_tags=True,
-        top_k=True,
-        structured="schema",
-        alternates=True,
-    ),
-    ServerQuirks("litellm", replay="thinking_blocks", think_tags=True, null_content=True, structured="schema"),
-    ServerQuirks("google-openai", extra_content=True, null_content=True, structured="schema"),
-    ServerQuirks("stranger", think_tags=True, extra_content=True, alternates=True),
-)
-FAMILIES: Mapping[str, ServerQuirks] = {row.family: row for row in _FAMILY_ROWS}
-
-_FAMILY_BY_HOST: tuple[tuple[str, Family], ...] = (
-    ("api.openai.com", "openai"),
-    (".api.openai.com", "openai"),
-    (".openai.azure.com", "azure"),
-    (".services.ai.azure.com", "azure"),
-    (".cognitiveservices.azure.com", "azure"),
-    ("openrouter.ai", "openrouter"),
-    ("api.deepseek.com", "deepseek"),
-    ("api.groq.com", "groq"),
-    ("api.mistral.ai", "mistral"),
-    ("codestral.mistral.ai", "mistral"),
-    ("api.x.ai", "xai"),
-    (".api.x.ai", "xai"),
-    ("generativelanguage.googleapis.com", "google-openai"),
-)
-_VENDOR_HOSTS = (*(name for name, _ in _FAMILY_BY_HOST), "anthropic.com", "googleapis.com")
-_FAMILY_BY_PORT: Mapping[int, Family] = {11434: "ollama", 1234: "lmstudio"}
-_FAMILY_BY_LOOPBACK_PORT: Mapping[int, Family] = {8080: "llamacpp", 8000: "vllm", 4000: "litellm"}
-_FAMILY_BY_OWNER: Mapping[str, Family] = {
-    "vllm": "vllm",
-    "llamacpp": "llamacpp",
-    "library": "ollama",
-    "organization_owner": "lmstudio",
+_TABLES = load_table(__name__, "server_families.toml")
+FAMILIES: Mapping[str, ServerQuirks] = {
+    name: ServerQuirks(family=cast("Family", name), **fields) for name, fields in _TABLES["families"].items()
 }
+_FAMILY_BY_HOST: Mapping[str, Family] = _TABLES["hosts"]
+_VENDOR_HOSTS = (*_FAMILY_BY_HOST, "anthropic.com", "googleapis.com")
+_FAMILY_BY_PORT: Mapping[str, Family] = _TABLES["ports"]
+_FAMILY_BY_LOOPBACK_PORT: Mapping[str, Family] = _TABLES["loopback_ports"]
+_FAMILY_BY_OWNER: Mapping[str, Family] = _TABLES["owners"]
 
 
 def picture_limits(quirks: ServerQuirks) -> ImageLimits:
@@ -189,12 +94,12 @@ def quirks_for_url(base_url: str) -> ServerQuirks:
     """What the address suggests. Ports that many programs use count on this machine only."""
     parts = urlsplit(base_url)
     host = (parts.hostname or "").lower()
-    for name, family in _FAMILY_BY_HOST:
+    for name, family in _FAMILY_BY_HOST.items():
         if host == name or (name[0] == "." and host.endswith(name)):
             return FAMILIES[family]
-    family = _FAMILY_BY_PORT.get(parts.port or 0)
+    family = _FAMILY_BY_PORT.get(str(parts.port))
     if family is None and is_loopback(host):
-        family = _FAMILY_BY_LOOPBACK_PORT.get(parts.port or 0)
+        family = _FAMILY_BY_LOOPBACK_PORT.get(str(parts.port))
     return FAMILIES[family or "stranger"]
 
 

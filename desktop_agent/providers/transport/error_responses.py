@@ -5,15 +5,14 @@ of a message never decides anything.
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from desktop_agent.providers.tables import load_table
 from desktop_agent.providers.transport.connection_errors import PROXY_AUTH_REQUIRED, proxy_auth_error
 from desktop_agent.providers.transport.json_codec import (
     dumps,
@@ -71,7 +70,7 @@ class _ErrorCodes:
 
 @cache
 def _error_codes() -> _ErrorCodes:
-    data = tomllib.loads(files(__package__ or __name__).joinpath("error_codes.toml").read_text(encoding="utf-8"))
+    data = load_table(__name__, "error_codes.toml")
 
     def rows(name: str) -> tuple[_ErrorRow, ...]:
         return tuple((getattr(errors, row["error"]), frozenset(row["words"])) for row in data[name])

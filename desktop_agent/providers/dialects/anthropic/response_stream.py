@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from desktop_agent.providers.dialects.response_stream import failure_for, finish_word, stop_reason_for
+from desktop_agent.providers.dialects.response_stream import BaseFrameReader, failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
 from desktop_agent.providers.transport.json_codec import (
@@ -25,7 +25,6 @@ from desktop_agent.providers.transport.json_codec import (
 )
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.types.blocks import Citation, ServerStep, Unknown
-from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.provider_events import StopReason, Usage
 
 _USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -305,12 +304,10 @@ class _BlockReader:
         self._builder.add_block(parse_block(block.raw), block.number)
 
 
-class FrameReader:
-    """Reads the frames of one answer into a PartBuilder. See `answering.FrameReader`.
+class FrameReader(BaseFrameReader):
+    """Reads the frames of one answer; `names` are the tools' own names by those of the wire, where they differ."""
 
-    `redact_key` takes the key out of an error that a server wrote; `names` are the tools' own names by those of the
-    wire, where they differ.
-    """
+    end_mark = "message_stop"
 
     def __init__(
         self,
@@ -319,31 +316,23 @@ class FrameReader:
         redact_key: Callable[[Any], Any] = lambda data: data,
         names: Mapping[str, str] | None = None,
     ) -> None:
-        self.done = False
-        self.failure: ProviderError | None = None
-        self.recognised = False
-        self.end_mark = "message_stop"
-        self._builder = builder
-        self._headers = headers
-        self._redact_key = redact_key
+        super().__init__(builder, headers, redact_key)
         self._usage = UsageCounter()
         self._blocks = _BlockReader(builder, names or {})
         self._reason: str | None = None
         self._details: dict[str, Any] = {}
-        self._is_over = False
 
     @property
     def has_finished(self) -> bool:
-        """Whether a stop_reason came."""
         return self.has_ended
 
     @property
     def has_ended(self) -> bool:
-        """Whether an end mark came: message_stop, or a stop_reason, behind which no content comes."""
+        # Behind a stop_reason no content comes.
         return self.done or self._reason is not None
 
     def read(self, frame: Frame) -> None:
-        """Fold one frame in."""
+        """Read one frame."""
         name, data = frame
         blocks = self._blocks
         # Nearly every frame is one more piece of the block that was opened last: those pay for nothing else.
@@ -361,18 +350,13 @@ class FrameReader:
         elif is_array(data) or name == "error":
             self._fail(data)
 
-    def end(self) -> bool:
-        """The clean end, with the reason that was given. False when it was said already."""
-        if self._is_over:
-            return False
-        self._is_over = True
+    def _end(self) -> None:
         raw = self._reason
         reason = StopReason.END_TURN if raw is None else (_REASONS.get(raw) or stop_reason_for(raw))
         self._blocks.end()
         if reason is StopReason.REFUSAL:
             self._builder.end_calls(cut=True)
         self._builder.end(reason, raw, self._details or None)
-        return True
 
     def _read_event(self, kind: str, data: dict[str, Any]) -> None:
         match kind:
@@ -405,7 +389,7 @@ class FrameReader:
     def _fail(self, data: Any) -> None:
         if self.failure is None:
             self._blocks.end_empty_calls()
-            self.failure = error_responses.error_from_stream(self._redact_key(data), self._headers)
+        super()._fail(data)
 
     def _read_start(self, message: dict[str, Any]) -> None:
         self._builder.set_response_id(message.get("id"))

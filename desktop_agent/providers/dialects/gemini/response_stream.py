@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER, Grounding, PartReader
-from desktop_agent.providers.dialects.response_stream import failure_for, finish_word, stop_reason_for
+from desktop_agent.providers.dialects.response_stream import BaseFrameReader, failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
 from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, repair_text, token_count
 from desktop_agent.providers.transport.sse import Frame
-from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.provider_events import StopReason, Usage
 
 
@@ -77,39 +76,30 @@ _REASONS: Mapping[str, StopReason] = {
 _KNOWN_FIELDS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 
 
-class FrameReader:
-    """Reads the frames of one answer into a PartBuilder.
+class FrameReader(BaseFrameReader):
+    """Reads the frames of one answer; `finish` is the last finishReason."""
 
-    `finish` is the last finishReason, `failure` an error in the stream; nothing after it counts. `recognised` is
-    whether anything looked like this dialect. `redact_key` takes the key out of an error that a server wrote.
-    """
+    end_mark = "finishReason"
 
     def __init__(
         self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
     ) -> None:
-        self.done = False
-        self.end_mark = "finishReason"
-        self.recognised = False
+        super().__init__(builder, headers, redact_key)
         self.finish: str | None = None
-        self.failure: ProviderError | None = None
-        self._builder = builder
         self._parts = PartReader(builder)
         self._grounding = Grounding(PROVIDER)
-        self._headers = headers
-        self._redact_key = redact_key
         self._blocked: dict[str, Any] = {}
         self._message: str | None = None
         self._token: str | None = None
         self._usage: dict[str, Any] = {}
         self._response_id: str | None = None
-        self._is_over = False
         self._is_on_every_chunk = False  # a finishReason with more behind it
         self._goes_on = False  # there is more behind a blockReason
         self._index: str | None = None
         self._are_several = False  # other answers came beside the one that is read
 
     def read(self, frame: Frame) -> None:
-        """Fold one frame in."""
+        """Read one frame."""
         name, data = frame
         is_first = self._index in (None, "0")
         text = _only_text(data) if is_first and not name and self.finish is None and not self._blocked else None
@@ -128,19 +118,15 @@ class FrameReader:
 
     @property
     def has_finished(self) -> bool:
-        """Whether a finishReason came, or a blockReason with nothing of an answer behind it."""
+        # Behind a blockReason an answer may still come.
         return self.finish is not None or (bool(self._blocked) and not self._goes_on)
 
     @property
     def has_ended(self) -> bool:
-        """The same, unless the server writes a finishReason on every chunk: there is no end mark beside it."""
+        # Where a finishReason stands on every chunk there is no end mark beside it.
         return self.has_finished and not self._is_on_every_chunk
 
-    def end(self) -> bool:
-        """The clean end: the reason that was given, corrected by what came. False when it was said already."""
-        if self._is_over:
-            return False
-        self._is_over = True
+    def _end(self) -> None:
         loose = self._parts.close(self._grounding)
         for step in self._grounding.steps():
             self._builder.add_block(step)
@@ -150,7 +136,6 @@ class FrameReader:
         if loose:
             details["citations"] = [each.model_dump(exclude_none=True) for each in loose]
         self._builder.end(reason, raw, details or None)
-        return True
 
     def _reason(self) -> tuple[StopReason, str, dict[str, Any]]:
         """The reason, the server's word for it, and the details."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from desktop_agent.providers.dialects.openai_chat.messages import merge_detail, merge_thinking_block
-from desktop_agent.providers.dialects.response_stream import failure_for, finish_word, stop_reason_for
+from desktop_agent.providers.dialects.response_stream import BaseFrameReader, failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
 from desktop_agent.providers.transport.json_codec import (
@@ -24,7 +24,6 @@ from desktop_agent.providers.transport.json_codec import (
 )
 from desktop_agent.providers.transport.sse import DONE, Frame
 from desktop_agent.types.blocks import Citation, Unknown
-from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.provider_events import StopReason, Usage
 
 _XAI_TICKS_PER_DOLLAR = 10_000_000_000  # docs.x.ai, cost tracking
@@ -108,37 +107,27 @@ _PLAIN_FIELDS = frozenset({"index", "delta", "finish_reason", "logprobs"})
 _FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
 
 
-class FrameReader:
-    """Reads the frames of one answer into a PartBuilder.
+class FrameReader(BaseFrameReader):
+    """Reads the frames of one answer; `finish` is the last finish_reason that said anything."""
 
-    `done` is set by `[CHECK_DONE]`, `finish` is the last finish_reason that said anything.
-    `failure` is set by an error in the stream; nothing after it counts. `recognised` is whether anything looked like
-    this dialect. `redact_key` takes the key out of an error that a server wrote.
-    """
+    end_mark = "finish_reason and [DONE]"
 
     def __init__(
         self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
     ) -> None:
-        self.done = False
-        self.end_mark = "finish_reason and [DONE]"
-        self.recognised = False
+        super().__init__(builder, headers, redact_key)
         self.finish: str | None = None
-        self.failure: ProviderError | None = None
         self._is_on_every_chunk = False  # a finish_reason with more behind it
-        self._builder = builder
         self._show = builder.main.text
-        self._headers = headers
-        self._redact_key = redact_key
         self._refused = False
         self._lists = 0
-        self._is_over = False
         self._has_deltas = False
         self._citations: list[Citation] = []
         self._details: list[dict[str, Any]] = []
         self._blocks: list[dict[str, Any]] = []
 
     def read(self, frame: Frame) -> None:
-        """Fold one frame in."""
+        """Read one frame."""
         name, data = frame
         text = None if name or self.finish is not None else _only_text(data)
         if text is not None:
@@ -175,30 +164,24 @@ class FrameReader:
 
     @property
     def has_finished(self) -> bool:
-        """Whether a finish_reason came: usage and the end mark follow, or more text where it stands on every chunk."""
+        # Usage and the end mark follow, or more text where a finish_reason stands on every chunk.
         return self.done or self.finish is not None
 
     @property
     def has_ended(self) -> bool:
-        """Whether an end mark came: [DONE], or a finish_reason, unless the server writes one on every chunk."""
         return self.done or (self.finish is not None and not self._is_on_every_chunk)
 
-    def end(self) -> bool:
-        """The clean end: the reason that was given, corrected by what came. False when it was said already."""
-        if self._is_over:
-            return False
-        self._is_over = True
+    def _end(self) -> None:
         raw = self.finish
         reason = StopReason.END_TURN if raw is None else stop_reason_for(raw)
         if self._refused and reason is StopReason.END_TURN:
             reason = StopReason.REFUSAL
         self._end_text()
         self._builder.end(reason, raw)
-        return True
 
     def _fail(self, data: Any) -> None:
-        if self.failure is None and not self.done:
-            self.failure = error_responses.error_from_stream(self._redact_key(data), self._headers)
+        if not self.done:
+            super()._fail(data)
 
     def _read_usage(self, usage: Any) -> None:
         if usage and is_object(usage):

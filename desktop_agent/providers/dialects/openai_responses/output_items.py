@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.tables import load_table
 from desktop_agent.providers.text_builder import TextBuilder
 from desktop_agent.providers.transport.json_codec import (
     array_in,
@@ -21,35 +22,7 @@ from desktop_agent.types.blocks import Citation, ServerStep, Unknown
 PROVIDER = "openai-responses"
 """What blocks of this dialect are marked with; which server and model they belong to stands in a message's origin."""
 
-# The reference of the Responses API (output items), November 2026.
-_STEP_TYPES = frozenset(
-    {
-        "additional_tools",
-        "apply_patch_call",
-        "apply_patch_call_output",
-        "code_interpreter_call",
-        "compaction",
-        "computer_call",
-        "computer_call_output",
-        "file_search_call",
-        "function_call_output",
-        "custom_tool_call_output",
-        "image_generation_call",
-        "local_shell_call",
-        "local_shell_call_output",
-        "mcp_approval_request",
-        "mcp_approval_response",
-        "mcp_call",
-        "mcp_list_tools",
-        "program",
-        "program_output",
-        "shell_call",
-        "shell_call_output",
-        "tool_search_call",
-        "tool_search_output",
-        "web_search_call",
-    }
-)
+_STEP_TYPES = frozenset(load_table(__name__, "step_types.toml")["types"])
 _MAX_TEXT_LENGTH = 2000
 
 

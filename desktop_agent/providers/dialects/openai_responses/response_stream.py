@@ -16,11 +16,12 @@ from desktop_agent.providers.dialects.openai_responses.output_items import (
     MessageReader,
     item_reader_for,
 )
+from desktop_agent.providers.dialects.response_stream import BaseFrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
 from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, objects_in, repair_json
 from desktop_agent.providers.transport.sse import DONE, Frame
-from desktop_agent.types.errors import ProviderError, ServerFailed
+from desktop_agent.types.errors import ServerFailed
 from desktop_agent.types.provider_events import StopReason, Usage
 
 _MAX_ITEMS = 1 << 16
@@ -235,24 +236,16 @@ _ITEM_CUT = "output_item.cut"  # ours: the answer ended without the item's own e
 _REPORTED_FIELDS = ("input_transformations", "prompt_cache_diagnostics")
 
 
-class FrameReader:
-    """Reads the frames of one answer into a PartBuilder; see answering.FrameReader.
+class FrameReader(BaseFrameReader):
+    """Reads the frames of one answer."""
 
-    `redact_key` takes the key out of an error that a server wrote.
-    """
+    end_mark = "response.completed"
 
     def __init__(
         self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
     ) -> None:
-        self.done = False
-        self.failure: ProviderError | None = None
-        self.recognised = False
-        self.end_mark = "response.completed"
-        self._builder = builder
-        self._headers = headers
-        self._redact_key = redact_key
+        super().__init__(builder, headers, redact_key)
         self._slots = Slots(builder)
-        self._is_over = False
         self._is_marked = False
         self._refused = False
         self._ending: dict[str, Any] = {}
@@ -263,7 +256,7 @@ class FrameReader:
         self._text_pieces: list[str] = []
 
     def read(self, frame: Frame) -> None:
-        """Fold one frame in."""
+        """Read one frame."""
         name, data = frame
         try:
             if data["type"] == _TEXT and data["item_id"] == self._text_id and data["content_index"] == self._text_part:
@@ -284,25 +277,19 @@ class FrameReader:
 
     @property
     def has_finished(self) -> bool:
-        """Whether the server said that nothing more comes, though it may not have ended every item."""
+        # The server may not have ended every item.
         return self.done or self._is_marked
 
     @property
     def has_ended(self) -> bool:
-        """Whether the last event came, or the end mark behind items that all ended."""
         return self.done
 
-    def end(self) -> bool:
-        """The clean end. False when it was said already."""
-        if self._is_over:
-            return False
-        self._is_over = True
+    def _end(self) -> None:
         if not self._ending:
             self._finish_items([], was_cut=False)
         reason, raw = self._reason()
         told = {name: self._ending[name] for name in _REPORTED_FIELDS if self._ending.get(name)}
         self._builder.end(reason, raw, repair_json(self._redact_key(told)) if told else None)
-        return True
 
     def _read(self, name: str, data: Any) -> None:
         if not is_object(data):
@@ -403,11 +390,9 @@ class FrameReader:
             self._feed_item(slot, event, {"item": items.get(slot.number)})
 
     def _fail(self, data: Any, otherwise: str = "") -> None:
-        if self.failure is not None:
-            return
         if data or not otherwise:
-            self.failure = error_responses.error_from_stream(self._redact_key(data), self._headers)
-        else:
+            super()._fail(data)
+        elif self.failure is None:
             self.failure = ServerFailed(otherwise, request_id=error_responses.request_id(self._headers))
 
     def _reason(self) -> tuple[StopReason, str | None]:
