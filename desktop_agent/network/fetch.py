@@ -241,8 +241,8 @@ class FetchResponse:
     @property
     def length(self) -> int | None:
         """Return the number of bytes that the server announces."""
-        said = self.headers.get("content-length", "")
-        return int(said) if said.isdecimal() and said.isascii() and len(said) < 20 else None
+        length = self.headers.get("content-length", "")
+        return int(length) if length.isdecimal() and length.isascii() and len(length) < 20 else None
 
 
 @asynccontextmanager
@@ -274,14 +274,14 @@ async def open_url(
     except httpcore.TimeoutException:
         raise FetchFailed(Sentence("“{host}” does not answer.", {"host": host}), TIMEOUT_REMEDY) from None
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, OSError) as error:
-        what = Sentence("“{host}” could not be reached.", {"host": host})
-        raise FetchFailed(what, "Check the connection, then load it again.", detail=str(error)[:300]) from None
+        sentence = Sentence("“{host}” could not be reached.", {"host": host})
+        raise FetchFailed(sentence, "Check the connection, then load it again.", detail=str(error)[:300]) from None
 
 
-async def _pool(url: "httpx.URL", allowed: frozenset[str], way: Connector) -> httpcore.AsyncConnectionPool:
+async def _pool(url: "httpx.URL", allowed: frozenset[str], connector: Connector) -> httpcore.AsyncConnectionPool:
     context = await asyncio.to_thread(tls_context) if url.scheme == "https" else None
     host = url_host(url)
-    backend = CheckedBackend(ClosingBackend(way.backend), allowed, way.resolve)
+    backend = CheckedBackend(ClosingBackend(connector.backend), allowed, connector.resolve)
     proxy = proxy_for(url.scheme, host)
     if proxy is None:
         return httpcore.AsyncConnectionPool(ssl_context=context, network_backend=backend)
@@ -309,8 +309,8 @@ def proxy_for(scheme: str, host: str) -> "httpx.URL | None":
     address = url if "://" in url else f"http://{url}"
     if not address.lower().startswith(("http://", "https://")):
         kind = address.partition("://")[0]
-        what = Sentence("The proxy that is set is of a kind that is not supported ({kind}).", {"kind": kind})
-        raise FetchFailed(what)
+        sentence = Sentence("The proxy that is set is of a kind that is not supported ({kind}).", {"kind": kind})
+        raise FetchFailed(sentence)
     parsed = parse_web_url(address)
     if parsed is None:
         remedy = "Correct it in the system's settings or in the environment (http_proxy, https_proxy, all_proxy)."
@@ -388,8 +388,8 @@ async def _read_response(response: FetchResponse, host: str) -> bytes | str:
         return response.redirect_url
     if response.status != 200:
         values = {"host": host, "status": str(response.status)}
-        what = Sentence("“{host}” has no picture there (status {status}).", values)
-        raise ImageRefused(what, "Open it in a browser.")
+        sentence = Sentence("“{host}” has no picture there (status {status}).", values)
+        raise ImageRefused(sentence, "Open it in a browser.")
     if (response.length or 0) > MAX_IMAGE_BYTES:
         raise _too_large()
     return await _read_image(response.body)

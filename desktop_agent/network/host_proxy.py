@@ -98,7 +98,7 @@ class HostProxy:
         slots, loop = asyncio.Semaphore(self._limits.connections), asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
             while True:
-                # A command may open as many as it likes: nobody is let in who could not be answered.
+                # A command may open any number: accept only as many as can be answered.
                 await slots.acquire()
                 try:
                     client, _ = await loop.sock_accept(listening)
@@ -115,7 +115,7 @@ class HostProxy:
             writer.close()
             await writer.wait_closed()
         except (OSError, h11.ProtocolError):
-            pass  # one side is gone, takes too long, or talks nonsense
+            pass  # one side disconnected, timed out, or broke the protocol
         except Exception:  # noqa: BLE001 - the others go on
             _log.exception("a connection of a command was not answered")
         finally:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LAST_PORT = 65535
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 
-# Services that speak other protocols and could be told something by a request (WHATWG Fetch, "port blocking").
+# Ports of services that a request could attack (WHATWG Fetch, "port blocking").
 _BLOCKED = (
     *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109),
     *(110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530),
@@ -38,11 +38,11 @@ def parse_web_url(url: str) -> "httpx.URL | None":
     try:
         parsed = httpx.URL(url)
         host = parsed.raw_host.decode("ascii")
-        # As looking it up would do, which fails for labels that are empty or longer than 63 (RFC 1035).
+        # Resolving it would fail for labels that are empty or longer than 63 (RFC 1035).
         host.encode("idna")
     except (httpx.InvalidURL, ValueError):
         return None
-    # An IPv6 address may have a zone after a percent sign; in a name that sign stands for what no name may hold.
+    # An IPv6 address may have a zone after a percent sign; names cannot contain it.
     is_host = host and (":" in host or "%" not in host)
     is_usable = parsed.scheme in {"http", "https"} and is_host and (parsed.port or 0) <= _LAST_PORT
     return parsed if is_usable else None
@@ -109,7 +109,7 @@ def _parse_number(part: str) -> int:
     return int(part, 8 if part.startswith("0") and len(part) > 1 else 10)
 
 
-# RFC 6762, 8375, and what ICANN keeps out of the public tree (2024). A name of one word is found only at home, too.
+# RFC 6762, 8375, and what ICANN keeps out of the public tree (2024). A name of one word is local, too.
 _LOCAL_SUFFIXES = (
     ".local",
     ".internal",
@@ -123,9 +123,9 @@ _LOCAL_SUFFIXES = (
 )
 
 # With an IPv4 address in the last four bytes (RFC 6052, 8215, 4291). In the rest of 64:ff9b:1::/48, which is for local
-# use, it may stand elsewhere: that is never public.
+# use, it may be elsewhere: that is never public.
 _IPV4_CARRYING = [ipaddress.IPv6Network(each) for each in ("64:ff9b::/96", "64:ff9b:1::/96", "::/96")]
-# All of IPv6 that is given out as global unicast (IANA, IPv6 address space).
+# All global unicast addresses of IPv6 (IANA, IPv6 address space).
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
@@ -159,7 +159,7 @@ def is_local_host(host: str) -> bool:
     """Whether a host is this machine or in a private network, by name or by address."""
     try:
         return is_local_name(host) or not is_public_address(host.strip("[]"))
-    except ValueError:  # a name that everybody can look up
+    except ValueError:  # a public name
         return False
 
 
@@ -215,16 +215,16 @@ class GrantedHost:
 def parse_granted_host(text: str) -> GrantedHost:
     """Parse a grant. Imports httpx where it is not ASCII. Raises ValueError with a sentence."""
     name = text.strip()
-    shown = "".join(character if character.isprintable() else "�" for character in name[:80])
+    printable = "".join(character if character.isprintable() else "�" for character in name[:80])
     if "://" in name or "/" in name:
-        raise ValueError(f"“{shown}” is an address. {_NAMING_HELP}, without a scheme and a path.")
+        raise ValueError(f"“{printable}” is an address. {_NAMING_HELP}, without a scheme and a path.")
     if name.count(":") > 1 and "[" not in name:
         name = f"[{name}]"
     wildcard = name.startswith("*.")
     parts = split_authority(name.removeprefix("*.")) if len(name) <= _MAX_LENGTH else None
     host = _canonical_form(parts[0]) if parts is not None else None
     if parts is None or host is None or (wildcard and ("." not in host or _is_address(host))):
-        raise ValueError(f"“{shown}” names no host. {_NAMING_HELP}.")
+        raise ValueError(f"“{printable}” names no host. {_NAMING_HELP}.")
     return GrantedHost(f"*.{host}" if wildcard else host, parts[1])
 
 

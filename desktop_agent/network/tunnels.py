@@ -140,7 +140,7 @@ def may_start_hello(record: bytes) -> bool:
     if record[0] != HANDSHAKE_RECORD:
         return False
     message = record[_RECORD_HEADER_SIZE:]
-    # An empty record is none, and yet is not to hide another. Servers take more than 2 ** 17 bytes and later versions.
+    # Empty records must not hide the next one. Servers take more than 2 ** 17 bytes and later versions.
     is_kind, is_length = message[:1] in (b"", b"\x01"), message[1:2] <= b"\x02"
     is_version = not message[4:5] or message[4] >= _MAJOR_VERSION
     return is_kind and is_length and is_version and message[_SESSION_SIZE : _SESSION_SIZE + 1] <= b"\x20"
@@ -226,18 +226,18 @@ class _ByteReader:
 
 
 _DEFAULT_PORT = 80
-# Empty lines may stand before a request (RFC 9112, section 2.2).
+# Empty lines may precede a request (RFC 9112, section 2.2).
 _EMPTY_LINE = b"\r\n"
-# The first line of a request, and what may become one.
+# The first line of a request, and a beginning of one.
 _REQUEST = re.compile(rb"[A-Za-z_-]{1,24} [!-~]{1,64000} HTTP/1\.[01]\r?\n")
 _MAYBE_REQUEST = re.compile(rb"[A-Za-z_-]{0,24}|[A-Za-z_-]{1,24} [!-~]{0,64000}(?: [HTP/1.0]{0,8}\r?)?")
-# In so many pieces a beginning may come, and in so many records a hello: each time all of it is read anew.
+# The most pieces of a beginning, and records of a hello: each time all of it is parsed again.
 _MAX_READS = 64
-# They concern one connection (RFC 9110, section 7.6.1), or are written anew.
+# For one connection only (RFC 9110, section 7.6.1), or rewritten.
 _HOP_HEADERS = frozenset(
     b"connection keep-alive proxy-connection proxy-authenticate proxy-authorization te trailer upgrade host".split()
 )
-# They say where the body ends.
+# These define where the body ends.
 _FRAMING_HEADERS = frozenset({b"transfer-encoding", b"content-length"})
 
 
@@ -273,7 +273,7 @@ async def relay(
         forth = asyncio.create_task(send(_with_eof(outgoing, upstream), upstream.writer))
         try:
             await asyncio.wait((back, forth), return_when=asyncio.FIRST_COMPLETED)
-            # A server may answer before it has read everything, and read no more.
+            # A server may answer before it has read everything, and stop reading.
             if not back.done() and (error := forth.exception()) is not None and not isinstance(error, OSError):
                 raise error
             await back

@@ -1,7 +1,7 @@
 """Assemble what arrives in pieces: text, thinking with its replay state, tool calls, and the end.
 
-A dialect identifies fragments and calls these methods; `take_events` hands over the events so far. Everything depends
-on the order of fragments, never on how bytes were cut.
+A dialect identifies fragments and calls these methods; `take_events` returns the events so far. Everything depends on
+the order of fragments, never on how bytes were cut.
 """
 
 from collections.abc import Callable
@@ -31,20 +31,20 @@ _CORRECTABLE_REASONS = frozenset(
 
 
 def new_call_id() -> str:
-    """An id for a call whose server gave none; random, so unique in any conversation."""
+    """Return an id for a call whose server gave none; random, so unique in any conversation."""
     return f"call_{new_id()[:24]}"
 
 
 class PartBuilder:
-    """Folds the fragments of one answer.
+    """Builds one answer from its fragments.
 
-    `provider` is what thinking blocks are marked with. `tags` watches the start of the text for `<think>`; None where
-    a server never sends such tags. `call_id` makes ids for calls that have none. `keeps_arguments`: arguments go
-    back as the text that they came as, so calls keep it. `may_repeat`: the server may say again what it said.
+    `provider` marks thinking blocks. `tags` looks for `<think>` at the start of the text; None if a server never sends
+    such tags. `call_id` makes ids for calls without one. `keeps_arguments`: calls keep the text of their arguments,
+    which is sent back. `may_repeat`: the server may repeat what it sent.
 
-    `main` is where text and thinking go that come one after the other. A server that writes several items side by
-    side has a part for each, by `part`: their pieces are shown as they come. What comes whole, a call or a step, waits
-    until no item is open, and then stands in its place.
+    `main` takes text and thinking that come one after the other. A server that writes several items side by side has a
+    `part` for each: their pieces are shown as they come. Whole blocks, such as calls and steps, wait until no item is
+    open, and then follow in order.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class PartBuilder:
         self.provider = provider
         self.tags = tags
         self.citations: list[Citation] = []
-        # For what names an answer and is stored with it; the text of an answer stays as it is.
+        # For the stored ids of an answer; its text is never changed.
         self.redact_key: Callable[[str], str] = lambda text: text
-        self.end_details: dict[str, Any] = {}  # of the end, beside what its dialect says
+        self.end_details: dict[str, Any] = {}  # for the end, besides those of the dialect
         self._out: list[ProviderEvent] = []
         self.main = TextBuilder(self, self._out.append)
         self._parts: dict[int, TextBuilder] = {}
@@ -76,7 +76,7 @@ class PartBuilder:
         self._adjustments: list[Sentence] = []
 
     def take_events(self) -> list[ProviderEvent]:
-        """The events since the last call."""
+        """Return the events since the last call."""
         out = self._out.copy()
         self._out.clear()
         self._taken += len(out)
@@ -84,25 +84,25 @@ class PartBuilder:
 
     @property
     def progress(self) -> int:
-        """Grows with everything that came; pieces of calls that cannot be shown yet count too."""
+        """Grows with every fragment; pieces of calls that cannot be shown yet count too."""
         return self._taken + len(self._out) + self.calls.characters
 
-    def adjusted(self, sentence: Sentence) -> None:
-        """What the server sent in a way of its own was made to fit; said once."""
+    def note_adjustment(self, sentence: Sentence) -> None:
+        """Report once that something unusual from the server was adapted."""
         if sentence not in self._adjustments:
             self._adjustments.append(sentence)
             self._out.append(RequestAdjusted((sentence,)))
 
     def text(self, piece: str) -> None:
-        """Visible text; see TextBuilder."""
+        """Add visible text; see TextBuilder."""
         self.main.text(piece)
 
     def thinking(self, piece: str, **metadata: Any) -> None:
-        """A piece of shown reasoning; see TextBuilder."""
+        """Add a piece of shown reasoning; see TextBuilder."""
         self.main.thinking(piece, **metadata)
 
     def end_thinking(self, **metadata: Any) -> None:
-        """Close the open block; see TextBuilder."""
+        """Close the open thinking block; see TextBuilder."""
         self.main.end_thinking(None, **metadata)
 
     def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
@@ -110,53 +110,53 @@ class PartBuilder:
         self.main.end_text(citations, **metadata)
 
     def open_item(self, number: int) -> None:
-        """An item begins beside others; `end_item` ends it. Its number says where it stands in the answer."""
+        """Open an item beside others; `end_item` ends it. Its number is its place in the answer."""
         self._open_items.add(number)
 
     def part(self, number: int) -> TextBuilder:
-        """The part with this number, which may be new."""
+        """Return the part with this number, new if need be."""
         part = self._parts.get(number)
         if part is None:
             part = self._parts[number] = TextBuilder(self, self._out.append, number)
         return part
 
     def end_item(self, number: int) -> None:
-        """An item is over. What waited for it follows in its order."""
+        """End an item. Blocks that waited for it follow in their order."""
         self._open_items.discard(number)
         if not self._open_items:
             self._flush_waiting()
 
     def add_block(self, block: ServerStep | Unknown, number: int = 0) -> None:
-        """A whole block in its place: a step of the server's own, or something nobody here knows."""
+        """Add a whole block: a step of the server's own, or a block of unknown type."""
         self.main.close()
         self.has_content = True
         self._queue_whole(number, block)
 
     def set_response_id(self, response_id: Any) -> None:
-        """The server's own id of the answer; the first one counts."""
+        """Set the server's own id of the answer; the first one counts."""
         if isinstance(response_id, str) and response_id and not self._is_named:
             self._is_named = True
             self._out.append(AnswerNamed(self.redact_key(repair_text(response_id))[:MAX_NAME_LENGTH]))
 
     def add_call_fragment(self, **fragment: Any) -> None:
-        """A piece of a call, for ToolCallBuilder.fragment; closes the text or thinking before it.
+        """Add a piece of a call, for ToolCallBuilder.add_fragment; closes the text or thinking before it.
 
-        What says nothing closes nothing either.
+        An empty fragment closes nothing.
         """
-        said = {name: fragment.get(name) for name in ("index", "id", "name", "arguments")}
-        if self.calls.is_empty_fragment(**said):
+        fields = {name: fragment.get(name) for name in ("index", "id", "name", "arguments")}
+        if self.calls.is_empty_fragment(**fields):
             return
         self.main.close()
         self._out.extend(self.calls.add_fragment(**fragment))
 
     def attach_call_state(self, call_id: str | None, **metadata: Any) -> None:
-        """Replay state that belongs to one call; its block stands right before the call."""
+        """Attach replay state to one call; its block is placed right before the call."""
         self.calls.attach_state(call_id, metadata)
 
     def end_calls(self, *, cut: bool = False, index: int | None = None, number: int = 0) -> int:
         """Yield the open calls, or the one with this index, and return how many: for dialects that end them singly.
 
-        After a cut (length, filter) what is no whole JSON object was never a call.
+        After a cut (length, filter), arguments that are no whole JSON object are dropped.
         """
         ended = self.calls.end(cut=cut, index=index)
         for metadata, call in ended:
@@ -176,10 +176,10 @@ class PartBuilder:
             self.end_item(number)
 
     def end(self, reason: StopReason, raw: str | None, details: dict[str, Any] | None = None) -> None:
-        """The clean end: calls, MessageDelta, UsageUpdate. `Done` is the dialect's last word, by `done`.
+        """Build the clean end: calls, MessageDelta, UsageUpdate. The caller sends `Done` last.
 
-        What came is believed over what was said: any call means TOOL_USE unless the answer was cut or refused, and
-        TOOL_USE without a call is END_TURN. An answer without text and calls says `empty` in its details.
+        Content is believed over the reason: any call means TOOL_USE unless the answer was cut or refused, and TOOL_USE
+        without a call is END_TURN. An answer without text and calls has `empty` in its details.
         """
         self.close_parts()
         count = self.end_calls(cut=reason in TRUNCATED_STOP_REASONS)
@@ -191,7 +191,10 @@ class PartBuilder:
         if reason is StopReason.END_TURN and not self.has_content:
             details = {**(details or {}), "empty": True}
         if self.citations:
-            details = {**(details or {}), "citations": [each.model_dump(exclude_none=True) for each in self.citations]}
+            details = {
+                **(details or {}),
+                "citations": [citation.model_dump(exclude_none=True) for citation in self.citations],
+            }
         if self.end_details:
             details = {**(details or {}), **self.end_details}
         self._out.append(
@@ -206,6 +209,6 @@ class PartBuilder:
             self._flush_waiting()
 
     def _flush_waiting(self) -> None:
-        self._waiting.sort(key=lambda each: each[0])
+        self._waiting.sort(key=lambda entry: entry[0])
         self._out.extend(event for _, event in self._waiting)
         self._waiting.clear()

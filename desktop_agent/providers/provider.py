@@ -1,8 +1,7 @@
-"""The provider interface, how a provider is made for an endpoint, and failover among several addresses of one service.
+"""The provider interface, the provider of an endpoint, and failover among several addresses of one service.
 
-`make_provider` is the only place that knows which dialects exist; each is imported when it is first asked for.
-Failover asks the
-next address only before anything of an answer was said; `AddressHealth` remembers which addresses back off.
+`make_provider` alone knows which dialects exist; each is imported when it is first needed. Failover asks the next
+address only before any content; `AddressHealth` remembers which addresses back off.
 """
 
 from collections import OrderedDict
@@ -48,37 +47,37 @@ class Provider(Protocol):
 
     @property
     def state(self) -> ProviderState:
-        """Totals, readable at any moment."""
+        """Totals, readable at any time."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask, and yield canonical events as they arrive.
 
-        Raises ProviderError or CapabilityMissing: from the first step when nothing was said yet, later when the
-        stream broke in the middle. Closing the generator closes the connection.
+        Raises ProviderError or CapabilityMissing: at the first step before any content, later when the stream breaks in
+        the middle. Closing the generator closes the connection.
         """
         ...
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
-        """The server's own listing, filled up with what is known besides. Raises ProviderError."""
+        """Return the server's own listing, completed by the catalogue. Raises ProviderError."""
         ...
 
     def model_info(self, model: str) -> ModelInfo:
-        """What is known about a model without asking anybody."""
+        """Return what is known about a model without asking the server."""
         ...
 
     def picture_limits(self, model: str) -> ImageLimits:
-        """What may be sent of pictures."""
+        """Return what pictures may be sent to a model."""
         ...
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """How long a request is: counted by the server where it can, else estimated. Raises ProviderError."""
+        """Return the length of a request: counted by the server if it can, else estimated. Raises ProviderError."""
         ...
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
-        """Have the server keep the beginning of this request ready for the questions to come.
+        """Have the server cache the beginning of this request for the questions that follow.
 
-        Raises CachingNotSupported where this cannot be asked for, and ProviderError.
+        Raises CachingNotSupported if the server cannot, and ProviderError.
         """
         ...
 
@@ -95,28 +94,28 @@ def make_provider(
     listing_timeouts: Timeouts | None = None,
     catalogue: Catalogue | None = None,
 ) -> Provider:
-    """A provider for one server. Opens nothing yet.
+    """Make a provider for one server. Opens nothing yet.
 
-    Raises WrongUse for a dialect that does not exist here, an address that is none, or a key that cannot be one.
+    Raises WrongUse for an unknown dialect, an invalid address, or a key that no header can carry.
     """
     maker = _provider_class(dialect)
     return maker(base_url=base_url, api_key=api_key, http=http, catalogue=catalogue, listing_timeouts=listing_timeouts)
 
 
 def catalogue_vendor(dialect: str, base_url: str) -> str:
-    """Whose row of the catalogue holds for a server's models: the vendor, or the family of a compatible server."""
+    """Return the vendor in the catalogue for a server's models: the vendor, or the family of a compatible server."""
     if dialect in ("anthropic", "gemini"):
         return dialect
     from desktop_agent.providers.dialects.server_families import quirks_for_url
 
     try:
         return quirks_for_url(base_url).family
-    except ValueError:  # no address at all: said in words when it is used
+    except ValueError:  # no address at all: reported when it is used
         return ""
 
 
 def load_dialects(dialects: Iterable[str]) -> None:
-    """Import what speaks them, so that the first request does not wait for it; blocks. Raises WrongUse."""
+    """Import the dialects, so that the first request does not wait for it; blocks. Raises WrongUse."""
     for dialect in dialects:
         _provider_class(dialect)
 
@@ -134,7 +133,7 @@ class _ProviderFactory(Protocol):
 
 
 def _provider_class(dialect: str) -> _ProviderFactory:
-    """Imported late: most people use one dialect, and the start is measured."""
+    """Import a dialect and return its class. Late: most people use one dialect, and the start is measured."""
     match dialect:
         case "openai-chat":
             from desktop_agent.providers.dialects.openai_chat.adapter import OpenAIChat
@@ -159,14 +158,14 @@ def _provider_class(dialect: str) -> _ProviderFactory:
             )
 
 
-# Seconds that an address rests after its first failure; doubled with each further one, up to the longest.
+# Seconds of backoff after the first failure; doubled with each further one, up to the maximum.
 INITIAL_BACKOFF = 5.0
 MAX_BACKOFF = 300.0
 
 
 @dataclass(slots=True)
 class _Address:
-    """`failures` in a row; `until` when it rests; `probing` while one request finds out whether it is well again."""
+    """One address. `failures` in a row; it backs off `until` then; `probing`: one request tries it again."""
 
     failures: int = 0
     until: float = 0.0
@@ -174,16 +173,16 @@ class _Address:
 
 
 class AddressHealth:
-    """Addresses by number. One that failed rests; after its rest one request at a time tries it again."""
+    """Addresses by number. One that failed backs off; after that one request at a time tries it again."""
 
     def __init__(self, count: int, clock: Callable[[], float] = monotonic) -> None:
         self._addresses = [_Address() for _ in range(count)]
         self._clock = clock
 
     def order(self, preferred: int = 0) -> tuple[int, ...]:
-        """All addresses, best first: the preferred one, then as listed; those that rest come last, soonest first.
+        """Return all addresses, best first: the preferred one, then as listed; those backing off last, soonest first.
 
-        None is left out: with all of them at rest the person's own attempt is still made.
+        None is left out: if all of them back off, the person's own attempt is still made.
         """
         now = self._clock()
         listed = sorted(range(len(self._addresses)), key=lambda number: (number != preferred, number))
@@ -192,24 +191,24 @@ class AddressHealth:
         return (*ready, *sorted(resting, key=lambda number: self._addresses[number].until))
 
     def request_started(self, number: int) -> None:
-        """A request goes there now; it must be followed by `succeeded`, `failed` or `left`."""
+        """Note that a request is sent; `request_succeeded`, `request_failed` or `request_abandoned` must follow."""
         address = self._addresses[number]
         address.probing = address.failures > 0
 
     def request_succeeded(self, number: int) -> None:
-        """It answered, be it with a refusal."""
+        """Note that the address answered, even if with a refusal."""
         self._addresses[number] = _Address()
 
     def request_failed(self, number: int, hint: float | None = None) -> None:
-        """It did not answer, or is out of order; `hint` is the server's own wish for rest, in seconds."""
+        """Note that it did not answer or failed; `hint` is how long the server wants to be left alone, in seconds."""
         address = self._addresses[number]
         address.failures += 1
         address.probing = False
-        rest = min(INITIAL_BACKOFF * 2 ** min(address.failures - 1, 16), MAX_BACKOFF)
-        address.until = self._clock() + max(rest, min(hint or 0.0, MAX_BACKOFF))
+        backoff = min(INITIAL_BACKOFF * 2 ** min(address.failures - 1, 16), MAX_BACKOFF)
+        address.until = self._clock() + max(backoff, min(hint or 0.0, MAX_BACKOFF))
 
     def request_abandoned(self, number: int) -> None:
-        """The request was given up before anything was learnt."""
+        """Note that the request was given up before it had a result."""
         self._addresses[number].probing = False
 
     def _is_backing_off(self, number: int, now: float) -> bool:
@@ -219,18 +218,18 @@ class AddressHealth:
 
 T = TypeVar("T")
 
-# What another address may do better. A refusal of the request, the key or the account would be the same there.
+# Errors that another address may not have. It would refuse the request, key or account, too.
 _RETRY_ELSEWHERE = (ConnectionFailed, TimedOut, Overloaded, ServerFailed)
-# These say nothing yet: after them the question can still be asked elsewhere.
+# No content yet: after these the request can still be sent elsewhere.
 _BEFORE_CONTENT = (AnswerStarted, AnswerNamed, UsageUpdate)
 _MAX_CONVERSATIONS = 1000
 
 
 class Failover:
-    """A provider over several addresses. A conversation stays where it was answered: there its prompt is cached.
+    """A provider over several addresses. A conversation stays at the address that answered: its prompt is cached there.
 
     `providers` and `addresses` (base URLs) belong together, the preferred one first. An answer that has begun is never
-    asked for again. The first failure of all is followed by an answer, or by the last error.
+    asked for again. Failures are followed by an answer, or by the last error.
     """
 
     def __init__(
@@ -242,30 +241,29 @@ class Failover:
         self._names = tuple(_display_address(address) for address in addresses)
         self._health = health or AddressHealth(len(providers))
         self._address_by_conversation: OrderedDict[str, int] = OrderedDict()
-        self._listed = 0  # whose listing is the newest
+        self._listed = 0  # the address with the newest listing
 
     @property
     def dialect(self) -> str:
-        """The same for all."""
         return self._providers[0].dialect
 
     @property
     def state(self) -> ProviderState:
-        """The sums over all addresses, failed attempts included."""
-        states = [each.state for each in self._providers]
-        times = [each.last_request_time for each in states if each.last_request_time is not None]
+        """Return the sums over all addresses, failed attempts included."""
+        states = [state.state for state in self._providers]
+        times = [state.last_request_time for state in states if state.last_request_time is not None]
         return ProviderState(
-            input_tokens=sum(each.input_tokens for each in states),
-            output_tokens=sum(each.output_tokens for each in states),
-            cached_tokens=sum(each.cached_tokens for each in states),
-            request_count=sum(each.request_count for each in states),
+            input_tokens=sum(state.input_tokens for state in states),
+            output_tokens=sum(state.output_tokens for state in states),
+            cached_tokens=sum(state.cached_tokens for state in states),
+            request_count=sum(state.request_count for state in states),
             last_request_time=max(times, default=None),
-            conversation_turns=sum(each.conversation_turns for each in states),
-            metadata={name: value for each in states for name, value in each.metadata.items()},
+            conversation_turns=sum(state.conversation_turns for state in states),
+            metadata={name: value for state in states for name, value in state.metadata.items()},
         )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask, and go on to the next address as long as nothing was said. Raises the last one's error."""
+        """Ask, and try the next address as long as there is no content. Raises the last address's error."""
         errors: list[ProviderError] = []
         for number in self._health.order(self._last_address(request)):
             events = self._attempt(number, request)
@@ -276,7 +274,7 @@ class Failover:
                     yield event
                 return
             except _RETRY_ELSEWHERE as error:
-                # What may be billed already is not asked for a second time, there or elsewhere.
+                # What may be billed already is not sent a second time, there or elsewhere.
                 if has_content or (isinstance(error, TimedOut) and error.is_after_sending):
                     raise
                 errors.append(error)
@@ -285,7 +283,7 @@ class Failover:
         raise _all_failed(errors)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
-        """The listing of the first address that answers. Raises the last one's error."""
+        """Return the listing of the first address that answers. Raises the last address's error."""
         errors: list[ProviderError] = []
         for number in self._health.order():
             try:
@@ -298,32 +296,31 @@ class Failover:
         raise _all_failed(errors)
 
     def model_info(self, model: str) -> ModelInfo:
-        """As the address knows it that was listed last."""
+        """Return what the address that was listed last knows."""
         return self._providers[self._listed].model_info(model)
 
     def picture_limits(self, model: str) -> ImageLimits:
-        """The same for all."""
+        """Return the limits, which are the same for all addresses."""
         return self._providers[self._listed].picture_limits(model)
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """Counted where the conversation is."""
+        """Count at the address of the conversation."""
         number = self._preferred_address(request)
         return await self._track(number, lambda: self._providers[number].count_tokens(request))
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
-        """Kept where the conversation is, and the conversation stays there."""
+        """Cache at the address of the conversation; the conversation stays there."""
         number = self._preferred_address(request)
-        kept = await self._track(number, lambda: self._providers[number].prompt_cache(request, seconds=seconds))
+        prompt = await self._track(number, lambda: self._providers[number].prompt_cache(request, seconds=seconds))
         self._remember(request, number)
-        return kept
+        return prompt
 
     async def aclose(self) -> None:
-        """Close them all."""
+        """Close all providers."""
         for provider in self._providers:
             await provider.aclose()
 
     async def _attempt(self, number: int, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """One address's answer; its health is told how it went."""
         events = self._providers[number].stream(request)
         self._health.request_started(number)
         is_settled = False
@@ -357,7 +354,7 @@ class Failover:
         return answer
 
     def _record_error(self, number: int, error: AgentError) -> None:
-        """Who refuses is alive; who broke off in the middle may not be."""
+        """Record an error: a server that refuses is alive; one that breaks off in the middle may not be."""
         if isinstance(error, _RETRY_ELSEWHERE):
             self._health.request_failed(number, error.retry_after)
         elif isinstance(error, ProviderError) and error.status is not None:
@@ -371,9 +368,8 @@ class Failover:
         return replace(event, adjustments=(*event.adjustments, note))
 
     def _preferred_address(self, request: ModelRequest) -> int:
-        """Where this conversation is; for a new one the best address now."""
-        place = self._last_address(request)
-        return place if request.conversation_id in self._address_by_conversation else self._health.order(place)[0]
+        number = self._last_address(request)
+        return number if request.conversation_id in self._address_by_conversation else self._health.order(number)[0]
 
     def _last_address(self, request: ModelRequest) -> int:
         return self._address_by_conversation.get(request.conversation_id or "", 0)
@@ -387,23 +383,23 @@ class Failover:
 
 
 def _all_failed(errors: list[ProviderError]) -> ProviderError:
-    """The last error, saying how many addresses were tried; the others are in its details."""
+    """Return the last error, which says how many addresses were tried; the others are in its details."""
     last = errors[-1]
     if len(errors) == 1:
         return last
-    told = "\n".join(f"{each.kind}: {each.message}" for each in errors[:-1])
+    others = "\n".join(f"{error.kind}: {error.message}" for error in errors[:-1])
     return type(last)(
         f"{last.message} (all {len(errors)} addresses were tried)",
         status=last.status,
         retry_after=last.retry_after,
         retryable=last.retryable,
         request_id=last.request_id,
-        detail=f"{last.detail}\n{told}".strip(),
+        detail=f"{last.detail}\n{others}".strip(),
         remedy=last.remedy,
     )
 
 
 def _display_address(address: str) -> str:
-    """Host, port and path: what a person knows a server by, and nothing that an address may hide."""
+    """Return host, port and path: what a person knows a server by, without any user name or password."""
     parts = urlsplit(address)
     return (parts.netloc.rpartition("@")[2] + parts.path.rstrip("/"))[:100] or address[:100]

@@ -27,7 +27,7 @@ class ScriptBroken(AgentError, AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """A check of the request, before anything of its turn is said. `check` answers whether it is as expected."""
+    """A check of the request, before any event of its turn. `check` returns whether it is as expected."""
 
     what: str
     check: Callable[[ModelRequest], bool]
@@ -35,7 +35,7 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Say nothing until the event is set. `reached` is set on arrival here, for a test that must not race."""
+    """Pauses until the event is set. `reached` is set on arrival here, for a test that must not race."""
 
     until: asyncio.Event
     reached: asyncio.Event | None = None
@@ -46,7 +46,7 @@ Step = ProviderEvent | Expect | Wait | AgentError
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One answer. Without an ending of its own it ends by itself, as its calls demand."""
+    """One answer. Without an ending of its own it ends as its calls demand."""
 
     steps: tuple[Step, ...]
 
@@ -55,7 +55,7 @@ class Turn:
 
 
 class ScriptedProvider:
-    """Plays one `Turn` per request, in order. Keeps the requests in `requests` and counts early closings."""
+    """Plays one `Turn` for each request, in order. Keeps the requests in `requests` and counts early closings."""
 
     def __init__(self, *turns: Turn, models: tuple[ModelInfo, ...] = (), pictures: ImageLimits | None = None) -> None:
         self.requests: list[ModelRequest] = []
@@ -68,16 +68,14 @@ class ScriptedProvider:
 
     @property
     def dialect(self) -> str:
-        """Its name."""
         return "scripted"
 
     @property
     def state(self) -> ProviderState:
-        """Totals of what was played."""
         return self._state
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Play the next turn. Raises ScriptBroken, or the error that the script holds."""
+        """Play the next turn. Raises ScriptBroken, or the error in the script."""
         self.requests.append(request)
         self._state.request_count += 1
         self._state.last_request_time = now()
@@ -88,7 +86,7 @@ class ScriptedProvider:
         events = self._play_turn(turn, request)
         try:
             async for event in events:
-                # Who reads no further than the end has heard it all.
+                # A caller that stops reading at the end has everything.
                 finished = isinstance(event, Done)
                 yield event
             finished = True
@@ -100,30 +98,30 @@ class ScriptedProvider:
             self.closed_early += not finished
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
-        """The models it was made with."""
+        """Return the models it was made with."""
         return self._models
 
     def model_info(self, model: str) -> ModelInfo:
-        """The one it was made with, or nothing but the name."""
-        return next((each for each in self._models if each.id == model), ModelInfo(model))
+        """Return the model it was made with, or only its name."""
+        return next((info for info in self._models if info.id == model), ModelInfo(model))
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
-        """Those it was made with; without any, everything goes."""
+        """Return the limits it was made with; without any, every picture may be sent."""
         return self._pictures
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """Four characters are a token, exactly."""
+        """Count four characters as a token, exactly."""
         return TokenCount(sum(len(message.text) for message in request.messages) // 4)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
-        """A script reads nothing twice."""
+        """Raise CachingNotSupported: a script reads nothing twice."""
         raise CachingNotSupported("A script has no prompt cache.")
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Close nothing: nothing is open."""
 
     def assert_finished(self) -> None:
-        """Raises ScriptBroken when turns are left, or when anything else was wrong and perhaps swallowed."""
+        """Raise ScriptBroken if turns remain, or if anything else was wrong and perhaps swallowed."""
         if self.complaints:
             raise self.complaints[0]
         if self._turns:
@@ -161,7 +159,7 @@ class ScriptedProvider:
             self._state.cached_tokens += event.usage.cache_read_tokens or 0
         return event
 
-    def _script_error(self, what: str) -> ScriptBroken:
-        complaint = ScriptBroken(what)
+    def _script_error(self, message: str) -> ScriptBroken:
+        complaint = ScriptBroken(message)
         self.complaints.append(complaint)
         return complaint

@@ -44,7 +44,7 @@ class ThinkTags:
         self._opened_by_template = opened_by_template
 
     def feed(self, piece: str) -> list[tuple[bool, str]]:
-        """Parts in order: (is thought, text). `settled` becomes true when no tag can matter any more."""
+        """Return parts in order: (is thought, text). `is_settled` becomes true when no tag can matter any more."""
         self._held += piece
         parts: list[tuple[bool, str]] = []
         if not self._closing and not self._after and not self._opens():
@@ -59,16 +59,16 @@ class ThinkTags:
         return parts
 
     def drop_blanks(self) -> None:
-        """White space that waits is that before thinking: nobody wants to see it."""
+        """Drop white space held back before thinking."""
         self._held = "" if self._held.isspace() else self._held
 
     def flush(self) -> list[tuple[bool, str]]:
-        """What is held, as it stands."""
+        """Return what is held back, unchanged."""
         held, self._held = self._held, ""
         return [(bool(self._closing), held)] if held else []
 
     def _opens(self) -> bool:
-        """Whether the thought has begun; settles when it cannot any more."""
+        """Whether the thought has begun; sets `is_settled` when it cannot any more."""
         start = self._held.lstrip()
         word = start[:_MAX_TAG_LENGTH].lower()
         for opening, closing in _TAG_PAIRS:
@@ -86,9 +86,9 @@ class ThinkTags:
 
     def _split_inside(self) -> list[tuple[bool, str]]:
         lowered = self._held.lower()
-        at = lowered.find(self._closing) if len(lowered) == len(self._held) else self._held.find(self._closing)
-        if at >= 0:
-            thought, self._held = self._held[:at], self._held[at + len(self._closing) :]
+        position = lowered.find(self._closing) if len(lowered) == len(self._held) else self._held.find(self._closing)
+        if position >= 0:
+            thought, self._held = self._held[:position], self._held[position + len(self._closing) :]
             self._closing, self._after = "", True
             return [(True, thought)] if thought else []
         keep = _overlap(self._held.lower(), self._closing)
@@ -97,18 +97,18 @@ class ThinkTags:
 
 
 def _overlap(text: str, tag: str) -> int:
-    """How many characters at the end of the text may be the start of the tag."""
+    """Return how many characters at the end of the text may be the start of the tag."""
     return next((size for size in range(min(len(text), len(tag) - 1), 0, -1) if text.endswith(tag[:size])), 0)
 
 
-_SURE_LENGTH = 12  # so many characters are no chance
+_SURE_LENGTH = 12  # so many repeated characters are no coincidence
 _LIKELY_LENGTH = 4
 
 
 class RepeatFilter:
     """Returns what is new of each piece of one text.
 
-    `found`: something was repeated. `differs`: a whole came that says something else than the pieces did.
+    `has_repeats`: something was repeated. `differs`: a whole text came that differs from the pieces.
     """
 
     def __init__(self) -> None:
@@ -116,11 +116,11 @@ class RepeatFilter:
         self.differs = False
         self._pieces: list[str] = []
         self._length = 0
-        self._held = ""  # a piece that begins with all before it: the next one tells
+        self._held = ""  # a piece that begins with all before it: the next one decides
         self._is_growing = False
 
     def fresh(self, piece: str, *, may_be_all: bool = False) -> str:
-        """Return what of this piece was not said. `may_be_all`: the server may say all once more in it."""
+        """Return the part of this piece that is new. `may_be_all`: the piece may repeat the whole text."""
         if self._held:
             held, self._held = self._held, ""
             has_grown_twice = len(piece) > len(held) and _has_letters(piece)
@@ -130,8 +130,8 @@ class RepeatFilter:
             return self._remember_text(held) + self.fresh(piece, may_be_all=may_be_all)
         if len(piece) < self._length and not self._is_growing:
             return self._remember_text(piece)
-        said = self._all_text()
-        if not said or not piece.startswith(said):
+        text = self._all_text()
+        if not text or not piece.startswith(text):
             self._is_growing = False
             return self._remember_text(piece)
         if self._is_growing or (may_be_all and self._is_significant(_SURE_LENGTH)):
@@ -142,19 +142,19 @@ class RepeatFilter:
         return self._remember_text(piece)
 
     def missing_text(self, whole: str) -> str:
-        """Return what the pieces lacked of the whole, which comes beside or behind them."""
+        """Return what the pieces lacked of the whole text, which comes beside or after them."""
         before = self.flush()
         if not whole.strip():
             return before
-        said, whole = self._all_text(), whole.lstrip()
-        if not said.strip():
+        text, whole = self._all_text(), whole.lstrip()
+        if not text.strip():
             return before + self._remember_text(whole)
-        for known in (said.lstrip(), _without_thinking(said)):
+        for known in (text.lstrip(), _without_thinking(text)):
             if known.strip() and whole.startswith(known):
                 self.has_repeats = True
                 return before + self._remember_text(whole[len(known) :])
         self.has_repeats = True
-        self.differs = self.differs or whole.strip() not in said
+        self.differs = self.differs or whole.strip() not in text
         return before
 
     def flush(self) -> str:
@@ -165,7 +165,7 @@ class RepeatFilter:
         return self._remember_text(held)
 
     def _take_growing(self, piece: str) -> str:
-        """The piece begins with all that was said."""
+        """Return the new end of a piece that begins with all the text so far."""
         self.has_repeats = True
         return self._remember_text(piece[self._length :])
 
@@ -180,20 +180,20 @@ class RepeatFilter:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""
 
-    def _is_significant(self, least: int) -> bool:
-        """Whether what was said is too much to be repeated by chance: words, not figures or signs alone."""
-        said = self._all_text().strip()
-        return len(said) >= least and _has_letters(said)
+    def _is_significant(self, min_length: int) -> bool:
+        """Whether the text so far is too long to be repeated by chance: words, not only digits or signs."""
+        text = self._all_text().strip()
+        return len(text) >= min_length and _has_letters(text)
 
 
-def _has_letters(said: str) -> bool:
-    return any(letter.isalpha() for letter in said)
+def _has_letters(text: str) -> bool:
+    return any(letter.isalpha() for letter in text)
 
 
-def _without_thinking(said: str) -> str:
-    """What a person sees of text that may begin with reasoning in tags."""
+def _without_thinking(text: str) -> str:
+    """Return the visible part of text that may begin with reasoning in tags."""
     tags = ThinkTags()
-    parts = tags.feed(said) + tags.flush()
+    parts = tags.feed(text) + tags.flush()
     return "".join(text for is_thought, text in parts if not is_thought).lstrip()
 
 
@@ -206,8 +206,8 @@ class AnswerState(Protocol):
     citations: list[Citation]
     may_repeat: bool
 
-    def adjusted(self, sentence: Sentence) -> None:
-        """Say what was made to fit."""
+    def note_adjustment(self, sentence: Sentence) -> None:
+        """Report what was adapted."""
         ...
 
 
@@ -216,13 +216,13 @@ _DIFFERS = Sentence("At the end the server said something else than before. What
 
 
 class TextBuilder:
-    """Shows pieces as they come, marked with the number of the part; see ContentDelta."""
+    """Builds one part of an answer. Its events carry the number of the part; see ContentDelta."""
 
     def __init__(self, answer: AnswerState, show: Callable[[ProviderEvent], None], number: int = 0) -> None:
-        self.phase: str | None = None  # of the text that comes
+        self.phase: str | None = None  # of the next text
         self.number = number
-        self.may_repeat_all = False  # the next piece may say all again
-        self.is_whole = False  # the next piece says all, beside what was lost
+        self.may_repeat_all = False  # the next piece may repeat everything
+        self.is_whole = False  # the next piece has everything, also what was lost
         self._answer = answer
         self._out = show
         self._tags: ThinkTags | None = None
@@ -237,21 +237,20 @@ class TextBuilder:
 
     @property
     def is_thinking(self) -> bool:
-        """Whether a thinking block is open."""
         return self._metadata is not None
 
     @property
     def has_repeated(self) -> bool:
-        """Whether the server was found to say its text again and again."""
+        """Whether the server repeated its text."""
         return self._repeated is not None and self._repeated.has_repeats
 
     @property
     def thinking_field(self) -> Any:
-        """The `field` of the open block's metadata, or None."""
+        """Return the `field` of the open block's metadata, or None."""
         return None if self._metadata is None else self._metadata.get("field")
 
     def text(self, piece: str) -> None:
-        """Visible text. An empty piece is nothing; a single space is something."""
+        """Add visible text. An empty piece is nothing; a single space is something."""
         if self._repeated is not None:
             piece = self._without_repeats(self._repeated, piece)
         if self._is_plain and piece.isascii():
@@ -271,7 +270,7 @@ class TextBuilder:
             self._is_plain = self._text_is_open and not self._joiner.is_waiting
 
     def thinking(self, piece: str, **metadata: Any) -> None:
-        """A piece of shown reasoning; `metadata` is what the finished block will carry (the last value counts).
+        """Add a piece of shown reasoning; `metadata` is what the finished block will carry (the last value counts).
 
         A piece may be empty: that opens a block which only has state.
         """
@@ -288,7 +287,7 @@ class TextBuilder:
     def end_thinking(self, whole: str | None = None, **metadata: Any) -> None:
         """Close the open block, if there is one; with metadata, open one if need be.
 
-        `whole` is its text where the pieces came in another order.
+        `whole` is its text if the pieces came in another order.
         """
         if metadata:
             self._emit_thinking("", metadata)
@@ -305,7 +304,7 @@ class TextBuilder:
         self._metadata = None
 
     def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
-        """Close the open text as a part of its own, with what goes back with it. Nothing where no text is open."""
+        """Close the open text as a part of its own, with what is sent back with it. Nothing if no text is open."""
         self._release_held_text()
         self._end_tags()
         self._flush_text()
@@ -316,7 +315,7 @@ class TextBuilder:
             self._out(TextClosed(self._answer.provider, repair_json(metadata), citations, self.number))
 
     def close(self) -> None:
-        """Nothing more comes: what is open is finished as it is."""
+        """Finish what is open: nothing more comes."""
         self._release_held_text()
         self._end_tags()
         self._flush_text()
@@ -327,11 +326,11 @@ class TextBuilder:
     def _without_repeats(self, repeated: RepeatFilter, piece: str) -> str:
         fresh = repeated.missing_text(piece) if self.is_whole else repeated.fresh(piece, may_be_all=self.may_repeat_all)
         if fresh is not piece and repeated.has_repeats:
-            self._answer.adjusted(_DIFFERS if repeated.differs else _REPEATED)
+            self._answer.note_adjustment(_DIFFERS if repeated.differs else _REPEATED)
         return fresh
 
     def _release_held_text(self) -> None:
-        """What was held back to see whether the server repeats itself."""
+        """Show the text that was held back in case it is a repetition."""
         if self._repeated is not None and (rest := self._repeated.flush()):
             self._emit_text(rest)
 

@@ -1,23 +1,23 @@
-"""Calls whose name, id and arguments come in pieces, from servers that disagree about which piece is whose.
+"""Build tool calls from pieces of name, id and arguments, from servers that disagree about whose piece is whose.
 
-Whose a piece is:
-1. What has no id, no name and no arguments says nothing; it opens no call.
-2. The call that is meant is that of the index; without an index that of the id; without either the last one. Beside
-   an index and without a name, a known id says which of the calls of that index.
-3. Another name is another call. A piece without a name goes on with the call that is meant; only one with another
-   id beside a call that is whole opens one.
-4. The same name beside another id is another call, unless it brings a piece of arguments to one that lacks some.
-5. The same name without an id goes on, unless it brings other arguments to a call that has all of its own: then it
-   is another one, or the same with more in it. `{}` beside arguments is another one. Where pieces came without name
-   and id, each name begins a call.
+Which call a piece belongs to:
+1. A piece without id, name and arguments is ignored; it opens no call.
+2. The index selects the call; without an index the id; without either the last call. With an index and without a name,
+a known id selects among the calls of that index.
+3. Another name is another call. A piece without a name continues the selected call; it opens a new one only if it has
+another id and the call is whole.
+4. The same name with another id is another call, unless it brings a piece of arguments to a call that lacks some.
+5. The same name without an id continues the call, unless it brings other arguments to a call that has all of its own:
+then it is another call, or the same with more arguments. `{}` beside arguments is another one. If pieces came without
+name and id, each name begins a call.
 
-When it is whole: at the end. Pieces that belong to nobody are those of the empty call before them, if they make one
-object with it; if not, that call has failed: it never runs with empty arguments where others lie beside it.
+When a call is whole: at the end. Pieces without a call belong to the empty call before them, if they make one object
+with it; if not, that call has failed: it never runs with empty arguments while others are left over.
 
-What may be one call or two: neighbours of one name that no number, no list and no rule tells apart. Where one has
-arguments, the empty ones among them have failed, and where two are equal, the second has: what runs is what was meant
-either way, and of the rest the model hears. Where each has an id of its own they are calls of their own, as of servers
-that number all calls 0; only those that bring no arguments at all, not even `{}`, have failed beside others.
+What may be one call or two: neighbours of one name that no index, list or rule tells apart. If one has arguments, the
+empty ones among them have failed, and if two are equal, the second has: what runs is right in either case, and the
+model is told about the rest. If each has an id of its own they are separate calls, as from servers that give all calls
+index 0; only those without any arguments, not even `{}`, have failed beside others.
 """
 
 import json
@@ -31,25 +31,25 @@ from desktop_agent.types.blocks import JsonObject, ToolUse
 from desktop_agent.types.provider_events import ToolArgsDelta
 
 UNNAMED_TOOL = "unnamed"
-# Servers that tell their calls apart by whole arguments alone send short ones; looking again and again at long ones
+# Servers that tell their calls apart by whole arguments alone send short ones; parsing long ones again and again
 # would cost the square of their length.
 MAX_REPARSED_SIZE = 64 * 1024
 # No server takes tool names of more than 64 characters, or gives ids of more than a few dozen.
 MAX_NAME_LENGTH = 256
-# Arguments said more often than that are read by nobody.
+# Arguments repeated more often than that are malformed.
 _MAX_DOCUMENTS = 1_000
-# From so many calls of one answer on, one without an id is given one right away.
+# Beyond so many calls in one answer, a call without an id gets one right away.
 MAX_UNNAMED_CALLS = 1_000
 
 
 @dataclass(slots=True, eq=False)
 class _PartialCall:
-    """One call in the making. `id` is what the rest of the program sees; `wire_id` what the server calls it.
+    """One call being built. `id` is what the rest of the program sees; `wire_id` what the server calls it.
 
     `is_object`: its arguments came as an object, not as text. `is_named_again`: a piece without an id named it again.
-    `is_beside_others`: pieces that belong to nobody follow it. `is_ambiguous`: it may be a piece of its neighbour.
-    `list_number`: which list of several calls it came in. `is_begun`: it is certain that a call begins here.
-    `ends_as_object`: its last piece that says anything ends as an object does.
+    `is_beside_others`: pieces without a call follow it. `is_ambiguous`: it may be a piece of its neighbour.
+    `list_number`: which list of several calls it came in. `is_begun`: a call certainly begins here. `ends_as_object`:
+    its last non-blank piece ends like an object.
     """
 
     index: int | None
@@ -76,7 +76,7 @@ class _PartialCall:
 
     @property
     def parsed(self) -> JsonObject | None:
-        # Parsed only where they end as one: all that came, again with each piece, would cost the square of its length.
+        # Parsed only if they end like an object: parsing at each piece would cost the square of the length.
         return loads_object(self.arguments) if self.ends_as_object else None
 
     @property
@@ -86,27 +86,26 @@ class _PartialCall:
     def append(self, piece: str) -> None:
         self.pieces.append(piece)
         self.size += len(piece)
-        words = piece.rstrip()
-        self.ends_as_object = words.endswith("}") if words else self.ends_as_object
+        text = piece.rstrip()
+        self.ends_as_object = text.endswith("}") if text else self.ends_as_object
 
     def clear(self) -> None:
         self.pieces, self.shown, self.size, self.ends_as_object = [], min(self.shown, 0), 0, False
 
 
 class ToolCallBuilder:
-    """Assembles the calls of one answer.
+    """Builds the calls of one answer.
 
-    Empty ids and names never overwrite. A call that is said again, whole or with more in it, is the same call.
-    `ended` counts the calls handed out.
-    `provider` is what calls with metadata are marked with; `keeps_arguments` puts arguments that would be written
-    differently here into it.
+    Empty ids and names never overwrite. A call that is repeated, whole or with more arguments, is the same call.
+    `ended_count` counts the finished calls. `provider` marks calls with metadata; `keeps_arguments` keeps arguments
+    there that would be written differently here.
     """
 
     def __init__(self, provider: str, call_id: Callable[[], str], *, keeps_arguments: bool = False) -> None:
         self.ended_count = 0
         self.characters = 0  # of all arguments that came
         self._opened = 0
-        self._is_name_a_head = False  # a server without ids that names the first piece of a call alone
+        self._is_name_a_head = False  # a server without ids that names only the first piece of a call
         self._provider = provider
         self._keeps_arguments = keeps_arguments
         self._new_id = call_id
@@ -125,7 +124,7 @@ class ToolCallBuilder:
         arguments: Any = None,
         list_number: int | None = None,
     ) -> list[ToolArgsDelta]:
-        """Take one piece; `arguments` is a string to append, an object to take, or None. Returns what can be shown.
+        """Add one piece and return what can be shown; `arguments` is a string to append, an object, or None.
 
         `list_number`: pieces of one list that have names are calls side by side.
         """
@@ -157,12 +156,12 @@ class ToolCallBuilder:
             call.append(piece)
         self.characters += len(piece)
         if not call.id and (call.size > MAX_REPARSED_SIZE or self._opened > MAX_UNNAMED_CALLS):
-            # Nobody would see the pieces of a call that is never named, nor count them.
+            # Without an id its pieces would be neither shown nor counted.
             call.id = self._new_id()
         return self._visible_deltas(call)
 
     def is_empty_fragment(self, *, index: int | None, id: str | None, name: str | None, arguments: Any) -> bool:  # noqa: A002
-        """Whether this is a filler, as gateways write beside every text. Blanks may belong to an open call."""
+        """Whether this is filler, as gateways write beside text. Blanks may belong to an open call."""
         if name or id not in (None, "", "null"):
             return False
         if arguments in (None, ""):
@@ -171,38 +170,38 @@ class ToolCallBuilder:
         return not is_open and _is_empty(arguments)
 
     def continues_last(self, name: str | None, arguments: Any) -> bool:
-        """Whether this is the last call, said again."""
+        """Whether this repeats the last call."""
         last = self._calls[-1] if self._calls else None
         return last is not None and last.name == name and _is_repeat(last.parsed if last.pieces else {}, arguments)
 
     def has_call(self, name: str, arguments: Any) -> bool:
-        """Whether a call like this is open: of what a server repeats at the end, ids may be others."""
+        """Whether an equal call is open; ids are ignored, for servers that repeat calls at the end under other ids."""
         text = arguments if isinstance(arguments, str) else dumps(arguments or {}).decode()
         wanted = loads_object(text or "{}")
-        # Long ones are parsed only where as much came: once for each time that they are said.
+        # Long ones are parsed only against long ones: once for each repetition.
         longest = max(MAX_REPARSED_SIZE, 2 * len(text))
-        alike = [call.arguments for call in self._calls if call.name == name and call.size <= longest]
-        return text in alike or (wanted is not None and any(loads_object(each or "{}") == wanted for each in alike))
+        candidates = [call.arguments for call in self._calls if call.name == name and call.size <= longest]
+        return text in candidates or (
+            wanted is not None and any(loads_object(candidate or "{}") == wanted for candidate in candidates)
+        )
 
     def attach_state(self, wire_id: str | None, state: JsonObject) -> None:
-        """Replay state of the call with this id, or of the last one."""
+        """Attach replay state to the call with this id, or to the last one."""
         call = self._by_wire_id.get(wire_id or "") or (self._calls[-1] if self._calls else None)
         if call is not None:
             call.state = {**(call.state or {}), **state}
 
     def attach_metadata(self, wire_id: str | None, metadata: JsonObject) -> None:
-        """What the call with this id, or the last one, carries with it."""
+        """Attach metadata to the call with this id, or to the last one."""
         call = self._by_wire_id.get(wire_id or "") or (self._calls[-1] if self._calls else None)
         if call is not None:
             call.metadata.update(repair_json(metadata))
 
     def end(self, *, cut: bool = False, index: int | None = None) -> list[tuple[JsonObject | None, ToolUse]]:
-        """All open calls in the order of their indices, each with its replay state, and forget them.
-
-        With an index only that call.
+        """Return all open calls by index, each with its replay state, and forget them; with an index only that call.
 
         Empty arguments are `{}`. What is no JSON object is malformed and kept as it came; after a cut such a call is
-        dropped, and so is one with empty arguments: it had not begun to say what it wants.
+        dropped, and so is one with empty arguments: its arguments had not begun.
         """
         calls = [call for call in self._calls if index is None or call.index == index]
         calls.sort(key=lambda call: call.place if call.index is None else call.index)
@@ -224,11 +223,14 @@ class ToolCallBuilder:
         self._forget(calls)
 
     def _was_handed_out(self, call: _PartialCall, block: ToolUse) -> bool:
-        """The same id, name and input a second time in one answer is one call, which must not run twice."""
+        """Whether this repeats a finished call: the same id, name and input in one answer must not run twice."""
         if not call.wire_id:
             return False
-        said = (block.name, block.input, block.malformed)
-        return self._handed_out.setdefault(call.wire_id, said) is not said and self._handed_out[call.wire_id] == said
+        content = (block.name, block.input, block.malformed)
+        return (
+            self._handed_out.setdefault(call.wire_id, content) is not content
+            and self._handed_out[call.wire_id] == content
+        )
 
     def _block(self, call: _PartialCall, *, cut: bool) -> ToolUse | None:
         text = call.arguments
@@ -260,10 +262,10 @@ class ToolCallBuilder:
         )
 
     def _forget(self, calls: list[_PartialCall]) -> None:
-        gone = set(calls)
-        self._calls = [call for call in self._calls if call not in gone]
-        self._by_index = {index: call for index, call in self._by_index.items() if call not in gone}
-        self._by_wire_id = {wire_id: call for wire_id, call in self._by_wire_id.items() if call not in gone}
+        forgotten = set(calls)
+        self._calls = [call for call in self._calls if call not in forgotten]
+        self._by_index = {index: call for index, call in self._by_index.items() if call not in forgotten}
+        self._by_wire_id = {wire_id: call for wire_id, call in self._by_wire_id.items() if call not in forgotten}
 
     def _find_call(self, index: int | None, wire_id: str, name: str, arguments: Any) -> _PartialCall:
         known = self._by_wire_id.get(wire_id) if wire_id else None
@@ -280,7 +282,7 @@ class ToolCallBuilder:
         return self._open(None) if call is None or is_new else call
 
     def _is_different_call(self, call: _PartialCall, wire_id: str, name: str, arguments: Any) -> bool:
-        """Whether a piece that means this call by its index, id or place belongs to another one all the same."""
+        """Whether a piece that selects this call by index, id or place belongs to another one all the same."""
         has_other_id = bool(wire_id and call.wire_id and wire_id != call.wire_id)
         if name and call.name and name != call.name:
             return True
@@ -296,9 +298,9 @@ class ToolCallBuilder:
         if not call.name or _is_blank(arguments):
             return False
         if wire_id or call.wire_id:
-            # A server that gives ids gives the next call one, too; one id for two calls is told by their arguments.
+            # A server that gives ids gives the next call one, too; arguments tell apart two calls of one id.
             return _as_object(arguments) is not None and bool(call.parsed) and not self._repeats_call(call, arguments)
-        # No ids at all: a name that comes again, beside whole arguments.
+        # No ids at all: a repeated name with whole arguments.
         is_said_again = _is_empty(arguments) and not call.parsed
         return call.is_whole and not is_said_again and not self._repeats_call(call, arguments)
 
@@ -309,8 +311,7 @@ class ToolCallBuilder:
 
     @staticmethod
     def _repeats_call(call: _PartialCall, arguments: Any) -> bool:
-        """Whether arguments beside a name but without an id are those of this call, said again. Empty ones may be
-        another call's."""
+        """Whether arguments with a name but no id repeat those of this call. Empty ones may be another's."""
         return bool(call.parsed) and _is_repeat(call.parsed, arguments)
 
     def _open(self, index: int | None) -> _PartialCall:
@@ -322,14 +323,14 @@ class ToolCallBuilder:
         return call
 
     def _public_id(self, wire_id: str) -> str:
-        """The server's own id, unless it used it twice in this answer or it is a novel."""
+        """Return the server's own id, unless it was used twice in this answer or is too long."""
         is_usable = len(wire_id) <= MAX_NAME_LENGTH and wire_id not in self._used_ids
         chosen = wire_id if is_usable else self._new_id()
         self._used_ids.add(chosen)
         return chosen
 
     def _visible_deltas(self, call: _PartialCall) -> list[ToolArgsDelta]:
-        """Pieces not shown yet; none before the id is known, because the id is how a screen finds the call."""
+        """Return pieces not shown yet; none before the id is known, because the window finds the call by its id."""
         if not call.id or call.shown == len(call.pieces):
             return []
         fresh = "".join(call.pieces[max(call.shown, 0) :])
@@ -338,27 +339,27 @@ class ToolCallBuilder:
 
 
 def _assign_orphans(calls: list[_PartialCall]) -> list[_PartialCall]:
-    """The calls, with pieces that have neither id nor name, under numbers of their own, given to the call before."""
-    found: list[_PartialCall] = []
+    """Give pieces that have neither id nor name, under numbers of their own, to the call before them."""
+    assigned: list[_PartialCall] = []
     strays: list[_PartialCall] = []
     for call in [*calls, None]:
-        if call is not None and not call.name and not call.wire_id and found:
+        if call is not None and not call.name and not call.wire_id and assigned:
             strays.append(call)
             continue
-        owner = found[-1] if found else None
+        owner = assigned[-1] if assigned else None
         if strays and owner is not None:
-            pieces = [*owner.pieces, *(piece for each in strays for piece in each.pieces)]
+            pieces = [*owner.pieces, *(piece for stray in strays for piece in stray.pieces)]
             if owner.name and loads_object("".join(owner.pieces) or "{}") in (None, {}) and _is_object_of(pieces):
-                found[-1] = replace(owner, pieces=pieces, size=sum(map(len, pieces)))
+                assigned[-1] = replace(owner, pieces=pieces, size=sum(map(len, pieces)))
             else:
-                found += strays
+                assigned += strays
             strays = []
         if call is not None:
-            found.append(call)
-    if any(not call.name for call in found):
-        for call in found:
+            assigned.append(call)
+    if any(not call.name for call in assigned):
+        for call in assigned:
             call.is_beside_others = True
-    return found
+    return assigned
 
 
 def _is_object_of(pieces: list[str]) -> bool:
@@ -366,7 +367,7 @@ def _is_object_of(pieces: list[str]) -> bool:
 
 
 def _split_call(call: _PartialCall) -> list[_PartialCall]:
-    """The calls of a server without ids that could not be told apart as they came: one for each document."""
+    """Split a call of a server without ids into one call for each JSON document."""
     if not call.is_named_again:
         return [call]
     text = call.arguments
@@ -375,27 +376,29 @@ def _split_call(call: _PartialCall) -> list[_PartialCall]:
     documents = _split_json_documents(text)
     if len(documents) < 2 or any(loads_object(document) is None for document in documents):
         return [call]
-    first, *others = (replace(call, pieces=[each], metadata=dict(call.metadata)) for each in documents)
-    return [first, *(replace(other, id="") for other in others)]
+    first, *later_calls = (replace(call, pieces=[document], metadata=dict(call.metadata)) for document in documents)
+    return [first, *(replace(later_call, id="") for later_call in later_calls)]
 
 
 def _mark_ambiguous(calls: list[_PartialCall]) -> list[_PartialCall]:
-    """The calls, those marked that may be a neighbour said in another way."""
-    begun = dict(zip(map(id, calls), accumulate(call.is_begun for call in calls), strict=True))
-    for _, run in groupby(calls, key=lambda call: (call.index, call.name, begun[id(call)])):
-        alike = list(run)
-        of_one_list = alike[0].list_number is not None and len({call.list_number for call in alike}) == 1
+    """Mark calls that may be a repetition of their neighbour, and return all."""
+    group_numbers = dict(zip(map(id, calls), accumulate(call.is_begun for call in calls), strict=True))
+    for _, group in groupby(calls, key=lambda call: (call.index, call.name, group_numbers[id(call)])):
+        neighbours = list(group)
+        of_one_list = neighbours[0].list_number is not None and len({call.list_number for call in neighbours}) == 1
         if of_one_list:
             continue
-        have_own_ids = all(call.wire_id for call in alike) and len({call.wire_id for call in alike}) == len(alike)
-        said = [loads_object(call.arguments.strip() or "{}") for call in alike]
-        is_any_full = any(said)
+        have_own_ids = all(call.wire_id for call in neighbours) and len({call.wire_id for call in neighbours}) == len(
+            neighbours
+        )
+        parsed = [loads_object(call.arguments.strip() or "{}") for call in neighbours]
+        is_any_full = any(parsed)
         known: set[bytes] = set()
-        for call, arguments in zip(alike, said, strict=True):
-            words = b"" if arguments is None else dumps(arguments)
+        for call, arguments in zip(neighbours, parsed, strict=True):
+            key = b"" if arguments is None else dumps(arguments)
             is_less = is_any_full and (_is_blank(call.arguments) if have_own_ids else arguments == {})
-            call.is_ambiguous = is_less or (words in known and not have_own_ids)
-            known.add(words)
+            call.is_ambiguous = is_less or (key in known and not have_own_ids)
+            known.add(key)
     return calls
 
 
@@ -414,7 +417,7 @@ def _as_object(arguments: Any) -> JsonObject | None:
 
 
 def _is_repeat(before: JsonObject | None, arguments: Any) -> bool:
-    """Whether these are the arguments that came before, with more in them or as they were; `{}` may become anything."""
+    """Whether these arguments contain those that came before; `{}` may become anything."""
     new = None if before is None else _as_object(arguments)
     return before is not None and new is not None and _contains(new, before)
 
@@ -424,10 +427,10 @@ def _contains(new: JsonObject, old: JsonObject) -> bool:
 
 
 def _only_reading(pieces: list[str], *, may_be_two: bool = False) -> str | None:
-    """The arguments in pieces that are not one object, where they can be read in one way only; else None.
+    """Return the arguments in pieces that are not one object, if they can be read in one way only; else None.
 
-    Each piece the whole so far; or one document after the other, each the one before with more in it or as it was,
-    empty ones apart, unless they may be another call's.
+    Each piece is the whole text so far; or documents follow each other, each containing the one before. Empty ones do
+    not count, unless they may be another call's.
     """
     growing = [piece for piece in pieces if piece.strip() not in ("", "{}")]
     if growing and pieces and growing[0].strip() == "{":
@@ -436,29 +439,29 @@ def _only_reading(pieces: list[str], *, may_be_two: bool = False) -> str | None:
     if is_growing and loads_object(growing[-1]) is not None:
         return growing[-1]
     documents = _split_json_documents("".join(pieces))
-    said = [(text, value) for text in documents if (value := loads_object(text))]
+    objects = [(text, value) for text in documents if (value := loads_object(text))]
     if not documents or any(loads_object(text) is None for text in documents):
         return None
-    if any(not _contains(later, earlier) for (_, earlier), (_, later) in pairwise(said)):
+    if any(not _contains(later, earlier) for (_, earlier), (_, later) in pairwise(objects)):
         return None
-    if may_be_two and 0 < len(said) < len(documents):
+    if may_be_two and 0 < len(objects) < len(documents):
         return None
-    return said[-1][0] if said else "{}"
+    return objects[-1][0] if objects else "{}"
 
 
 def _split_json_documents(text: str) -> list[str]:
-    """The JSON documents that stand one after the other; none where anything else stands there."""
-    found: list[str] = []
+    """Return the JSON documents that follow each other; none if anything else is between them."""
+    documents: list[str] = []
     reader = json.JSONDecoder(strict=False)
-    at = 0
-    while at < len(text) and len(found) <= _MAX_DOCUMENTS:
-        if text[at].isspace():
-            at += 1
+    position = 0
+    while position < len(text) and len(documents) <= _MAX_DOCUMENTS:
+        if text[position].isspace():
+            position += 1
             continue
         try:
-            _, end = reader.raw_decode(text, at)
+            _, end = reader.raw_decode(text, position)
         except (ValueError, RecursionError):
             return []
-        found.append(text[at:end])
-        at = end
-    return found if at >= len(text) else []
+        documents.append(text[position:end])
+        position = end
+    return documents if position >= len(text) else []

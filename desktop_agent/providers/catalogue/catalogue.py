@@ -1,6 +1,6 @@
-"""What is known about models besides what their servers say: capabilities, prices, and estimates of tokens.
+"""What is known about models besides what their servers report: capabilities, prices, and estimates of tokens.
 
-The person's own table lies over the shipped one. No vendor's tokenizer comes with the program: estimates follow the
+The person's own table overrides the shipped one. No vendor's tokenizer comes with the program: estimates follow the
 vendors' published rules, and `ESTIMATE_MARGIN` says how far off they may be.
 """
 
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from desktop_agent.providers.catalogue.tables import ModelTable
 
 
-# Gateways whose models carry their maker's name in front: there the maker's row holds.
+# Gateways that put the maker's name before the model: the maker's row applies.
 _GATEWAYS = frozenset({"openrouter", "litellm"})
-# These pass the maker's prices on.
+# Gateways that charge the maker's prices.
 _SAME_PRICES = frozenset({"openrouter"})
 _MAKERS = {"google": "gemini", "x-ai": "xai", "mistralai": "mistral"}
-# The same models behind another interface.
+# The same models at another interface.
 _SAME_VENDOR = {"google-openai": "gemini"}
 
 
 class Catalogue:
-    """Looks models up by vendor and id.
+    """Finds models by vendor and id.
 
-    `vendor` is anthropic, gemini, openai, or the family of a compatible server (`dialects.servers`). With `shipped`
-    the table of the program lies below `own`, the person's; until `warm_up` has read it nothing is known from it.
-    `today` decides between prices that change on a day.
+    `vendor` is anthropic, gemini, openai, or the family of a compatible server (dialects.server_families). With
+    `shipped` the program's table is below `own`, the person's; until `warm_up` has read it, it is empty. `today`
+    selects prices that change on a day.
     """
 
     def __init__(
@@ -68,26 +68,26 @@ class Catalogue:
         self._today = today
 
     async def warm_up(self) -> None:
-        """Read the shipped table, in a thread; at once where that was done before."""
+        """Read the shipped table in a thread, unless it was read before."""
         if self._uses_shipped and self._shipped is None:
             self._shipped = await asyncio.to_thread(_shipped_table)
 
     def set_overrides(self, own: "ModelTable | None") -> None:
-        """Another table of the person's, from now on."""
+        """Replace the person's own table."""
         self._own = own
 
     def override_price(self, vendor: str, model: str) -> Price | None:
-        """What the person's own table says this model costs, if it says anything."""
-        found = self._row(self._own, vendor, model)
-        return None if found is None else found.price
+        """Return what the person's own table says this model costs, if anything."""
+        model_info = self._row(self._own, vendor, model)
+        return None if model_info is None else model_info.price
 
     def find(self, vendor: str, model: str) -> ModelInfo | None:
-        """What the tables say about a model."""
+        """Return what the tables say about a model."""
         known = self.merged(vendor, ModelInfo(model))
         return known if known != ModelInfo(model) else None
 
     def merged(self, vendor: str, listed: ModelInfo) -> ModelInfo:
-        """What the person says, then what the server says, then what the shipped table says."""
+        """Combine what the person says, then what the server says, then what the shipped table says."""
         own, shipped = (self._row(table, vendor, listed.id) for table in (self._own, self._shipped))
         known = listed if shipped is None else _overlay(listed, shipped)
         return known if own is None else replace(_overlay(own, known), id=listed.id)
@@ -96,25 +96,24 @@ class Catalogue:
         if table is None:
             return None
         model = model.removeprefix("models/")
-        found = table.find(_SAME_VENDOR.get(vendor, vendor), model, self._today())
-        if found is None and vendor in _GATEWAYS and "/" in model:
+        model_info = table.find(_SAME_VENDOR.get(vendor, vendor), model, self._today())
+        if model_info is None and vendor in _GATEWAYS and "/" in model:
             return self._row_of_maker(table, vendor, model)
-        return found
+        return model_info
 
     def _row_of_maker(self, table: "ModelTable", gateway: str, model: str) -> ModelInfo | None:
-        """`maker/model`, as gateways write it. A variant behind a colon (`:free`) is served and paid differently."""
+        """Look up `maker/model`, as gateways write it. A variant after a colon (`:free`) has another price."""
         maker, _, name = model.partition("/")
         name, _, variant = name.partition(":")
-        found = table.find(_MAKERS.get(maker, maker), name, self._today())
-        if found is None:
+        model_info = table.find(_MAKERS.get(maker, maker), name, self._today())
+        if model_info is None:
             return None
-        price = found.price if gateway in _SAME_PRICES and not variant else None
-        # The makers' own servers check what reasoning follows; gateways do not pass that check on.
-        return replace(found, price=price, capabilities=replace(found.capabilities, binds_prefix=None))
+        price = model_info.price if gateway in _SAME_PRICES and not variant else None
+        # Only the makers' own servers bind reasoning to its prefix.
+        return replace(model_info, price=price, capabilities=replace(model_info.capabilities, binds_prefix=None))
 
 
 def _overlay(upper: ModelInfo, lower: ModelInfo) -> ModelInfo:
-    """What the upper says, and what only the lower says."""
     return replace(
         upper,
         title=upper.title or lower.title,
@@ -125,11 +124,11 @@ def _overlay(upper: ModelInfo, lower: ModelInfo) -> ModelInfo:
 
 
 def _overlay_price(upper: Price | None, lower: Price | None) -> Price | None:
-    """Number by number: a person who changes one keeps the others."""
+    """Combine prices number by number: a person who changes one keeps the others."""
     if upper is None or lower is None:
         return upper or lower
-    said = {name: getattr(upper, name) for name in Price.model_fields if name != "long"}
-    update: dict[str, object] = {name: value for name, value in said.items() if value is not None}
+    prices = {name: getattr(upper, name) for name in Price.model_fields if name != "long"}
+    update: dict[str, object] = {name: value for name, value in prices.items() if value is not None}
     return lower.model_copy(update={**update, "long": _overlay_price(upper.long, lower.long)})
 
 
@@ -144,16 +143,16 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """The price of one model, for one answer. `long_lived`: what was written to the cache stays there longer."""
+    """The price of one model, for one answer. `long_lived`: what is written to the cache stays there longer."""
 
     price: Price
     long_lived: bool = False
 
     def cost(self, usage: Usage) -> float | None:
-        """US dollars, or None where a count or a price that matters is unknown.
+        """Return US dollars, or None if a needed count or price is unknown.
 
-        The prompt's tokens are paid in three shares: read from the cache, written to it, and all others. A server that
-        does not speak of its cache has none, so that an unknown share counts as empty. Output includes reasoning.
+        The prompt's tokens are billed in three shares: read from the cache, written to it, and all others. A server
+        that does not report its cache has none, so an unknown share counts as empty. Output includes reasoning.
         """
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
@@ -180,17 +179,17 @@ class Pricing:
 
 
 ESTIMATE_MARGIN = 0.3
-# Around each message, and around each tool, vendors put marks of their own.
+# Vendors add tokens of their own to each message and to each tool.
 _PER_MESSAGE = 4
 _PER_TOOL = 8
-# Sealed reasoning is encrypted and in base64: about as much as it hides, at four characters a token.
+# Sealed reasoning is encrypted and in base64: four characters of content for a token.
 _SEALED_PER_TOKEN = 6
 _TEXT_FACTORS = {"anthropic": 1.3}
-# The size of a JPEG may stand behind a preview and a colour profile; in characters of base64, a multiple of four.
+# The size of a JPEG may come after a preview and a colour profile; in characters of base64, a multiple of four.
 _HEADER = 4 * 48 * 1024
 _DEFAULT_SIZE = (1024, 1024)
 
-# Tokens for a character, by the first byte of its UTF-8 form; the bytes that follow count nothing.
+# Tokens for a character, by the first byte of its UTF-8 form; continuation bytes count nothing.
 _WEIGHTS: tuple[tuple[bytes, float], ...] = (
     (bytes(range(0x80, 0xC0)), 0.0),
     (b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 0.245),
@@ -234,12 +233,12 @@ _TOKENS_PER_IMAGE = {"gemini": 1120}
 
 
 def estimate_tokens(request: ModelRequest, vendor: str = "", *, useful_edge: int | None = None) -> TokenCount:
-    """Tokens of instructions, tools and messages; `margin` says how far off they may be.
+    """Estimate the tokens of instructions, tools and messages; `margin` says how far off the estimate may be.
 
-    `vendor` as in the catalogue; `downscale_edge` as in ImageLimits, where it depends on the model.
+    `vendor` as in the catalogue; `useful_edge`: ImageLimits.downscale_edge, if it depends on the model.
     """
     text = estimate_text_tokens(request.config.system_prompt or "")
-    text += sum(estimate_text_tokens(dumps([each.name, each.description, each.input_schema])) for each in request.tools)
+    text += sum(estimate_text_tokens(dumps([tool.name, tool.description, tool.input_schema])) for tool in request.tools)
     tokens = float(len(request.messages) * _PER_MESSAGE + len(request.tools) * _PER_TOOL)
     for message in request.messages:
         for part in _weights_and_images(message.blocks):
@@ -251,28 +250,28 @@ def estimate_tokens(request: ModelRequest, vendor: str = "", *, useful_edge: int
 
 
 def estimate_text_tokens(text: str | bytes) -> float:
-    """Tokens of a text, by what kinds of characters it has: some nanoseconds for each."""
+    """Estimate the tokens of a text by its kinds of characters; takes some nanoseconds for each."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     classes = data.translate(_CLASSES)
-    total = sum(classes.count(number) * each for number, (_, each) in enumerate(_WEIGHTS))
+    total = sum(classes.count(number) * weight for number, (_, weight) in enumerate(_WEIGHTS))
     return total + classes.count(0xFF) * _OTHER_WEIGHT
 
 
 def estimate_image_tokens(image: Image, vendor: str = "", useful_edge: int | None = None) -> int:
-    """Tokens of one picture, by its size where that is known."""
+    """Estimate the tokens of one picture, by its size if that is known."""
     if vendor in _TOKENS_PER_IMAGE:
         return _TOKENS_PER_IMAGE[vendor]
-    how = _IMAGE_RULES.get(vendor, _DEFAULT_IMAGE_RULE)
-    if how.low_detail is not None and image.detail is ImageDetail.LOW:
-        return how.low_detail
+    rule = _IMAGE_RULES.get(vendor, _DEFAULT_IMAGE_RULE)
+    if rule.low_detail is not None and image.detail is ImageDetail.LOW:
+        return rule.low_detail
     width, height = _image_size(image.source) or _DEFAULT_SIZE
-    scale = min(1.0, (useful_edge or how.edge) / max(width, height))
-    across, down = (math.ceil(edge * scale / how.square) for edge in (width, height))
-    return min(across * down, how.most)
+    scale = min(1.0, (useful_edge or rule.edge) / max(width, height))
+    across, down = (math.ceil(edge * scale / rule.square) for edge in (width, height))
+    return min(across * down, rule.most)
 
 
 def _weights_and_images(blocks: tuple[Block, ...]) -> Iterator[float | Image]:
-    """What the blocks weigh, and their pictures, which weigh differently for each vendor."""
+    """Yield the tokens of each text, and the pictures, which count differently for each vendor."""
     for block in blocks:
         match block:
             case Image():

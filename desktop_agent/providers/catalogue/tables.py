@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from desktop_agent.types.providers import Capabilities, Effort, ModelInfo, Price, ReasoningMode
 
 VERSION = 1
-# What a vendor appends to a model's name for one of its states: a day, or "latest".
+# The suffix of a model's snapshot: a day, or "latest".
 _SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)")
 _MAX_ERRORS = 5
 
@@ -24,14 +24,14 @@ class _FrozenModel(BaseModel):
 
 
 class PriceChange(_FrozenModel):
-    """The price from a day on, where it was announced."""
+    """The price from a day on, if one was announced."""
 
     since: date = Field(alias="from")
     price: Price
 
 
 class ModelRow(_FrozenModel):
-    """What a table says about one model, or about all whose names begin alike. None: nothing."""
+    """What a table says about one model, or about all whose names begin alike. None: unknown."""
 
     title: str | None = None
     context_window: int | None = Field(default=None, ge=1)
@@ -55,10 +55,10 @@ class ModelRow(_FrozenModel):
     retires: date | None = None
 
     def to_model_info(self, model: str, day: date) -> ModelInfo:
-        """The row as it holds on this day."""
+        """Return the row as it applies on this day."""
         capabilities = Capabilities(**{each.name: getattr(self, each.name) for each in fields(Capabilities)})
-        due = [each for each in self.later if each.since <= day]
-        price = max(due, key=lambda each: each.since).price if due else self.price
+        changes = [each for each in self.later if each.since <= day]
+        price = max(changes, key=lambda each: each.since).price if changes else self.price
         return ModelInfo(model, self.title, capabilities, price, self.retires)
 
 
@@ -73,15 +73,15 @@ class TableError:
 
 @dataclass(frozen=True, slots=True)
 class ModelTable:
-    """Rows by vendor and name. `strange` are the entries that could not be used, the first few of them."""
+    """Rows by vendor and name. `errors` are the entries that could not be used, the first few of them."""
 
     rows: Mapping[str, Mapping[str, ModelRow]] = field(default_factory=dict[str, dict[str, ModelRow]])
     errors: tuple[TableError, ...] = ()
 
     def find(self, vendor: str, model: str, day: date) -> ModelInfo | None:
-        """The row whose name fits best: the longest, and one without a star before one with it.
+        """Return the row whose name fits best: the longest, and one without a star before one with it.
 
-        Neither case counts nor whether a version is written with dots or dashes.
+        Case is ignored, and versions may be written with dots or dashes.
         """
         wanted = _normalised(model)
         fitting = [name for name in self.rows.get(vendor, {}) if _matches(_normalised(name), wanted)]
@@ -92,22 +92,22 @@ class ModelTable:
 
 
 def parse_table(text: str) -> ModelTable:
-    """The table in this text; entries that cannot be used are left out and named. Raises tomllib.TOMLDecodeError."""
+    """Parse a table; entries that cannot be used are left out and reported. Raises tomllib.TOMLDecodeError."""
     rows: dict[str, dict[str, ModelRow]] = {}
-    strange: list[TableError] = []
+    errors: list[TableError] = []
     for vendor, name, entry in _entries(tomllib.loads(text)):
         try:
             row = ModelRow.model_validate(entry)
         except ValidationError as error:
-            strange.extend(_table_errors(text, vendor, name, error))
+            errors.extend(_table_errors(text, vendor, name, error))
         else:
             rows.setdefault(vendor, {})[name] = row
-    return ModelTable(rows, tuple(strange[:_MAX_ERRORS]))
+    return ModelTable(rows, tuple(errors[:_MAX_ERRORS]))
 
 
 @cache
 def load_shipped_table() -> ModelTable:
-    """The table that comes with the program; read once, which takes some ten milliseconds: call it in a thread."""
+    """Return the table that comes with the program; read once, some ten milliseconds: call it in a thread."""
     return parse_table(files(__package__ or __name__).joinpath("shipped.toml").read_text(encoding="utf-8"))
 
 
@@ -125,12 +125,12 @@ def _entries(data: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 def _table_errors(text: str, vendor: str, name: str, error: ValidationError) -> Iterator[TableError]:
     for details in error.errors(include_url=False, include_context=False, include_input=False):
         steps = [str(step) for step in details["loc"] if isinstance(step, str)]
-        place = ".".join(filter(None, (vendor, f'"{name}"' if name else "", *steps)))
-        yield TableError(place, _line(text, vendor, name, steps), details["msg"])
+        path = ".".join(filter(None, (vendor, f'"{name}"' if name else "", *steps)))
+        yield TableError(path, _line(text, vendor, name, steps), details["msg"])
 
 
 def _line(text: str, vendor: str, name: str, steps: list[str]) -> int | None:
-    """Where the entry stands, for people: TOML's parser keeps no places, so its heading and then its key are sought."""
+    """Find the line of an entry by its heading and key: TOML's parser keeps no positions."""
     if not name:
         return _first_line(text, rf"\s*{re.escape(vendor)}\s*=")
     heading = _first_line(text, rf"\s*\[\s*{re.escape(vendor)}\s*\.\s*[\"']?{re.escape(name)}[\"']?[\s\].]")

@@ -1,6 +1,6 @@
-"""Chat Completions for the demo: read a request strictly about calls, and write the script as an answer.
+"""Chat Completions for the demo: read a request, strictly about calls, and write the script as an answer.
 
-JSON from a stranger: what is not there, or not of its kind, is empty. Pictures are measured from their bytes.
+The JSON is untrusted: what is missing or of another type is empty. Pictures are measured from their bytes.
 """
 
 import base64
@@ -32,12 +32,12 @@ _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def bad_request(message: str, code: str | None = None) -> RequestError:
-    """A request that is wrong in itself."""
+    """Return the error for a request that is wrong in itself."""
     return RequestError(400, message, code)
 
 
 def parse_body(body: bytes) -> Json:
-    """The body of a request. Raises Refusal."""
+    """Parse the body of a request. Raises RequestError."""
     try:
         read: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -46,29 +46,29 @@ def parse_body(body: bytes) -> Json:
 
 
 def as_object(value: object) -> Json:
-    """The object, or an empty one."""
+    """Return the object, or an empty one."""
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[Any]:
-    """The list, or an empty one."""
+    """Return the list, or an empty one."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def as_objects(value: object) -> list[Json]:
-    """A list of objects; what is none is an empty one."""
-    return [as_object(each) for each in as_list(value)]
+    """Return the list with every entry as an object."""
+    return [as_object(entry) for entry in as_list(value)]
 
 
 def join_text(content: object, *kinds: str) -> str:
-    """A string, or the texts of the parts of these types."""
+    """Return a string, or the texts of the parts of these types."""
     if isinstance(content, str):
         return content
     return "\n".join(str(part.get("text", "")) for part in as_objects(content) if part.get("type") in kinds)
 
 
 def parse_arguments(text: object) -> Json:
-    """Arguments as a model writes them."""
+    """Parse arguments as a model writes them."""
     try:
         return as_object(json.loads(text or "{}")) if isinstance(text, str) else {}
     except (ValueError, RecursionError):
@@ -76,7 +76,7 @@ def parse_arguments(text: object) -> Json:
 
 
 def require_tool_names(names: list[Any]) -> list[str]:
-    """Names of tools as OpenAI and Anthropic take them. Raises Refusal for a bad one and for a name given twice."""
+    """Check tool names as OpenAI and Anthropic do. Raises RequestError for a bad name or one given twice."""
     for name in names:
         if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
             raise bad_request(f"A tool's name must match {_TOOL_NAME.pattern}.")
@@ -86,7 +86,7 @@ def require_tool_names(names: list[Any]) -> list[str]:
 
 
 def picture_from_url(url: str) -> ReceivedPicture:
-    """A picture by its address, which must hold the picture itself."""
+    """Measure a picture by its data URL."""
     head, comma, text = url.partition(",")
     if not (comma and head.startswith("data:") and head.endswith(";base64")):
         return ReceivedPicture(problem="it came as a web address, and this demo opens no addresses")
@@ -94,7 +94,7 @@ def picture_from_url(url: str) -> ReceivedPicture:
 
 
 def picture_from_base64(text: object) -> ReceivedPicture:
-    """A picture in base64."""
+    """Measure a picture in base64."""
     try:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
     except (binascii.Error, ValueError):
@@ -114,7 +114,7 @@ def _measure(data: bytes) -> ReceivedPicture:
 
 @dataclass(frozen=True, slots=True)
 class CallInHistory:
-    """A call as it stands in the history."""
+    """A call in the history."""
 
     id: str
     name: str
@@ -123,7 +123,7 @@ class CallInHistory:
 
 @dataclass(frozen=True, slots=True)
 class ResultInHistory:
-    """What a call gave."""
+    """The result of a call in the history."""
 
     call_id: str
     text: str
@@ -131,7 +131,7 @@ class ResultInHistory:
 
 @dataclass(slots=True)
 class HistoryTurn:
-    """What one side said."""
+    """One message of the history."""
 
     role: Literal["user", "assistant", "results", "system"]
     text: str = ""
@@ -141,18 +141,18 @@ class HistoryTurn:
 
 
 def require_model(name: object) -> None:
-    """Raises Refusal for another model's name."""
+    """Raise RequestError for another model's name."""
     if name != MODEL:
         raise RequestError(404, f"There is no such model; this is “{MODEL}”.", "model_not_found")
 
 
 def build_request(turns: list[HistoryTurn], *, stream: bool, tools: list[str], more: dict[str, Any]) -> ReceivedRequest:
-    """The question that a history ends with. `more`: what else the dialect knows of it. Raises Refusal."""
+    """Return the request for the end of a history. `more`: further fields from the dialect. Raises RequestError."""
     if not turns:
         raise bad_request("There are no messages.", "missing_required_parameter")
-    prompts = [place for place, turn in enumerate(turns) if turn.role == "user"]
+    prompts = [index for index, turn in enumerate(turns) if turn.role == "user"]
     last = prompts[-1] if prompts else 0
-    length = sum(len(turn.text) + sum(len(each.text) for each in turn.results) for turn in turns)
+    length = sum(len(turn.text) + sum(len(result.text) for result in turn.results) for turn in turns)
     return ReceivedRequest(
         stream=stream,
         text=turns[last].text,
@@ -166,7 +166,7 @@ def build_request(turns: list[HistoryTurn], *, stream: bool, tools: list[str], m
 
 
 def _match_results(turns: list[HistoryTurn]) -> Iterator[AnsweredCall]:
-    """Calls matched with their results by id, in the order of the results."""
+    """Match calls with their results by id, in the order of the results."""
     calls: dict[str, CallInHistory] = {}
     for turn in turns:
         calls |= {call.id: call for call in turn.calls}
@@ -176,7 +176,7 @@ def _match_results(turns: list[HistoryTurn]) -> Iterator[AnsweredCall]:
 
 
 def read_chat_request(body: bytes) -> ReceivedRequest:
-    """Read a request body. Raises Refusal."""
+    """Read a request body. Raises RequestError."""
     wanted = parse_body(body)
     require_model(wanted.get("model"))
     messages = as_objects(wanted.get("messages"))
@@ -202,7 +202,7 @@ def _turns(messages: list[Json]) -> Iterator[HistoryTurn]:
                 yield HistoryTurn("user", text, pictures=[picture_from_url(url) for url in urls])
             case "assistant":
                 yield HistoryTurn(
-                    "assistant", text, calls=[_call(each) for each in as_objects(message.get("tool_calls"))]
+                    "assistant", text, calls=[_call(call) for call in as_objects(message.get("tool_calls"))]
                 )
             case "tool":
                 yield HistoryTurn("results", results=[ResultInHistory(str(message.get("tool_call_id")), text)])
@@ -220,7 +220,7 @@ def _is_picture(part: Json) -> bool:
 
 
 def _check_results(messages: list[Json]) -> None:
-    """Every call is answered right behind its message, and nothing else is."""
+    """Check that every call is answered right after its message, and nothing else is."""
     waiting: set[str] = set()
     for message in messages:
         if message.get("role") == "tool":
@@ -244,12 +244,12 @@ def _tool_names(wanted: Json) -> Iterator[str]:
 
 @dataclass
 class ChatWriter(AnswerWriter):
-    """Reasoning goes under `reasoning_content`, as compatible servers send it."""
+    """Writes answers. Reasoning goes under `reasoning_content`, as compatible servers send it."""
 
     created: int = field(default_factory=lambda: int(time.time()))
 
     def frames(self) -> Iterator[TimedFrame]:
-        """Chunks, usage where it was asked for, and [DONE]."""
+        """Yield chunks, usage if it was requested, and [DONE]."""
         yield self._frame({"role": "assistant", "content": ""})
         index = 0
         for step in self.script:
@@ -264,7 +264,7 @@ class ChatWriter(AnswerWriter):
         yield TimedFrame(b"data: [DONE]\n\n")
 
     def full_answer(self) -> dict[str, Any]:
-        """A completion."""
+        """Return a completion."""
         self.require_unbroken()
         message: dict[str, Any] = {"role": "assistant", "content": self._joined(Say) or None, "refusal": None}
         if thought := self._joined(Think):

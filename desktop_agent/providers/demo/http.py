@@ -23,7 +23,7 @@ _GEMINI_STATUSES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 404: "NOT_F
 
 
 class RequestError(Exception):
-    """A request that gets an error status. `code` is a word for programs, where the dialect has one."""
+    """A request that gets an error status. `code` is a word for programs, if the dialect has one."""
 
     def __init__(self, status: int, message: str, code: str | None = None) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class RequestError(Exception):
 
 
 def error_body(refusal: RequestError, dialect: Dialect) -> dict[str, Any]:
-    """The body of the answer."""
+    """Return the body of an error response in this dialect."""
     message, status = str(refusal), int(refusal.status)
     match dialect:
         case "anthropic":
@@ -52,7 +52,7 @@ def error_body(refusal: RequestError, dialect: Dialect) -> dict[str, Any]:
 
 
 def new_request_id() -> str:
-    """An id such as vendors give each request."""
+    """Return an id as vendors give each request."""
     return f"req_{secrets.token_hex(12)}"
 
 
@@ -73,7 +73,7 @@ class Request:
 
 
 async def read_request(reader: asyncio.StreamReader, begun: bytes) -> Request | None:
-    """The next request of a connection, or None when the client has closed it. Raises Refusal.
+    """Return the next request of a connection, or None if the client has closed it. Raises RequestError.
 
     `begun` is what was already read of it.
     """
@@ -100,16 +100,16 @@ async def read_request(reader: asyncio.StreamReader, begun: bytes) -> Request | 
 def _content_length(headers: dict[str, str]) -> int:
     if "transfer-encoding" in headers:
         raise RequestError(411, "Send the body with a Content-Length.")
-    given = headers.get("content-length", "0")
-    if not (given.isascii() and given.isdigit()):
+    length = headers.get("content-length", "0")
+    if not (length.isascii() and length.isdigit()):
         raise RequestError(400, "The Content-Length is not a number.")
-    if int(given) > BODY_LIMIT:
+    if int(length) > BODY_LIMIT:
         raise RequestError(413, "The body is too large.")
-    return int(given)
+    return int(length)
 
 
 def json_response(value: Any, status: HTTPStatus = HTTPStatus.OK, *, last: bool = False) -> bytes:
-    """A whole answer. `last`: the connection is closed after it."""
+    """Return a whole response. `last`: the connection is closed after it."""
     body = json.dumps(value).encode()
     head = (
         f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\n{_request_id_headers()}"
@@ -122,7 +122,7 @@ STREAM_END = b"0\r\n\r\n"
 
 
 def stream_head() -> bytes:
-    """What stands before the events."""
+    """Return the head of an event stream."""
     return (
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
         f"{_request_id_headers()}Transfer-Encoding: chunked\r\n\r\n"
@@ -130,12 +130,12 @@ def stream_head() -> bytes:
 
 
 def stream_chunk(data: bytes) -> bytes:
-    """One server-sent event, written out, as one chunk of the body."""
+    """Return one server-sent event as one chunk of the body."""
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
 def _request_id_headers() -> str:
-    """The id of the request, under OpenAI's name and under Anthropic's."""
+    """Return the id of the request under OpenAI's name and under Anthropic's."""
     request_id = new_request_id()
     return f"x-request-id: {request_id}\r\nrequest-id: {request_id}\r\n"
 
@@ -150,7 +150,7 @@ class TimedFrame:
 
 @dataclass
 class AnswerWriter(ABC):
-    """One answer. Token counts are counts of pieces: a script has no tokens."""
+    """Writes one answer. Token counts are counts of pieces: a script has no tokens."""
 
     question: ReceivedRequest
     script: Script
@@ -160,36 +160,35 @@ class AnswerWriter(ABC):
 
     @abstractmethod
     def frames(self) -> Iterator[TimedFrame]:
-        """Everything that is sent; after a Break nothing more, not even the end mark."""
+        """Yield everything that is sent; after a Break nothing more, not even the end mark."""
 
     @abstractmethod
     def full_answer(self) -> Any:
-        """The answer in one piece. Raises Refusal where the stream would break off."""
+        """Return the answer in one piece. Raises RequestError where the stream would break off."""
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """The calls, in order."""
         return tuple(step for step in self.script if isinstance(step, Call))
 
     @property
     def written(self) -> int:
-        """How many pieces there are."""
+        """Return the number of pieces."""
         return sum(_piece_count(step) for step in self.script)
 
     @property
     def thought(self) -> int:
-        """How many of them are reasoning."""
+        """Return how many of the pieces are reasoning."""
         return sum(_piece_count(step) for step in self.script if isinstance(step, Think))
 
     def require_unbroken(self) -> None:
-        """Raises Refusal where the stream would break off."""
+        """Raise RequestError where the stream would break off."""
         broken = next((step for step in self.script if isinstance(step, Break)), None)
         if broken is not None:
             raise RequestError(500, broken.message, "demo_error")
 
 
 def sse_event(value: dict[str, Any], pause: float = 0.0, *, named: bool = False, end: str = "\n") -> TimedFrame:
-    """An event with this data; `named`: after its type; `end` ends its lines."""
+    """Return an event with this data; `named`: with its type as the event's name; `end` ends its lines."""
     head = f"event: {value['type']}{end}" if named else ""
     return TimedFrame(
         f"{head}data: {json.dumps(value, ensure_ascii=False)}{end}{end}".encode("utf-8", "replace"), pause

@@ -1,4 +1,4 @@
-"""Which address of the demo's server speaks which dialect, what stands there, and the model listings."""
+"""Find the dialect and the answer for each address of the demo's server, and list its model."""
 
 import asyncio
 import re
@@ -41,7 +41,7 @@ _MODELS_PATH = re.compile(r"/v1(beta)?/models(?:/([^/:]+))?")
 
 
 def dialect_of(request: Request) -> Dialect:
-    """Whose language a request speaks: by its address, and where vendors share one, by its headers."""
+    """Return the dialect of a request: by its address, and if vendors share one, by its headers."""
     path, headers = request.path, request.headers
     if path.startswith("/v1/messages") or "anthropic-version" in headers:
         return "anthropic"
@@ -57,7 +57,7 @@ def dialect_of(request: Request) -> Dialect:
 
 
 async def answer_request(request: Request, play: Play | None = None) -> AnswerWriter | dict[str, Any] | list[Any]:
-    """An answer to be written, or a ready one; `play` says what to answer, the demo's model without. Raises Refusal."""
+    """Return a writer for an answer, or ready JSON. `play` is another model than the demo's. Raises RequestError."""
     if request.method == "GET":
         return _list_models(request)
     # Large pictures take a while to decode, and the loop may be the window's.
@@ -80,8 +80,8 @@ def _answer(request: Request, play: Play) -> AnswerWriter | dict[str, Any] | lis
             return AnthropicWriter(question, play(question))
         case ("POST", "/v1/messages/count_tokens"):
             return {"input_tokens": read_anthropic_request(request.body, request.headers, counts=True).tokens}
-        case ("POST", path) if found := _GEMINI_PATH.fullmatch(path):
-            return _answer_gemini(request, found[1], found[2], play)
+        case ("POST", path) if match := _GEMINI_PATH.fullmatch(path):
+            return _answer_gemini(request, match[1], match[2], play)
         case _:
             raise _not_found(request)
 
@@ -106,10 +106,10 @@ def _count_tokens(question: ReceivedRequest) -> dict[str, Any]:
 
 
 def _list_models(request: Request) -> dict[str, Any]:
-    found = _MODELS_PATH.fullmatch(request.path)
-    if found is None:
+    match = _MODELS_PATH.fullmatch(request.path)
+    if match is None:
         raise _not_found(request)
-    if found[2] not in (None, MODEL):
+    if match[2] not in (None, MODEL):
         raise RequestError(404, f"There is no such model; this is “{MODEL}”.", "model_not_found")
     match dialect_of(request):
         case "anthropic":
@@ -118,7 +118,7 @@ def _list_models(request: Request) -> dict[str, Any]:
             listing, models = gemini_listing(), "models"
         case _:
             listing, models = openai_listing(), "data"
-    return listing if found[2] is None else listing[models][0]
+    return listing if match[2] is None else listing[models][0]
 
 
 def _not_found(request: Request) -> RequestError:

@@ -21,14 +21,14 @@ def _new_call_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """Stream reasoning."""
+    """Streams reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Stream visible text, Markdown; `pace` is in seconds between two pieces."""
+    """Streams visible text, Markdown; `pace` is in seconds between two pieces."""
 
     text: str
     pace: float = FAST_PACE
@@ -36,7 +36,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Stream a tool call."""
+    """Streams a tool call."""
 
     name: str
     arguments: dict[str, Any]
@@ -44,13 +44,12 @@ class Call:
 
     @property
     def arguments_json(self) -> str:
-        """The arguments as the model writes them."""
         return json.dumps(self.arguments, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Fail in the middle."""
+    """Fails in the middle."""
 
     message: str
 
@@ -60,7 +59,7 @@ Script = tuple[Step, ...]
 
 
 def split_pieces(text: str) -> Iterator[str]:
-    """A text in the small pieces in which a model writes; joined they are the text."""
+    """Split a text into the small pieces in which a model writes; joined they are the text."""
     return (match.group() for match in re.finditer(r"\s*\S{1,7}|\s+", text))
 
 
@@ -75,7 +74,7 @@ _EDITED = "The person changed the arguments of this call before it ran."
 
 @dataclass(frozen=True, slots=True)
 class ReceivedPicture:
-    """A picture as it really came: read from its bytes, not from its label."""
+    """A picture as it really came: measured from its bytes, not from its label."""
 
     size: int = 0
     format: str = ""
@@ -86,7 +85,7 @@ class ReceivedPicture:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCall:
-    """A call of this model since the person last spoke, and what came back."""
+    """A call of this model since the person last wrote, and its result."""
 
     name: str
     arguments: Json
@@ -94,7 +93,7 @@ class AnsweredCall:
 
     @property
     def edited(self) -> Json | None:
-        """The arguments that a person wrote in place of this model's, as the result tells; None without an edit."""
+        """Return the arguments that a person wrote in place of the model's; None without an edit."""
         note, _, _ = self.result.partition("\n\n")
         if not note.startswith(_EDITED):
             return None
@@ -106,21 +105,21 @@ class AnsweredCall:
 
     @property
     def effective_arguments(self) -> Json:
-        """Its arguments, with what a person changed of them."""
+        """Return its arguments, with what a person changed."""
         return {**self.arguments, **(self.edited or {})}
 
     @property
     def answer(self) -> str:
-        """The result without the word about an edit."""
+        """Return the result without the note about an edit."""
         return self.result if self.edited is None else self.result.partition("\n\n")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A request, read. `tools` is None when none were offered.
+    """A parsed request. `tools` is None if none were offered.
 
-    `reasons`: the model may think; `shows_reasoning`: what it thinks may be read. `replayed` counts the states of
-    reasoning that came back unchanged. `prefix` is everything that the answer will stand behind, where it counts.
+    `reasons`: the model may think; `shows_reasoning`: its thoughts may be shown. `replayed` counts reasoning states
+    that came back unchanged. `prefix` is everything before the answer, where it counts.
     """
 
     stream: bool
@@ -138,5 +137,5 @@ class ReceivedRequest:
 
     @property
     def tokens(self) -> int:
-        """How long it is: a script has no tokens, so four characters are taken for one."""
+        """Return its length: a script has no tokens, so four characters count as one."""
         return self.length // 4 + 1

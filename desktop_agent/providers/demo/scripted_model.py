@@ -1,4 +1,4 @@
-"""The scripted model: decides by a few words and by what came back from tools, and says only what is true."""
+"""The scripted model: decides by a few words and by the results of tools, and says only what is true."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ _PARAGRAPHS = 5
 
 
 def long_story() -> str:
-    """About six thousand words; the same each time."""
+    """Return about six thousand words; the same each time."""
     return (
         f"# The harbour at the end of the map\n\n{INTRODUCTION} This story is long so that you can stop it.\n\n"
         + "".join(_chapters())
@@ -72,7 +72,7 @@ _FAILED = re.compile(
 
 
 def play(question: ReceivedRequest) -> Script:
-    """What to do about a request."""
+    """Return the script that answers a request."""
     script = _after_tools(question) if question.answered else _to_prompt(question)
     if question.reasons:
         return script
@@ -80,7 +80,7 @@ def play(question: ReceivedRequest) -> Script:
 
 
 def _to_prompt(question: ReceivedRequest) -> Script:
-    """The first thing that fits; a picture counts more than words."""
+    """Return the first script that fits; a picture counts more than words."""
     if question.pictures:
         return _about_pictures(question.pictures)
     wanted = _wanted_tools(question.text)
@@ -112,11 +112,11 @@ def _mentions(text: str, words: str) -> bool:
 def _about_pictures(pictures: tuple[ReceivedPicture, ...]) -> Script:
     count = "one picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
     lines = "\n".join(f"{index}. {_described(picture)}" for index, picture in enumerate(pictures, 1))
-    said = (
+    text = (
         f"{INTRODUCTION} I cannot see, but I can measure. With your message came {count}:\n\n{lines}\n\n"
         "These numbers are read from the bytes that reached me; a real model would look at the picture itself."
     )
-    return (Think("There is a picture. I read its first bytes to say what it is."), Say(said))
+    return (Think("There is a picture. I read its first bytes to say what it is."), Say(text))
 
 
 def _described(picture: ReceivedPicture) -> str:
@@ -150,8 +150,8 @@ def _expression(text: str) -> str:
     after = re.search(r"\b(?:calculate|compute)\b:?(.*)", text, re.IGNORECASE)
     if after and re.search(r"\d", after.group(1)):
         return after.group(1).strip().rstrip("?!.= ")
-    found = _ARITHMETIC.search(text)
-    return found.group().strip() if found else "6 * 7"
+    match = _ARITHMETIC.search(text)
+    return match.group().strip() if match else "6 * 7"
 
 
 def _after_tools(question: ReceivedRequest) -> Script:
@@ -165,7 +165,6 @@ def _after_tools(question: ReceivedRequest) -> Script:
 
 
 def _describe_result(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
-    """What came back, quoted, and what that means."""
     fence = "````"
     quoted = f"{fence}text\n{call.answer[:2000]}\n{fence}"
     match _call_outcome(call, answered):
@@ -195,9 +194,9 @@ def _path(call: AnsweredCall) -> str:
 
 
 def _call_outcome(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
-    """The wire has no field for it. Success is claimed only where the answer shows it; else the words decide."""
+    """Guess the outcome, which the wire has no field for. Success needs proof in the answer; else words decide."""
     start = call.answer[:300]
-    contents = [str(each.effective_arguments.get("content", "")) for each in answered if each.name == "write_file"]
+    contents = [str(other.effective_arguments.get("content", "")) for other in answered if other.name == "write_file"]
     if _shows_success(call.name, start, [FILE_CONTENT, *contents]):
         return "succeeded"
     for outcome, pattern in (("denied", _DENIED), ("cancelled", _CANCELLED), ("failed", _FAILED)):

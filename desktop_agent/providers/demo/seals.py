@@ -17,7 +17,7 @@ EITHER_ALPHABET = str.maketrans("-_", "+/")
 
 
 def canonical(value: Any) -> Any:
-    """A JSON value without what changes nothing for a model: cache marks, empty fields, the order of keys."""
+    """Return a JSON value without what changes nothing for a model: cache marks, empty fields, the order of keys."""
     if isinstance(value, dict):
         return {
             str(name): canonical(each)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
@@ -35,31 +35,31 @@ def _canonical_bytes(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What stands before a thought, in the order in which the model reads it, as a digest."""
+    """A digest of what comes before a thought, in the order in which the model reads it."""
 
     value: str = ""
 
     def extended_by(self, piece: Any) -> "Prefix":
-        """This, and the next piece: anything that JSON can carry."""
+        """Return this prefix with the next piece: anything that JSON can carry."""
         return Prefix(hashlib.sha256(self.value.encode() + _canonical_bytes(piece)).hexdigest())
 
 
 def sign(content: Any, prefix: Prefix | None = None) -> str:
-    """A mark for this content, behind this prefix where one is given."""
+    """Return a signature for this content, after this prefix if one is given."""
     behind = prefix.value if prefix is not None else ""
     return base64.b64encode(_digest(content) + _digest([canonical(content), behind])).decode()
 
 
 def find_tampering(mark: object, content: Any, prefix: Prefix | None = None) -> Literal["content", "prefix"] | None:
-    """What was changed since the mark was made, or None. A mark of another process is broken too."""
+    """Return what was changed since the signature was made, or None. One of another process is broken too."""
     try:
-        both = base64.b64decode(mark.translate(EITHER_ALPHABET), validate=True) if isinstance(mark, str) else b""
+        digests = base64.b64decode(mark.translate(EITHER_ALPHABET), validate=True) if isinstance(mark, str) else b""
     except (binascii.Error, ValueError):
         return "content"
-    if not hmac.compare_digest(both[:_DIGEST_SIZE], _digest(content)):
+    if not hmac.compare_digest(digests[:_DIGEST_SIZE], _digest(content)):
         return "content"
     behind = prefix.value if prefix is not None else ""
-    return None if hmac.compare_digest(both[_DIGEST_SIZE:], _digest([canonical(content), behind])) else "prefix"
+    return None if hmac.compare_digest(digests[_DIGEST_SIZE:], _digest([canonical(content), behind])) else "prefix"
 
 
 def _digest(content: Any) -> bytes:

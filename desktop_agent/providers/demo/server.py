@@ -29,9 +29,9 @@ MAX_RECORDS = 100
 
 @dataclass(eq=False, slots=True)
 class RequestRecord:
-    """What became of one request. Times are `time.monotonic()`; `frames_sent` counts events of a stream.
+    """The record of one request. Times are `time.monotonic()`; `frames_sent` counts events of a stream.
 
-    `question` is what was asked, once it was understood.
+    `question` is the parsed request.
     """
 
     method: str
@@ -46,9 +46,9 @@ class RequestRecord:
 class DemoServer:
     """A scripted model on 127.0.0.1, on a port that the system chooses.
 
-    `speed` divides all pauses (`math.inf`: none). `on_disconnect` is called on the loop when a client goes away in the
-    middle of a stream; nothing more is produced from then on. `play` is the model, where it is another than the demo's;
-    it is called in a thread.
+    `speed` divides all pauses (`math.inf`: none). `on_disconnect` is called on the loop when a client disconnects in
+    the middle of a stream, which ends it. `play` is the model, if it is another than the demo's; it is called in a
+    thread.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class DemoServer:
 
     @property
     def connections(self) -> tuple[RequestRecord, ...]:
-        """The latest requests, oldest first."""
+        """Return the latest requests, oldest first."""
         return tuple(self._records)
 
     async def start(self) -> str:
-        """Listen, and return the base URL. Raises OSError when the system has no port to give."""
+        """Listen, and return the base URL. Raises OSError if the system has no free port."""
         if self._server is None:
             self._server = await asyncio.start_server(self._on_connect, "127.0.0.1", 0, limit=HEAD_LIMIT)
         port = self._server.sockets[0].getsockname()[1]
@@ -94,8 +94,7 @@ class DemoServer:
         task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, request after request."""
-        # A client may go at any moment; that is no fault of anybody.
+        # A client may disconnect at any moment.
         with contextlib.suppress(ConnectionError):
             try:
                 await self._handle_requests(reader, writer)
@@ -142,7 +141,7 @@ class DemoServer:
     async def _watched_stream(
         self, answer: AnswerWriter, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bytes:
-        """Stream, and stop at once when the client goes: its end of the connection is then read as closed."""
+        """Stream, and stop at once when the client disconnects, which reading from it shows."""
         producing = asyncio.ensure_future(self._stream(answer, record, writer))
         watching = asyncio.ensure_future(_wait_for_byte(reader))
         try:
@@ -161,7 +160,7 @@ class DemoServer:
         return b"" if watching.cancelled() else watching.result()
 
     async def _stream(self, answer: AnswerWriter, record: RequestRecord, writer: asyncio.StreamWriter) -> bool:
-        """Send every frame at its time; False when the connection broke."""
+        """Send every frame at its time; False if the connection broke."""
         try:
             writer.write(stream_head())
             for frame in answer.frames():
@@ -183,13 +182,13 @@ class DemoServer:
 
 
 def demo_endpoint(base_url: str, dialect: Dialect = "openai-chat") -> Endpoint:
-    """The demo as an endpoint like any other; `base_url` is what `DemoServer.start` gave."""
+    """Return the demo as an endpoint like any other; `base_url` is what `DemoServer.start` returned."""
     root = base_url if dialect.startswith("openai") else base_url.removesuffix("/v1")
     return Endpoint(id="demo", title="Demo (offline)", dialect=dialect, base_url=root, kind="demo")
 
 
 async def _wait_for_byte(reader: asyncio.StreamReader) -> bytes:
-    """Wait until the client says something more; nothing means that it is gone."""
+    """Wait until the client sends something; no bytes mean that it has disconnected."""
     try:
         return await reader.read(1)
     except ConnectionError:

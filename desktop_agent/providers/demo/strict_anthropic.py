@@ -1,6 +1,4 @@
-"""Anthropic's Messages API, read as version 2026-10-21 reads it, and written from a script. To be moved to the
-tests.
-"""
+"""Anthropic's Messages API, read as version 2026-10-21 reads it, written from a script. To be moved to the tests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -49,7 +47,7 @@ _MAX_CACHE_MARKS = 4
 
 
 def read_anthropic_request(body: bytes, headers: Mapping[str, str], *, counts: bool = False) -> ReceivedRequest:
-    """Read a request body; `counts`: of the question how long it is. Raises Refusal."""
+    """Read a request body; `counts`: of a request to count tokens. Raises RequestError."""
     wanted = parse_body(body)
     _check_version(wanted, headers.get("anthropic-version"))
     require_model(wanted.get("model"))
@@ -88,8 +86,8 @@ def _check_fields(wanted: Json, *, counts: bool) -> None:
     extra = wanted.keys() - (_FIELDS - {"max_tokens", "stream"} if counts else _FIELDS)
     if extra:
         raise bad_request(f"{min(extra)}: Extra inputs are not permitted")
-    most = wanted.get("max_tokens")
-    if not counts and (type(most) is not int or most < 1):
+    max_tokens = wanted.get("max_tokens")
+    if not counts and (type(max_tokens) is not int or max_tokens < 1):
         raise bad_request("max_tokens: Field required")
     kind = as_object(wanted.get("thinking")).get("type", "adaptive")
     if kind not in ("adaptive", "disabled"):
@@ -98,11 +96,13 @@ def _check_fields(wanted: Json, *, counts: bool) -> None:
         raise bad_request("thinking.display: not permitted with thinking disabled.")
     blocks = [block for message in as_objects(wanted.get("messages")) for block in _blocks(message)]
     marked = [
-        each for each in (*as_objects(wanted.get("tools")), *as_objects(wanted.get("system")), *blocks) if _mark(each)
+        block
+        for block in (*as_objects(wanted.get("tools")), *as_objects(wanted.get("system")), *blocks)
+        if _mark(block)
     ]
     if len(marked) + bool(_mark(wanted)) > _MAX_CACHE_MARKS:
         raise bad_request(f"A maximum of {_MAX_CACHE_MARKS} blocks with cache_control may be provided.")
-    lifetimes = [_mark(each).get("ttl", "5m") for each in marked]
+    lifetimes = [_mark(block).get("ttl", "5m") for block in marked]
     if lifetimes != sorted(lifetimes):
         raise bad_request("cache_control: a block with ttl '1h' must not come after one with '5m'.")
     if any(_mark(block) for block in blocks if block.get("type") in ("thinking", "redacted_thinking")):
@@ -119,7 +119,7 @@ def _blocks(message: Json) -> list[Json]:
 
 
 def _merged(messages: list[Json]) -> list[Json]:
-    """Neighbours of one role are one message. Raises Refusal for a role or an end that is not taken."""
+    """Merge neighbours of one role. Raises RequestError for a role or an end that is not allowed."""
     merged: list[Json] = []
     for message in messages:
         if message.get("role") not in _ROLES:
@@ -137,18 +137,18 @@ def _merged(messages: list[Json]) -> list[Json]:
 
 
 def _check_results(messages: list[Json]) -> None:
-    """Every call is answered at the start of the next message, and nothing else is."""
+    """Check that every call is answered at the start of the next message, and nothing else is."""
     waiting: set[str] = set()
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         blocks = message["content"]
         results = [str(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result"]
         if waiting - set(results):
             ids = ", ".join(sorted(waiting - set(results)))
-            raise bad_request(f"messages.{place - 1}: `tool_use` ids without `tool_result` blocks right after: {ids}.")
+            raise bad_request(f"messages.{index - 1}: `tool_use` ids without `tool_result` blocks right after: {ids}.")
         if waiting != set(results) or len(results) != len(set(results)):
-            raise bad_request(f"messages.{place}: each `tool_result` must answer one `tool_use` of the message before.")
+            raise bad_request(f"messages.{index}: each `tool_result` must answer one `tool_use` of the message before.")
         if any(block.get("type") != "tool_result" for block in blocks[: len(results)]):
-            raise bad_request(f"messages.{place}: `tool_result` blocks must come first.")
+            raise bad_request(f"messages.{index}: `tool_result` blocks must come first.")
         waiting = {str(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
 
 
@@ -156,14 +156,14 @@ def _drops_mismatched(thinking: Json, betas: str) -> bool:
     binding = thinking.get("block_binding")
     if binding is None:
         return False
-    if BINDING not in [each.strip() for each in betas.split(",")]:
+    if BINDING not in [beta.strip() for beta in betas.split(",")]:
         raise bad_request("thinking.block_binding: Extra inputs are not permitted")
     return as_object(binding).get("prefix_mismatch_behavior") == "drop_block"
 
 
 @dataclass(slots=True)
 class _History:
-    """Reads what stands before the answer, and checks each thought against what stands before it."""
+    """Reads what comes before the answer, and checks each thought against what comes before it."""
 
     drops: bool
     replayed: int = 0
@@ -173,25 +173,25 @@ class _History:
         system = wanted.get("system")
         self._pass([{"type": "text", "text": system}] if isinstance(system, str) else as_objects(system))
         self._pass(as_objects(wanted.get("tools")))
-        for place, message in enumerate(messages):
+        for index, message in enumerate(messages):
             self._pass(message["role"])
-            for at, block in enumerate(message["content"]):
+            for block_index, block in enumerate(message["content"]):
                 if block.get("type") in ("thinking", "redacted_thinking"):
-                    self._thought(block, f"messages.{place}.content.{at}")
+                    self._thought(block, f"messages.{index}.content.{block_index}")
                 self._pass(_plain(block))
 
     def _pass(self, piece: object) -> None:
         self.prefix = self.prefix.extended_by(piece)
 
-    def _thought(self, block: Json, place: str) -> None:
+    def _thought(self, block: Json, path: str) -> None:
         match seals.find_tampering(block.get("signature"), block.get("thinking"), self.prefix):
             case None:
                 self.replayed += 1
             case "content":
-                raise bad_request(f"{place}: `thinking` blocks cannot be modified: Invalid `signature`.")
+                raise bad_request(f"{path}: `thinking` blocks cannot be modified: Invalid `signature`.")
             case "prefix" if not self.drops:
                 raise bad_request(
-                    f"{place}: Invalid `signature` in `thinking` block. The block is bound to a different "
+                    f"{path}: Invalid `signature` in `thinking` block. The block is bound to a different "
                     "conversation. Remove it, or set `thinking.block_binding`."
                 )
             case _:
@@ -199,7 +199,7 @@ class _History:
 
 
 def _plain(block: Json) -> Json:
-    """A block without the ways of writing that mean the same."""
+    """Return a block without variants of writing that mean the same."""
     if block.get("type") != "tool_result":
         return block
     content = block.get("content")
@@ -217,14 +217,14 @@ def _turns(message: Json) -> Iterator[HistoryTurn]:
         return
     results = [block for block in blocks if block.get("type") == "tool_result"]
     if results:
-        told = [
-            ResultInHistory(str(each.get("tool_use_id")), join_text(each.get("content"), "text")) for each in results
+        call_results = [
+            ResultInHistory(str(block.get("tool_use_id")), join_text(block.get("content"), "text")) for block in results
         ]
-        yield HistoryTurn("results", results=told)
+        yield HistoryTurn("results", results=call_results)
     pictures = [block for block in blocks if block.get("type") == "image"]
     if text or pictures:
         role = "user" if message["role"] == "user" else "system"
-        yield HistoryTurn(role, text, pictures=[_picture(each) for each in pictures])
+        yield HistoryTurn(role, text, pictures=[_picture(block) for block in pictures])
 
 
 def _call(block: Json) -> CallInHistory:
@@ -246,10 +246,10 @@ def _picture(block: Json) -> ReceivedPicture:
 
 
 class AnthropicWriter(AnswerWriter):
-    """Thoughts are shown only where `display` is `summarized`; else their text is empty."""
+    """Writes answers. Thoughts are shown only if `display` is `summarized`; else their text is empty."""
 
     def frames(self) -> Iterator[TimedFrame]:
-        """From message_start to message_stop."""
+        """Yield everything from message_start to message_stop."""
         yield _event("message_start", message=self._message([], None, 1))
         yield _event("ping")
         for index, (step, block) in enumerate(self._blocks()):
@@ -264,7 +264,7 @@ class AnthropicWriter(AnswerWriter):
         yield _event("message_stop")
 
     def full_answer(self) -> Json:
-        """A message."""
+        """Return a message."""
         self.require_unbroken()
         return self._message([block for _, block in self._blocks()], self._stop_reason, self.written)
 
@@ -273,7 +273,6 @@ class AnthropicWriter(AnswerWriter):
         return "tool_use" if self.calls else "end_turn"
 
     def _blocks(self) -> Iterator[tuple[Think | Say | Call | Break, Json]]:
-        """Each step and its finished block."""
         prefix = (self.question.prefix or Prefix()).extended_by("assistant")
         for step in self.script:
             block = self._block(step, prefix)
@@ -327,7 +326,6 @@ class AnthropicWriter(AnswerWriter):
 
 
 def _empty_block(block: Json) -> Json:
-    """A block before anything was said in it."""
     empty: Json = {"text": "", "thinking": "", "signature": "", "input": {}}
     return {name: empty.get(name, value) for name, value in block.items()}
 

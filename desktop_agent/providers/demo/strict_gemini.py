@@ -35,22 +35,22 @@ from desktop_agent.providers.demo.seals import sign
 _PROMPT = {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model"}
 _FIELDS = _PROMPT | {"safetySettings", "cachedContent", "serviceTier", "store", "continuationToken"}
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
-# Stands for the signature of a call that another model made.
+# A placeholder for the signature of a call that another model made.
 _FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 _UNDERSCORE = re.compile(r"_([a-z])")
-# What stands in these is the caller's own.
+# The content of these is the caller's own.
 _UNCHANGED_FIELDS = {"args", "response", "parametersJsonSchema", "responseJsonSchema", "parameters", "responseSchema"}
-# Gemini's own list: moving pictures are not on it.
+# Gemini's own list, without animations.
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 
 
 def read_gemini_request(body: bytes, *, stream: bool) -> ReceivedRequest:
-    """Read a request body. Raises Refusal."""
+    """Read a request body. Raises RequestError."""
     return _read(as_object(_camel(parse_body(body))), stream=stream)
 
 
 def read_gemini_count_request(body: bytes) -> ReceivedRequest:
-    """Read the body of a question how long a request is. Raises Refusal."""
+    """Read the body of a request to count tokens. Raises RequestError."""
     wanted = as_object(_camel(parse_body(body)))
     if len(wanted.keys() & {"contents", "generateContentRequest"}) != 1:
         raise bad_request("Exactly one of contents and generateContentRequest is needed.")
@@ -60,14 +60,14 @@ def read_gemini_count_request(body: bytes) -> ReceivedRequest:
 
 
 def _camel(value: object) -> object:
-    """Google's JSON takes each name in both ways of writing, and its own client mixes them."""
+    """Return names in camel case: Google's JSON takes each name in both forms, and its own client mixes them."""
     if isinstance(value, list):
-        return [_camel(each) for each in cast("list[object]", value)]
+        return [_camel(entry) for entry in cast("list[object]", value)]
     if not isinstance(value, dict):
         return value
-    given = cast("Json", value).items()
-    renamed = {_UNDERSCORE.sub(lambda at: at[1].upper(), name): each for name, each in given}
-    return {name: each if name in _UNCHANGED_FIELDS else _camel(each) for name, each in renamed.items()}
+    items = cast("Json", value).items()
+    renamed = {_UNDERSCORE.sub(lambda match: match[1].upper(), name): entry for name, entry in items}
+    return {name: entry if name in _UNCHANGED_FIELDS else _camel(entry) for name, entry in renamed.items()}
 
 
 def _read(wanted: Json, *, stream: bool) -> ReceivedRequest:
@@ -77,7 +77,7 @@ def _read(wanted: Json, *, stream: bool) -> ReceivedRequest:
         raise bad_request("GenerateContentRequest.contents: contents is not specified")
     _check_results(contents)
     turns = [turn for content in contents for turn in _turns(content)]
-    prompts = [place for place, content in enumerate(contents) if _is_prompt(content)]
+    prompts = [index for index, content in enumerate(contents) if _is_prompt(content)]
     replayed = _check_signatures(contents, prompts[-1] if prompts else 0)
     thinking = as_object(as_object(wanted.get("generationConfig")).get("thinkingConfig"))
     system = "\n".join(str(part.get("text", "")) for part in _parts(wanted.get("systemInstruction")))
@@ -123,7 +123,7 @@ def _is_prompt(content: Json) -> bool:
 
 
 def _check_results(contents: list[Json]) -> None:
-    """As many responses as calls, by name and by id, right behind them; roles and parts that exist."""
+    """Check for as many responses as calls, by name and by id, right after them; and for known roles and parts."""
     calls: list[Json] = []
     for content in contents:
         if content.get("role", "user") not in ("user", "model"):
@@ -144,26 +144,26 @@ def _check_results(contents: list[Json]) -> None:
 
 
 def _check_signatures(contents: list[Json], last_prompt: int) -> int:
-    """How many came back. Turns before the last prompt may have lost theirs; a changed one is refused anywhere."""
-    found = 0
-    for place, content in enumerate(contents):
+    """Count the signatures that came back. Turns before the last prompt may have lost theirs; none may be changed."""
+    count = 0
+    for index, content in enumerate(contents):
         parts = [part for part in _parts(content) if "functionCall" in part]
-        for at, part in enumerate(parts):
+        for part_index, part in enumerate(parts):
             mark = part.get("thoughtSignature")
             if mark == _FOREIGN_SIGNATURE:
                 continue
-            if mark is None and at == 0 and place > last_prompt:
+            if mark is None and part_index == 0 and index > last_prompt:
                 name = as_object(part["functionCall"]).get("name")
                 raise bad_request(f"Function call is missing a thought_signature in functionCall parts: {name}.")
             if mark is not None and seals.find_tampering(mark, part["functionCall"]) is not None:
                 raise bad_request("Thought signature is not valid.")
-            found += mark is not None
+            count += mark is not None
         for part in _parts(content):
             if "functionCall" not in part and part.get("thoughtSignature") is not None:
                 if seals.find_tampering(part["thoughtSignature"], "") is not None:
                     raise bad_request("Thought signature is not valid.")
-                found += 1
-    return found
+                count += 1
+    return count
 
 
 def _turns(content: Json) -> Iterator[HistoryTurn]:
@@ -173,7 +173,7 @@ def _turns(content: Json) -> Iterator[HistoryTurn]:
         yield HistoryTurn("assistant", text, calls=[_call(call) for call in _calls(content)])
         return
     if responses := _responses(content):
-        yield HistoryTurn("results", results=[ResultInHistory(_call_id(each), _result(each)) for each in responses])
+        yield HistoryTurn("results", results=[ResultInHistory(_call_id(part), _result(part)) for part in responses])
     pictures = [part for part in parts if "inlineData" in part or "fileData" in part]
     if text or pictures:
         yield HistoryTurn("user", text, pictures=[_picture(part) for part in pictures])
@@ -188,8 +188,8 @@ def _call_id(call: Json) -> str:
 
 
 def _result(response: Json) -> str:
-    told = as_object(response.get("response"))
-    return str(told.get("output", told.get("error", told)))
+    content = as_object(response.get("response"))
+    return str(content.get("output", content.get("error", content)))
 
 
 def _picture(part: Json) -> ReceivedPicture:
@@ -213,15 +213,15 @@ def _tool_names(wanted: Json) -> Iterator[str]:
 
 
 class GeminiWriter(AnswerWriter):
-    """Lines end with CR LF, there is no end mark, and a call comes whole."""
+    """Writes answers. Lines end with CR LF, there is no end mark, and a call comes whole."""
 
     def frames(self) -> Iterator[TimedFrame]:
-        """Chunks; the last one has the finish reason."""
+        """Yield chunks; the last one has the finish reason."""
         for chunk, pause in self._chunks():
             yield sse_event(chunk, pause, end="\r\n")
 
     def full_answer(self) -> Json:
-        """One response with all parts."""
+        """Return one response with all parts."""
         self.require_unbroken()
         parts: list[Json] = []
         for step in self.script:
@@ -237,7 +237,7 @@ class GeminiWriter(AnswerWriter):
         return self._chunk(parts + self._last_parts(), finish="STOP")
 
     def array(self) -> list[Json]:
-        """The stream as one JSON array: what comes of asking for it without `alt=sse`."""
+        """Return the stream as one JSON array: the answer to a request without `alt=sse`."""
         return [chunk for chunk, _ in self._chunks()]
 
     def _chunks(self) -> Iterator[tuple[Json, float]]:
@@ -262,7 +262,7 @@ class GeminiWriter(AnswerWriter):
         return {"functionCall": call, **signed}
 
     def _last_parts(self) -> list[Json]:
-        """An answer without calls signs an empty text at its end."""
+        """Return a signed empty text for the end of an answer without calls."""
         return [] if self.calls else [{"text": "", "thoughtSignature": sign("")}]
 
     def _chunk(self, parts: list[Json], finish: str | None = None) -> Json:
@@ -277,10 +277,10 @@ class GeminiWriter(AnswerWriter):
         }
 
     def _usage(self) -> Json:
-        said = self.written - self.thought
+        visible = self.written - self.thought
         return {
             "promptTokenCount": self.question.tokens,
-            "candidatesTokenCount": said,
+            "candidatesTokenCount": visible,
             "thoughtsTokenCount": self.thought,
             "totalTokenCount": self.question.tokens + self.written,
         }

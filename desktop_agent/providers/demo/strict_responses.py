@@ -1,6 +1,4 @@
-"""The Responses API, read as OpenAI reads it with `store: false`, and written from a script. To be moved to the
-tests.
-"""
+"""The Responses API, read as OpenAI reads it with `store: false`, written from a script. To be moved to the tests."""
 
 import time
 from collections.abc import Iterator
@@ -43,12 +41,12 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def read_responses_request(body: bytes, *, counts: bool = False) -> ReceivedRequest:
-    """Read a request body; `counts`: of the question how long it is. Raises Refusal."""
+    """Read a request body; `counts`: of a request to count tokens. Raises RequestError."""
     wanted = parse_body(body)
     require_model(wanted.get("model"))
     _check_fields(wanted, counts=counts)
-    given = wanted.get("input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else as_objects(given)
+    input_value = wanted.get("input")
+    items = [{"role": "user", "content": input_value}] if isinstance(input_value, str) else as_objects(input_value)
     _check_order(items)
     reasoning = as_object(wanted.get("reasoning"))
     system = [HistoryTurn("system", str(wanted["instructions"]))] if wanted.get("instructions") else []
@@ -85,11 +83,11 @@ def _check_fields(wanted: Json, *, counts: bool) -> None:
 
 
 def _check_order(items: list[Json]) -> None:
-    """Reasoning before its item, each call with its output, nothing by a mere id."""
+    """Check that reasoning precedes its item, each call has its output, and nothing is referred to by id alone."""
     known = {item.get("id") for item in items if item.get("type") == "reasoning"}
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         kind, item_id = item.get("type", "message"), item.get("id")
-        after = items[place + 1] if place + 1 < len(items) else {"type": "nothing"}
+        after = items[index + 1] if index + 1 < len(items) else {"type": "nothing"}
         if kind == "item_reference":
             raise RequestError(404, f"Item with id '{item_id}' not found. With `store` false items are not kept.")
         if kind == "reasoning" and after.get("type", "message") not in _MAY_FOLLOW:
@@ -108,7 +106,7 @@ def _check_order(items: list[Json]) -> None:
 
 
 def reasoning_id_of(item_id: object) -> str | None:
-    """The reasoning from which an item came: its id is written into the item's."""
+    """Return the id of the reasoning that led to an item: it is part of the item's id."""
     if isinstance(item_id, str) and item_id.startswith(("fc_r", "msg_r")):
         return "rs_" + item_id.partition("_r")[2].partition("_")[0]
     return None
@@ -123,7 +121,7 @@ def _checked_reasoning(item: Json) -> int:
 
 
 def signed_content(item: Json) -> list[object]:
-    """What the encrypted content stands for."""
+    """Return what the encrypted content of a reasoning item signs."""
     return [item.get("id"), item.get("summary")]
 
 
@@ -170,13 +168,13 @@ def _is_function(tool: Json) -> bool:
 
 @dataclass
 class ResponsesWriter(AnswerWriter):
-    """Ids of items that reasoning led to hold its id: one without the other is refused when they come back."""
+    """Writes answers. Ids of items contain the id of their reasoning: one without the other is refused later."""
 
     created: int = field(default_factory=lambda: int(time.time()))
     _number: int = -1
 
     def frames(self) -> Iterator[TimedFrame]:
-        """From response.created to response.completed."""
+        """Yield everything from response.created to response.completed."""
         yield self._event("response.created", response=self._response("in_progress", []))
         yield self._event("response.in_progress", response=self._response("in_progress", []))
         done: list[Json] = []
@@ -193,17 +191,16 @@ class ResponsesWriter(AnswerWriter):
         yield self._event("response.completed", response=self._response("completed", done))
 
     def full_answer(self) -> Json:
-        """A response."""
+        """Return a response."""
         self.require_unbroken()
         return self._response("completed", [item for _, item in self._items()])
 
     def _items(self) -> Iterator[tuple[Think | Say | Call | Break, Json]]:
-        """Each step and its finished item."""
         thought = ""
-        for place, step in enumerate(self.script):
+        for index, step in enumerate(self.script):
             if isinstance(step, Think):
-                thought = f"_r{self.id}{place}"
-            yield step, self._item(step, f"{thought}_{self.id}{place}")
+                thought = f"_r{self.id}{index}"
+            yield step, self._item(step, f"{thought}_{self.id}{index}")
 
     def _item(self, step: Think | Say | Call | Break, mark: str) -> Json:
         match step:
@@ -284,6 +281,5 @@ class ResponsesWriter(AnswerWriter):
 
 
 def _empty_item(item: Json) -> Json:
-    """An item before anything was said in it."""
     empty: Json = {"summary": [], "content": [], "arguments": "", "status": "in_progress"}
     return {name: empty.get(name, value) for name, value in item.items()}

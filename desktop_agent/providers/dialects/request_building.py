@@ -29,7 +29,7 @@ EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max
 
 @dataclass(frozen=True, slots=True)
 class OpenAIModelFacts:
-    """One family of models. No `efforts`: it does not reason.
+    """What one family of models takes. No `efforts`: it does not reason.
 
     `sampling`: takes temperature and top_p while reasoning is off; while it is on, none does. `cache_options`: takes
     prompt_cache_options, with which a cached prompt may be kept for longer, or not at all.
@@ -43,7 +43,7 @@ class OpenAIModelFacts:
 
 
 def _parse_openai_row(row: dict[str, Any]) -> tuple[re.Pattern[str], OpenAIModelFacts]:
-    facts = {**row, "efforts": tuple(row.get("efforts", ()))}
+    facts: dict[str, Any] = {**row, "efforts": tuple(row.get("efforts", ()))}
     return re.compile(facts.pop("pattern")), OpenAIModelFacts(**facts)
 
 
@@ -51,14 +51,14 @@ _OPENAI_ROWS = [_parse_openai_row(row) for row in load_table(__name__, "openai_m
 
 
 def openai_model_facts(model: str) -> OpenAIModelFacts | None:
-    """What is known about a model by its name, with or without a vendor before a slash; None for an unknown one."""
+    """Return what is known by a model's name, with or without a vendor before a slash; None if unknown."""
     name = model.rpartition("/")[2].lower()
     return next((facts for pattern, facts in _OPENAI_ROWS if pattern.match(name)), None)
 
 
-def effort_for(wish: ReasoningEffort | ReasoningBudget) -> Effort:
+def effort_for(reasoning: ReasoningEffort | ReasoningBudget) -> Effort:
     """Return the level that is wished for; a budget becomes a level."""
-    return wish.level if isinstance(wish, ReasoningEffort) else effort_for_tokens(wish.tokens)
+    return reasoning.level if isinstance(reasoning, ReasoningEffort) else effort_for_tokens(reasoning.tokens)
 
 
 def effort_for_tokens(tokens: int, low: int = 2048) -> Effort:
@@ -67,9 +67,9 @@ def effort_for_tokens(tokens: int, low: int = 2048) -> Effort:
 
 
 def nearest_effort(level: Effort, efforts: tuple[Effort, ...]) -> Effort:
-    """The level itself, or the nearest of those that a model has; the lower one of two as near."""
+    """Return the level, or the nearest that the model has; the lower one of two equally near."""
     wanted = EFFORTS.index(level)
-    return min(efforts, key=lambda each: (abs(EFFORTS.index(each) - wanted), EFFORTS.index(each)))
+    return min(efforts, key=lambda effort: (abs(EFFORTS.index(effort) - wanted), EFFORTS.index(effort)))
 
 
 EffortWord = Effort | Literal["none"]
@@ -80,15 +80,15 @@ _GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?(?!.*non-reasoning)")
 def choose_effort(
     request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool
 ) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
-    """The word to send, None for the model's own, and what is to be said about it. `efforts` None: nobody knows."""
-    wish = request.config.reasoning
-    if isinstance(wish, ReasoningEffort | ReasoningBudget):
+    """Return the word to send, None for the model's own, and notes about it. `efforts` None: unknown."""
+    reasoning = request.config.reasoning
+    if isinstance(reasoning, ReasoningEffort | ReasoningBudget):
         if efforts == ():
             return None, effort_ignored(request)
-        wanted = effort_for(wish)
+        wanted = effort_for(reasoning)
         level = nearest_effort(wanted, efforts) if efforts else wanted
-        return level, level_adjustments(request, wish, level)
-    if not isinstance(wish, ReasoningDisabled) or efforts == ():
+        return level, level_adjustments(request, reasoning, level)
+    if not isinstance(reasoning, ReasoningDisabled) or efforts == ():
         return None, ()
     if can_be_off or efforts is None:
         return "none", ()
@@ -97,38 +97,38 @@ def choose_effort(
 
 
 def level_adjustments(
-    request: ModelRequest, wish: ReasoningEffort | ReasoningBudget, level: Effort
+    request: ModelRequest, reasoning: ReasoningEffort | ReasoningBudget, level: Effort
 ) -> tuple[Sentence, ...]:
-    """What is to be said where this level is sent for that wish."""
-    if isinstance(wish, ReasoningBudget):
-        values = {"tokens": str(wish.tokens), "effort": level}
+    """Return the notes about sending this level for that request."""
+    if isinstance(reasoning, ReasoningBudget):
+        values = {"tokens": str(reasoning.tokens), "effort": level}
         return (Sentence("Reasoning has levels here: {tokens} tokens became “{effort}”.", values),)
-    if level != wish.level:
-        values = {"model": request.model, "wanted": wish.level, "effort": level}
+    if level != reasoning.level:
+        values = {"model": request.model, "wanted": reasoning.level, "effort": level}
         return (Sentence("“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.", values),)
     return ()
 
 
 def effort_ignored(request: ModelRequest) -> tuple[Sentence, ...]:
-    """Levels are wished for where none can be sent."""
+    """Return the note that a level was requested but cannot be sent."""
     values = {"model": request.model}
     return (Sentence("How hard “{model}” reasons cannot be chosen, so that was left out.", values),)
 
 
 def adaptive_ignored(request: ModelRequest) -> tuple[Sentence, ...]:
-    """The model was to decide, and by itself it does not reason."""
+    """Return the note that the model was to decide, but does not reason by itself."""
     values = {"model": request.model}
     return (Sentence("“{model}” does not choose by itself how much to reason, so it does not.", values),)
 
 
 def grok_version(model: str) -> tuple[int, int]:
-    """Of a Grok that reasons; (0, 0) for any other model."""
-    found = _GROK.search(model)
-    return (0, 0) if found is None else (int(found[1]), int(found[2] or 0))
+    """Return the version of a Grok that reasons; (0, 0) for any other model."""
+    match = _GROK.search(model)
+    return (0, 0) if match is None else (int(match[1]), int(match[2] or 0))
 
 
 def check_capabilities(request: ModelRequest, known: Capabilities) -> None:
-    """Raises ToolCallingNotSupported and ImagesNotSupported for what the model is known to lack."""
+    """Raise ToolCallingNotSupported and ImagesNotSupported for what the model is known to lack."""
     model = {"model": request.model}
     if request.tools and known.tools is False:
         raise ToolCallingNotSupported(Sentence("“{model}” does not call tools.", model))
@@ -137,7 +137,7 @@ def check_capabilities(request: ModelRequest, known: Capabilities) -> None:
 
 
 def answer_limit(request: ModelRequest, known: Capabilities) -> tuple[int | None, tuple[Sentence, ...]]:
-    """The most tokens to ask for, None for the server's own limit, and what is to be said about it.
+    """Return the most tokens to ask for, None for the server's own limit, and notes about it.
 
     More than a model can give is refused by some servers.
     """
@@ -155,27 +155,27 @@ def _has_image(blocks: Iterable[Any]) -> bool:
 
 
 def account_digest(base_url: str, model: str) -> str:
-    """A digest of server and model: reasoning state made elsewhere cannot be read there."""
+    """Return a digest of server and model: reasoning state made elsewhere cannot be read there."""
     return hashlib.blake2b(dumps([base_url, model]), digest_size=8).hexdigest()
 
 
 class PrefixDigest:
-    """Feed it the pieces of a request in the order in which the model reads them; `value` is the digest so far.
+    """A digest of the pieces of a request, added in the order in which the model reads them.
 
-    Pieces are given as they go over the wire, without cache marks: those change nothing for the model.
+    Pieces are added as they are sent, without cache marks: those change nothing for the model.
     """
 
     def __init__(self, account: str) -> None:
         self._hash = hashlib.blake2b(account.encode(), digest_size=16)
 
     def add(self, piece: Any) -> None:
-        """The next piece: anything that JSON can carry."""
+        """Add the next piece: anything that JSON can carry."""
         self._hash.update(dumps(piece))
         self._hash.update(b"\n")
 
     @property
     def value(self) -> str:
-        """The digest of everything added so far."""
+        """Return the digest of everything added so far."""
         return self._hash.hexdigest()
 
 

@@ -1,10 +1,9 @@
 """Turn an open response into provider events: the one loop for every dialect, and the words for why a model stopped.
 
-A dialect opens the response and brings a reader of its frames. This module feeds the reader, tells a clean end from a
-broken one,
-adds up usage and cost, and closes the connection however it ends. Finish reasons here are those that servers of any
-dialect write
-(OpenAI, Anthropic, Google, Mistral; LiteLLM's `_FINISH_REASON_MAP`; DeepSeek; vLLM's FINISH_REASON_STRINGS).
+A dialect opens the response and supplies a reader of its frames. This module feeds the reader, tells a clean end from a
+broken one, adds up usage and cost, and closes the connection however it ends. The finish reasons are those of servers
+of any dialect (OpenAI, Anthropic, Google, Mistral; LiteLLM's `_FINISH_REASON_MAP`; DeepSeek; vLLM's
+FINISH_REASON_STRINGS).
 """
 
 import asyncio
@@ -65,7 +64,7 @@ from desktop_agent.types.providers import (
     Timeouts,
 )
 
-# Some servers write a finish reason on every chunk, so the last content counts; in seconds.
+# In seconds after the last content: some servers write a finish reason on every chunk.
 END_TIMEOUT = 30.0
 _DRAIN_SECONDS = 0.1
 EVENT_STREAM = "text/event-stream, application/json"
@@ -124,7 +123,7 @@ class BaseFrameReader(ABC):
 
 @dataclass(frozen=True, slots=True)
 class OpenedStream:
-    """A good answer whose head has come, and how to read it."""
+    """A good response whose head has arrived, and how to read it."""
 
     answer: HttpResponse
     builder: PartBuilder
@@ -155,7 +154,7 @@ async def stream_events(
                 for event in ready:
                     yield event
                 progress = _note_progress(opened, progress)
-                # A page of the web came instead of an answer: what follows is not waited for.
+                # A web page came instead of an answer: do not wait for its rest.
                 if reader.failure is not None or decoder.is_web_page:
                     break
             else:
@@ -163,7 +162,7 @@ async def stream_events(
                 for event in ready:
                     yield event
     except asyncio.CancelledError:
-        # Whoever stops still gets what had been received: some of it may be held back, to see what it is.
+        # After a stop, what was received is still shown: some of it may have been held back.
         for event in (*ready, *_release_held(opened, decoder)):
             yield event
         raise
@@ -173,7 +172,7 @@ async def stream_events(
     for event in _last_events(opened, state, damaged=decoder.bad_events, failed=failure is not None):
         yield event
     if failure is not None:
-        # Not chained, and without the last bytes: what a server echoed must not be shown with a traceback.
+        # Not chained, and without the last bytes: an echoed key must not appear in a traceback.
         chunk = b""
         failure.__context__ = None
         failure.request_id = failure.request_id and answer.redact_key(failure.request_id)
@@ -184,7 +183,7 @@ async def stream_events(
 def _final_error(
     opened: OpenedStream, decoder: SseDecoder, failure: ProviderError | None, *, was_silent: bool
 ) -> ProviderError | None:
-    """What the end of the bytes means, with `failure` of the connection; None: the answer is whole."""
+    """Return the error that the end of the bytes means, given the connection's `failure`; None: the answer is whole."""
     reader = opened.reader
     if failure is not None:
         _read_rest(decoder, opened)
@@ -192,7 +191,7 @@ def _final_error(
         opened.builder.end_details["unended"] = True
         failure = None
     elif reader.has_ended or (reader.has_finished and failure is None and not decoder.ended_mid_event):
-        # After its end mark an answer is whole, however the connection ended; after a finish alone, if it ended well.
+        # After its end mark an answer is whole; after a finish reason only if the connection ended well.
         failure = None
     else:
         failure = failure or _truncation_error(reader, decoder, opened.answer)
@@ -200,8 +199,8 @@ def _final_error(
 
 
 def request_timeouts(request: ModelRequest, base_url: str, known: Capabilities) -> Timeouts:
-    """The limits of one question. A local server loads its model and reads the prompt before it answers, and a model
-    that reasons may say nothing meanwhile."""
+    """Return the limits of one request. A local server loads its model and reads the prompt before it answers, and a
+    model that reasons may be silent meanwhile."""
     reasoning = request.config.reasoning
     if reasoning is None:
         reasons = bool(known.reasoning if known.reasons_by_default is None else known.reasons_by_default)
@@ -211,7 +210,7 @@ def request_timeouts(request: ModelRequest, base_url: str, known: Capabilities) 
 
 
 async def send_request(http: HttpClient, call: HttpRequest, state: ProviderState) -> HttpResponse:
-    """Send a question. Raises what the server refuses with, and UnreadableAnswer for a web page."""
+    """Send a request. Raises what the server refuses with, and UnreadableAnswer for a web page."""
     state.request_count += 1
     state.last_request_time = now()
     answer = await http.open(call)
@@ -221,7 +220,7 @@ async def send_request(http: HttpClient, call: HttpRequest, state: ProviderState
 
 
 async def _is_event_stream(answer: HttpResponse) -> bool:
-    """Whether what came with a status of failure is a stream of events all the same, and the first is no error."""
+    """Whether the body of an error status is an event stream all the same, whose first event is no error."""
     decoder, size, start = SseDecoder(), 0, b""
     while size < ERROR_BODY_LIMIT and (chunk := await answer.peek()):
         if not starts_event_stream(start):
@@ -235,7 +234,7 @@ async def _is_event_stream(answer: HttpResponse) -> bool:
 
 
 def key_header(api_key: SecretStr | None, name: str = "Authorization") -> SecretHeader | None:
-    """The header that carries the key; white space around a pasted key is no part of it, and an empty key is none."""
+    """Return the header that carries the key, stripped of white space; None for an empty key."""
     key = SecretStr(api_key.get_secret_value().strip()) if api_key is not None else None
     if not key:
         return None
@@ -243,7 +242,7 @@ def key_header(api_key: SecretStr | None, name: str = "Authorization") -> Secret
 
 
 def redact_key(data: Any, secret: SecretHeader | None) -> Any:
-    """What a server wrote, without the key, should it have echoed it."""
+    """Return what a server wrote without the key, in case it echoed it."""
     return data if secret is None else loads(secret.redact(dumps(data)))
 
 
@@ -259,14 +258,14 @@ def _last_events(opened: OpenedStream, state: ProviderState, *, damaged: int, fa
         opened.builder.close_parts()
     else:
         if damaged:
-            opened.builder.adjusted(_damaged_sentence(damaged))
+            opened.builder.note_adjustment(_damaged_sentence(damaged))
         if opened.reader.end():
             state.conversation_turns += 1
     return [_add_usage(event, opened.pricing, state) for event in opened.builder.take_events()]
 
 
 def _add_usage(event: ProviderEvent, pricing: Pricing | None, state: ProviderState) -> ProviderEvent:
-    """Usage is added to the totals, and gets its cost where the server named none."""
+    """Add usage to the totals, and its cost unless the server named one."""
     if not isinstance(event, UsageUpdate):
         return event
     usage = event.usage
@@ -279,9 +278,9 @@ def _add_usage(event: ProviderEvent, pricing: Pricing | None, state: ProviderSta
 
 
 class _ChunksUntilSilent:
-    """All chunks. A server that said that the model is finished and keeps the answer open, with or without signs of
-    life, is waited for so long after its last content; one that sent its end mark no longer than the rest takes that is
-    on its way.
+    """Yields all chunks, with a limit after the end. A server that reported a finish and keeps the response open is
+    waited for END_TIMEOUT after its last content; one that sent its end mark only until the rest that is on its way
+    arrives.
 
     Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
     """
@@ -337,7 +336,7 @@ def _read_frames(frames: list[Frame], opened: OpenedStream) -> None:
 
 
 def _read_rest(decoder: SseDecoder, opened: OpenedStream) -> None:
-    """Read what had come whole when the body was cut, but was held for what might follow it."""
+    """Read what had come whole when the body was cut, but was held back for what might follow it."""
     with suppress(UnreadableAnswer):  # one event is too large
         _read_frames(decoder.finish(is_cut=True), opened)
 
@@ -349,7 +348,7 @@ def _release_held(opened: OpenedStream, decoder: SseDecoder) -> list[ProviderEve
 
 
 def _note_progress(opened: OpenedStream, before: int) -> int:
-    """How far the answer is: from its first event on each piece is waited for anew, signs of life only for so long."""
+    """Return how far the answer is. After its first event, each piece restarts the limit; keepalives only extend it."""
     if not opened.reader.recognised:
         return before
     progress = opened.builder.progress
@@ -361,7 +360,6 @@ def _note_progress(opened: OpenedStream, before: int) -> int:
 
 
 def _damaged_sentence(count: int) -> Sentence:
-    """What is said of events that nobody could read, where the answer ended well all the same."""
     if count == 1:
         return Sentence("One event of the answer was damaged and could not be read. Something may be missing.")
     return Sentence(
@@ -371,7 +369,7 @@ def _damaged_sentence(count: int) -> Sentence:
 
 
 def _truncation_error(reader: BaseFrameReader, decoder: SseDecoder, answer: HttpResponse) -> ProviderError:
-    """What an end without an end mark means."""
+    """Return the error for an end without an end mark."""
     if not reader.recognised and (decoder.frames or decoder.unexpected_line):
         return not_a_model_server_error(answer.headers, answer.redact_key(decoder.unexpected_line))
     if not (decoder.frames or decoder.bad_events):
@@ -398,7 +396,7 @@ _FAILURE_WORDS: Mapping[str, tuple[type[ProviderError], str]] = {
     **dict.fromkeys(("abort", "aborted"), (ServerFailed, "the server broke the answer off")),
     "insufficient_system_resource": (Overloaded, "the server stopped the answer for want of resources"),
 }
-# The default values of Google's enumerations, which gateways print where nothing was said.
+# The default values of Google's enumerations, which gateways print for an empty field.
 _UNSPECIFIED_WORDS = (
     "unspecified",
     "finish_reason_unspecified",
@@ -409,19 +407,19 @@ _EMPTY_WORDS = frozenset({"", "null", "none", "nil", "undefined", *_UNSPECIFIED_
 
 
 def finish_word(value: Any) -> str | None:
-    """What a server said about the end, as it wrote it; None where it said nothing, in whatever way."""
+    """Return the server's word for the end; None if it is empty, in whatever form."""
     return value if isinstance(value, str) and _normalised(value) not in _EMPTY_WORDS else None
 
 
 def stop_reason_for(word: str) -> StopReason:
-    """What the word means; UNKNOWN for those that nobody knows here."""
+    """Return the meaning of the word; UNKNOWN for others."""
     return _REASONS.get(_normalised(word), StopReason.UNKNOWN)
 
 
 def failure_for(word: str, request_id: str | None) -> ProviderError | None:
-    """The error where the word says that the answer failed."""
-    kind, said = _FAILURE_WORDS.get(_normalised(word), (None, ""))
-    return None if kind is None else kind(said, request_id=request_id)
+    """Return the error if the word means that the answer failed."""
+    kind, message = _FAILURE_WORDS.get(_normalised(word), (None, ""))
+    return None if kind is None else kind(message, request_id=request_id)
 
 
 def _normalised(word: str) -> str:

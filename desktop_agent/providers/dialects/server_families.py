@@ -1,6 +1,7 @@
 """Which family a server belongs to, what it takes, and the URLs made from its base URL.
 
-A base URL suggests a family; the model listing may correct it; what the user sets wins over both.
+A base URL suggests a family; the model listing may correct it; the user's setting overrides both. server_families.toml
+holds the families.
 """
 
 from collections.abc import Mapping
@@ -35,7 +36,7 @@ ReasoningReplay = Literal["none", "reasoning_content", "reasoning", "reasoning_d
 
 @dataclass(frozen=True, slots=True)
 class ServerQuirks:
-    """What one family of servers takes. The defaults are the old core that every stranger understands."""
+    """What one family of servers takes. The defaults are the old core that every compatible server understands."""
 
     family: Family = "stranger"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -55,14 +56,14 @@ class ServerQuirks:
     null_content: bool = False  # content null beside tool calls; elsewhere ""
     key_header: Literal["Authorization", "api-key"] = "Authorization"
     cache_key: bool = False
-    # What it takes as response_format; "only_schema": a schema but not just "any object". "none": it is told in words.
+    # What it takes as response_format; "only_schema": a schema but not just "any object". "none": the prompt says it.
     structured: Literal["schema", "only_schema", "object", "none"] = "none"
-    alternates: bool = False  # templates that want question and answer by turns
-    usual_path: str = ""  # added to an address that is nothing but a host
+    alternates: bool = False  # templates that require user and assistant in turn
+    usual_path: str = ""  # added to an address that is only a host
 
     @property
     def thinking_provider(self) -> str:
-        """What thinking blocks are marked with, so that one family's never reach another."""
+        """Return what thinking blocks are marked with, so that one family's never reach another."""
         return "openai-compat" if self.family == "stranger" else f"openai-compat/{self.family}"
 
 
@@ -78,8 +79,10 @@ _FAMILY_BY_OWNER: Mapping[str, Family] = _TABLES["owners"]
 
 
 def picture_limits(quirks: ServerQuirks) -> ImageLimits:
-    """What a family takes of pictures. Where nothing is written down, nothing is assumed but that few models follow a
-    movement. OpenAI: 20 MB a picture and 500 in one request, by its older guide."""
+    """Return what a family takes of pictures. Undocumented limits are None, but few models read animations.
+
+    OpenAI: 20 MB a picture and 500 in one request, by its older guide.
+    """
     is_openai = quirks.family in ("openai", "azure")
     return ImageLimits(
         SUPPORTED_MEDIA_TYPES if quirks.image_gif else MEDIA_TYPES_WITHOUT_GIF,
@@ -91,7 +94,7 @@ def picture_limits(quirks: ServerQuirks) -> ImageLimits:
 
 
 def quirks_for_url(base_url: str) -> ServerQuirks:
-    """What the address suggests. Ports that many programs use count on this machine only."""
+    """Return what the address suggests. Ports that many programs use count on this machine only."""
     parts = urlsplit(base_url)
     host = (parts.hostname or "").lower()
     for name, family in _FAMILY_BY_HOST.items():
@@ -104,18 +107,18 @@ def quirks_for_url(base_url: str) -> ServerQuirks:
 
 
 def may_repeat(base_url: str) -> bool:
-    """Whether a server at this address may say again what it said: any but the vendors' own."""
+    """Whether a server at this address may repeat what it sent: any but the vendors' own."""
     host = (urlsplit(base_url).hostname or "").lower()
     return not any(host == name or host.endswith(f".{name.lstrip('.')}") for name in _VENDOR_HOSTS)
 
 
 def quirks_for_listing(entries: list[dict[str, Any]], guess: ServerQuirks) -> ServerQuirks:
-    """What the model listing says: it corrects a guess from a port, never a vendor's own host name."""
+    """Return what the model listing suggests: it corrects a guess from a port, never a vendor's own host name."""
     if guess.family not in {*_FAMILY_BY_PORT.values(), *_FAMILY_BY_LOOPBACK_PORT.values(), "stranger"}:
         return guess
     owners = [_FAMILY_BY_OWNER.get(str(entry.get("owned_by"))) for entry in entries]
-    found = {family for family in owners if family is not None}
-    return FAMILIES[found.pop()] if len(found) == 1 else guess
+    families = {family for family in owners if family is not None}
+    return FAMILIES[families.pop()] if len(families) == 1 else guess
 
 
 _REMEDY = "Enter the base URL of the API, for example http://127.0.0.1:11434/v1."
@@ -123,7 +126,7 @@ _ENDPOINTS = ("/chat/completions", "/completions", "/models", "/responses", "/me
 
 
 def api_root(base_url: str, usual_path: str = "") -> str:
-    """The base URL without trailing slash, fragment or endpoint; `usual_path` completes one that is only a host.
+    """Return the base URL without trailing slash, fragment or endpoint; `usual_path` completes a bare host.
 
     A query (Azure's api-version) is kept. Raises WrongUse with a sentence for what is no address of a server.
     """
@@ -135,7 +138,7 @@ def api_root(base_url: str, usual_path: str = "") -> str:
 
 
 def join_url(root: str, path: str) -> str:
-    """`root/path`; a `v1/` that both have stands once, and the root's query goes to the end."""
+    """Return `root/path`; a `v1/` that both have is used once, and the root's query goes to the end."""
     parts = urlsplit(root)
     head = parts.path.rstrip("/")
     if path.startswith("v1/") and head.endswith("/v1"):
@@ -144,7 +147,7 @@ def join_url(root: str, path: str) -> str:
 
 
 def url_outside_v1(root: str, path: str) -> str:
-    """An address of the same server outside of its `/v1`."""
+    """Return an address of the same server outside of its `/v1`."""
     parts = urlsplit(root)
     return parts._replace(path=f"{parts.path.rstrip('/').removesuffix('/v1')}/{path}").geturl()
 

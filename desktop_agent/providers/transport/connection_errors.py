@@ -1,4 +1,4 @@
-"""Map exceptions of the HTTP library to errors of the tree, in a sentence."""
+"""Map exceptions of the HTTP library to our errors, each with a sentence."""
 
 import errno
 import socket
@@ -35,7 +35,7 @@ _ERRNO_SENTENCES = {
 def error_from_connect(
     error: "httpx.HTTPError | httpx.InvalidURL | OSError", where: str, limits: Timeouts, *, is_sent: bool
 ) -> AgentError:
-    """Before the server said anything. `where` is host and port, for the sentence."""
+    """Return the error for a failure before the server answered. `where` is host and port, for the sentence."""
     name = type(error).__name__
     if name == "ConnectTimeout":
         return TimedOut(f"no connection to {where} within {limits.connect:g} seconds")
@@ -56,7 +56,7 @@ def error_from_connect(
 
 
 def proxy_auth_error() -> ConnectionFailed:
-    """For a proxy that lets nothing pass before it knows who asks (RFC 9110, 15.5.8). The server was never asked."""
+    """Return the error for a proxy that wants credentials (RFC 9110, 15.5.8). The server was never asked."""
     return ConnectionFailed(
         "the proxy on the way wants a name and a password",
         status=PROXY_AUTH_REQUIRED,
@@ -67,7 +67,7 @@ def proxy_auth_error() -> ConnectionFailed:
 
 
 def error_from_read(error: Exception, where: str, limits: "ReadLimits") -> ProviderError:
-    """In the middle of a body; `limits` are those that held."""
+    """Return the error for a failure in the middle of a body; `limits` are those that applied."""
     name = type(error).__name__
     if name == "ReadTimeout" and limits.is_over:
         message = f"{where} gave signs of life, but nothing more of an answer"
@@ -84,7 +84,7 @@ def error_from_read(error: Exception, where: str, limits: "ReadLimits") -> Provi
 
 
 def _error_from_causes(error: BaseException, where: str) -> ProviderError:
-    # Late: it loads the HTTP library, which the start of the window does without.
+    # Late: it loads the HTTP library, which the window does not need at its start.
     from desktop_agent.network.fetch import NotHttp
 
     host = where.rpartition(":")[0] or where
@@ -118,20 +118,20 @@ def _error_from_causes(error: BaseException, where: str) -> ProviderError:
 
 
 def _protocol_fault(error: BaseException) -> BaseException | None:
-    """What the library under the HTTP library says about bytes that are no HTTP."""
-    causes = (each for each in _causes(error) if type(each).__module__.startswith("h11"))
-    return next((each for each in causes if type(each).__name__ == "RemoteProtocolError"), None)
+    """Return h11's error about bytes that are not HTTP."""
+    causes = (cause for cause in _causes(error) if type(cause).__module__.startswith("h11"))
+    return next((cause for cause in causes if type(cause).__name__ == "RemoteProtocolError"), None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and everything behind it, groups opened."""
-    waiting: list[BaseException] = [error]
-    seen: set[int] = set()
-    while waiting:
-        each = waiting.pop(0)
-        if id(each) in seen:
+    """Yield the error and all its causes, groups opened."""
+    queue: list[BaseException] = [error]
+    seen_ids: set[int] = set()
+    while queue:
+        error = queue.pop(0)
+        if id(error) in seen_ids:
             continue
-        seen.add(id(each))
-        yield each
-        waiting.extend(getattr(each, "exceptions", ()))  # of a group: several addresses were tried
-        waiting.extend(behind for behind in (each.__cause__, each.__context__) if behind is not None)
+        seen_ids.add(id(error))
+        yield error
+        queue.extend(getattr(error, "exceptions", ()))  # of a group: several addresses were tried
+        queue.extend(cause for cause in (error.__cause__, error.__context__) if cause is not None)

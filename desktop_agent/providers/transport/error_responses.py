@@ -1,4 +1,4 @@
-"""Map a server's refusal (status, headers, body) to one error of the tree.
+"""Map an error response (status, headers, body) to one of our errors.
 
 The order of trust: a specific word in the body, then the HTTP status or a numeric code, then a general word. The text
 of a message never decides anything.
@@ -44,7 +44,7 @@ _MAX_ID_LENGTH = 200
 
 _RETRY_STATUSES = frozenset({408, 409, 429})
 _MESSAGE_FIELDS = ("message", "msg", "status_msg", "errmsg", "error_msg")
-# Beside one of these stands an answer, or an event with a type of its own.
+# An object with one of these is an answer, or an event with a type of its own.
 _RESPONSE_FIELDS = ("choices", "candidates", "type", "object", "output", "content", "delta", "usageMetadata")
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-generation-id", "x-goog-request-id", "apim-request-id")
 _NOT_RETRYABLE = (QuotaExhausted, AuthenticationFailed, PermissionRefused, ContextLengthExceeded, UnreadableAnswer)
@@ -83,7 +83,7 @@ def _error_codes() -> _ErrorCodes:
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """What a body says, before it becomes an error. `param` is the field that it complains about, if it says so."""
+    """The content of an error body. `param` is the field that it complains about, if it names one."""
 
     message: str = ""
     words: frozenset[str] = frozenset()
@@ -94,51 +94,51 @@ class ErrorBody:
 
 
 def error_from_status(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """The error for an HTTP answer of 400 or above; `headers` have lower-case names."""
+    """Return the error for an HTTP answer of 400 or above; `headers` have lower-case names."""
     if status == PROXY_AUTH_REQUIRED:
         return proxy_auth_error()
-    refusal = parse_error_body(body)
-    message = refusal.message or _plain_text(body) or f"HTTP {status}"
-    kind = _error_class(refusal.words, status)
+    error_body = parse_error_body(body)
+    message = error_body.message or _plain_text(body) or f"HTTP {status}"
+    kind = _error_class(error_body.words, status)
     return kind(
         message[:MESSAGE_LIMIT],
         status=status,
-        retry_after=retry_after(headers) if refusal.retry_after is None else refusal.retry_after,
+        retry_after=retry_after(headers) if error_body.retry_after is None else error_body.retry_after,
         retryable=_is_retryable(kind, status, headers.get("x-should-retry", "")),
-        request_id=request_id(headers) or refusal.request_id,
+        request_id=request_id(headers) or error_body.request_id,
         detail=f"HTTP {status}\n{repair_text(body[:DETAIL_LIMIT].decode('utf-8', 'replace'))}".strip(),
     )
 
 
 def error_from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
-    """The error for an object that came in the middle of a stream of status 200."""
-    refusal = parse_error(data)
-    kind = _error_class(refusal.words, refusal.code)
+    """Return the error for an object in the middle of a stream of status 200."""
+    error_body = parse_error(data)
+    kind = _error_class(error_body.words, error_body.code)
     return kind(
-        (refusal.message or "the stream carried an error without a message")[:MESSAGE_LIMIT],
-        status=refusal.code,
-        retry_after=refusal.retry_after,
-        request_id=request_id(headers) or refusal.request_id,
+        (error_body.message or "the stream carried an error without a message")[:MESSAGE_LIMIT],
+        status=error_body.code,
+        retry_after=error_body.retry_after,
+        request_id=request_id(headers) or error_body.request_id,
         detail=dumps(data)[:DETAIL_LIMIT].decode("utf-8", "replace"),
     )
 
 
 def has_error(error: Any) -> bool:
-    """Whether what stands under `error` says anything: gateways write one of zeros and empty words beside text."""
+    """Whether `error` has content: gateways write one of zeros and empty strings beside text."""
     if is_object(error) or is_array(error):
         return any(map(has_error, error.values() if is_object(error) else error))
     return bool(error)
 
 
 def is_bare_error(data: Any) -> bool:
-    """Whether an object is an error in a shape of its own, beside which no dialect says anything.
+    """Whether an object is an error in a shape of its own, without content of any dialect.
 
     `{"code", "message"}`, Cloudflare's `{"success": false, "errors"}` (developers.cloudflare.com/api), and MiniMax's
-    `base_resp`, which stands beside answers too, with status 0 (platform.minimax.io, Error Codes).
+    `base_resp`, which also accompanies answers, with status 0 (platform.minimax.io, Error Codes).
     """
     if not is_object(data):
         return False
-    for name in _RESPONSE_FIELDS:  # no generator: this is asked of every piece of an answer
+    for name in _RESPONSE_FIELDS:  # no generator: this runs for every piece of an answer
         if data.get(name):
             return False
     if has_error(object_in(data, "base_resp").get("status_code")) or has_error(data.get("errors")):
@@ -147,43 +147,43 @@ def is_bare_error(data: Any) -> bool:
 
 
 def error_from_listing(body: bytes) -> ProviderError:
-    """For a success that lists no models: what it says, in whatever shape an error has, or that nobody can read it."""
+    """Return the error for a success that lists no models: what it reports, or that it is unreadable."""
     try:
         data = loads(body)
     except ValueError:
         data = None
-    said: Any = data[0] if is_array(data) and data else data
-    if is_object(said) and has_error(said.get("error")):
-        return error_from_stream(said, {})
-    if is_object(said) and (
-        "error" in (said.get("object"), said.get("type")) or said.get("detail") or is_bare_error(said)
+    entry: Any = data[0] if is_array(data) and data else data
+    if is_object(entry) and has_error(entry.get("error")):
+        return error_from_stream(entry, {})
+    if is_object(entry) and (
+        "error" in (entry.get("object"), entry.get("type")) or entry.get("detail") or is_bare_error(entry)
     ):
-        error = error_from_stream(said, {})
+        error = error_from_stream(entry, {})
         if type(error) is not ServerFailed or error.status is not None:
             return error
-        # It may be how a server says that it has no listing.
+        # The server may have no listing.
         return UnreadableAnswer(error.message, detail=error.detail)
     return not_a_model_server_error({}, body[:200].decode("utf-8", "replace"))
 
 
 def error_words(error: ProviderError) -> frozenset[str]:
-    """Every word of the server's message, and the field that it named as `param`."""
+    """Return every word of the server's message, and the field that it named as `param`."""
     param = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
     return frozenset(re.findall(r"\w+", f"{error.message} {param[1] if param else ''}"))
 
 
 def not_a_model_server_error(headers: Mapping[str, str], start: str) -> UnreadableAnswer:
-    """For a success that is no event stream and no JSON: a login page, a proxy's greeting."""
+    """Return the error for a success that is no event stream and no JSON: a login page, a proxy's greeting."""
     if "html" in headers.get("content-type", "") or start.lstrip()[:1] == "<":
         return UnreadableAnswer("it sent a web page", detail=start[:200])
     return UnreadableAnswer("it sent text that no model server sends", detail=start[:200])
 
 
 def redirect_error(status: int, target_host: str) -> UnreadableAnswer:
-    """For a 3xx: the key is not carried to another address."""
-    where = f"it points to another address, at {target_host}" if target_host else "it points to another address"
+    """Return the error for a 3xx: the key is not sent to another address."""
+    what = f"it points to another address, at {target_host}" if target_host else "it points to another address"
     remedy = "If you trust that address, use it as this server's base URL."
-    return UnreadableAnswer(where, status=status, retryable=False, remedy=remedy)
+    return UnreadableAnswer(what, status=status, retryable=False, remedy=remedy)
 
 
 def starts_event_stream(body: bytes) -> bool:
@@ -192,7 +192,7 @@ def starts_event_stream(body: bytes) -> bool:
 
 
 def may_start_event_stream(body: bytes) -> bool:
-    """Whether too little came to say whether an event stream begins."""
+    """Whether too little was received to say whether an event stream begins."""
     start = body.lstrip()
     return any(mark.startswith(start.removeprefix(_BYTE_ORDER_MARK)) for mark in _FIELDS) or (
         _BYTE_ORDER_MARK.startswith(start)
@@ -200,7 +200,7 @@ def may_start_event_stream(body: bytes) -> bool:
 
 
 def parse_error_body(body: bytes) -> ErrorBody:
-    """The same for bytes; a body that is neither JSON nor an event stream says nothing."""
+    """Parse an error from bytes; a body that is neither JSON nor an event stream is empty."""
     if starts_event_stream(body):
         decoder = SseDecoder()
         frames = [*decoder.feed(body), *decoder.finish()]
@@ -220,9 +220,13 @@ def parse_error(data: Any) -> ErrorBody:
     if not is_object(data):
         return ErrorBody()
     # Gateways forward Anthropic's body, which names the request, but not its headers.
-    named = data.get("request_id")
-    found = _find_error(data)
-    return replace(found, request_id=repair_text(named[:_MAX_ID_LENGTH])) if isinstance(named, str) and named else found
+    request_id = data.get("request_id")
+    body = _find_error(data)
+    return (
+        replace(body, request_id=repair_text(request_id[:_MAX_ID_LENGTH]))
+        if isinstance(request_id, str) and request_id
+        else body
+    )
 
 
 def _find_error(data: dict[str, Any]) -> ErrorBody:
@@ -232,9 +236,9 @@ def _find_error(data: dict[str, Any]) -> ErrorBody:
         return inner if inner.message else _parse_flat(data, inner)
     if isinstance(error, str) and error:
         return _parse_flat({**data, "message": error}, ErrorBody())
-    others = objects_in(data, "errors")
+    entries = objects_in(data, "errors")
     return _parse_flat(
-        data, _parse_flat(others[0], ErrorBody()) if others else _parse_minimax(object_in(data, "base_resp"))
+        data, _parse_flat(entries[0], ErrorBody()) if entries else _parse_minimax(object_in(data, "base_resp"))
     )
 
 
@@ -246,9 +250,9 @@ def _parse_minimax(status: dict[str, Any]) -> ErrorBody:
 
 
 def _parse_flat(data: dict[str, Any], inner: ErrorBody) -> ErrorBody:
-    """One level: {message, type, code, status, param, detail, details}."""
+    """Parse one level: {message, type, code, status, param, detail, details}."""
     reasons = objects_in(data, "details")
-    # Anthropic's finer word stands beside its general one.
+    # Anthropic adds a finer word to its general one.
     finer = object_in(data, "details").get("error_code")
     named = [
         data.get("code"),
@@ -271,13 +275,13 @@ def _parse_flat(data: dict[str, Any], inner: ErrorBody) -> ErrorBody:
 
 
 def _daily_quota_words(reasons: list[dict[str, Any]]) -> set[str]:
-    """google.rpc.QuotaFailure names its quotas by id, such as GenerateRequestsPerDayPerProjectPerModel."""
-    ids = [str(each.get("quotaId")) for reason in reasons for each in objects_in(reason, "violations")]
-    return {DAILY_QUOTA} if any("PerDay" in each for each in ids) else set()
+    """Look for daily quotas: google.rpc.QuotaFailure names them like GenerateRequestsPerDayPerProjectPerModel."""
+    ids = [str(violation.get("quotaId")) for reason in reasons for violation in objects_in(reason, "violations")]
+    return {DAILY_QUOTA} if any("PerDay" in violation for violation in ids) else set()
 
 
 def _fastapi_detail(detail: Any) -> Any:
-    """FastAPI's shape: a sentence, or a list of {loc, msg}."""
+    """Return FastAPI's detail: a sentence, or a list of {loc, msg} joined."""
     if not is_array(detail):
         return detail
     lines = [
@@ -289,7 +293,6 @@ def _fastapi_detail(detail: Any) -> Any:
 
 
 def _http_status(value: Any) -> int | None:
-    """An HTTP status written as a number or as digits."""
     if isinstance(value, str) and value.isdecimal() and len(value) == 3:
         value = int(value)
     return value if isinstance(value, int) and 400 <= value <= 599 else None
@@ -307,27 +310,28 @@ def _error_class(words: Iterable[str], status: int | None) -> _ErrorClass:
     return next((error for error, row in codes.general if named & row), ServerFailed)
 
 
-def _is_retryable(kind: type[ProviderError], status: int, asked: str) -> bool:
+def _is_retryable(kind: type[ProviderError], status: int, wish: str) -> bool:
     if issubclass(kind, _NOT_RETRYABLE) or (kind is InvalidRequest and status >= 500):
         return False
-    if asked.lower() in ("true", "false"):
-        return asked.lower() == "true"
+    if wish.lower() in ("true", "false"):
+        return wish.lower() == "true"
     return kind.retry_by_default or status in _RETRY_STATUSES or status >= 500
 
 
 def _plain_text(body: bytes) -> str:
-    """A short sentence that a server sent without any JSON; web pages say nothing that a person wants to read."""
+    """Return a short sentence that a server sent without JSON; web pages have nothing to show."""
     text = repair_text(body[:400].decode("utf-8", "replace")).strip()
     return "" if not text or text[0] in "<{[" or len(text) > 200 else " ".join(text.split())
 
 
 def request_id(headers: Mapping[str, str]) -> str | None:
-    """What the provider's support wants to know."""
+    """Return the request id that the provider's support asks for."""
     return next((headers[name] for name in _REQUEST_ID_HEADERS if name in headers), None)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait: `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110, section 10.2.3)."""
+    """Return seconds to wait: `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110, section
+    10.2.3)."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", value):
@@ -342,6 +346,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _duration(value: Any) -> float | None:
-    """Google's "12.5s"."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)s", value) if isinstance(value, str) else None
-    return float(found[1]) if found else None
+    """Parse Google's durations, such as "12.5s"."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)s", value) if isinstance(value, str) else None
+    return float(match[1]) if match else None

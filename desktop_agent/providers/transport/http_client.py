@@ -1,7 +1,7 @@
 """The one pooled HTTP client: opens responses, reads them within limits, closes them at once.
 
-Redirects are not followed; keys live only in `SecretHeader` and reach the request at the last moment; an error leaves
-without the HTTP library's own exception, because that one's frames hold headers.
+Redirects are not followed; keys live only in `SecretHeader` and reach the request at the last moment; errors do not
+carry the HTTP library's own exception, because its frames hold headers.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 ERROR_BODY_LIMIT = 64 * 1024
 ERROR_BODY_TIMEOUT = 10.0
-# Shorter ones are words that stand in for a key, such as “ollama” or “lm-studio”.
+# Shorter ones are placeholders for a key, such as “ollama” or “lm-studio”.
 _MIN_KEY_LENGTH = 10
-# Seconds to the first event, and from one piece of an answer to the next, however often a server shows signs of life.
-# What is known to do so for longest, DeepSeek under load, gives up after ten minutes
+# Seconds to the first event, and from one piece of an answer to the next, however often a server sends keepalives.
+# The longest known, DeepSeek under load, gives up after ten minutes
 # (https://api-docs.deepseek.com/quick_start/rate_limit).
 MAX_QUIET_SECONDS = 3600.0
 LISTING_LIMIT = 16 * 1024 * 1024
@@ -55,15 +55,15 @@ class SecretHeader:
         return cls("Authorization", key, "Bearer ")
 
     def redact(self, body: bytes) -> bytes:
-        """What a server wrote about a call, without the key, should it have echoed it, plain or with JSON's escapes.
+        """Remove the key from what a server wrote about a call, in case it echoes it, plain or with JSON's escapes.
 
-        Short keys stay: they are dummies, and words that an error may say. Never for the stream of an answer: a model
-        may say what is written like the key, and the bytes may be cut within it.
+        Short keys stay: they are dummies, and ordinary words of errors. Never use it on the stream of an answer: a
+        model may write text equal to the key, and the bytes may be cut within it.
         """
         if len(self.value) < _MIN_KEY_LENGTH:
             return body
         letters = self.value.get_secret_value().encode()
-        # Escapes may be escaped once more, where an error quotes another one's body.
+        # Escapes may be escaped again, if an error quotes another error's body.
         pattern = b"".join(rb"(?:%s|\\+u00%02x)" % (_plain_or_escaped(letter), letter) for letter in letters)
         return re.sub(pattern, b"[key]", body, flags=re.IGNORECASE)
 
@@ -87,29 +87,29 @@ class HttpRequest:
 
     @property
     def where(self) -> str:
-        """Host and port, as sentences name them."""
+        """Return host and port, as sentences name them."""
         parts = urlsplit(self.url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         return f"{parts.hostname}:{port}"
 
     def redact_key(self, text: str) -> str:
-        """What a server wrote about this call, without the key (SecretHeader.removed_from)."""
+        """Remove the key from what a server wrote about this call (SecretHeader.redact)."""
         if self.secret is None:
             return text
         return self.secret.redact(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 class HttpResponse:
-    """An answer whose head has come. Closing it closes the connection unless the body was read to its end."""
+    """A response whose head has arrived. Closing it closes the connection unless the body was read to its end."""
 
     def __init__(self, response: "httpx.Response", call: HttpRequest, deadline: float | None) -> None:
         from desktop_agent.providers.transport.httpx_transport import STREAM_EXTENSION
 
         self.status = response.status_code
-        # A proxy may repeat the key, and the request's id is stored with the answer and told with errors.
+        # A proxy may repeat the key, and the request id is stored with the answer and shown in errors.
         self.headers = {name.lower(): call.redact_key(value) for name, value in response.headers.items()}
         self._response = response
-        # The transport's own bytes: the library's layers only cost, and would inflate without a bound.
+        # The transport's own bytes: the library's layers cost time, and would decompress without a limit.
         self._stream = cast("ResponseBody", response.extensions[STREAM_EXTENSION])
         self._stream.limits.silence = call.timeouts.idle
         self._raw = aiter(self._stream)
@@ -122,12 +122,14 @@ class HttpResponse:
         self._closing: asyncio.Task[None] | None = None
 
     def redact_key(self, text: str) -> str:
-        """The same text; a key that the server echoed is taken out."""
+        """Remove a key that the server echoed."""
         return self._call.redact_key(text)
 
     async def peek(self) -> bytes:
-        """The next piece of the body, which stays in it: `body` begins with all that was seen. Empty where none comes
-        within ten seconds, or the body ends or is broken, which `body` then says."""
+        """Return the next piece of the body, which `body` will yield again.
+
+        Empty if none comes within ten seconds, or if the body ends or is broken, which `body` then raises.
+        """
         import httpx
 
         with suppress(httpx.HTTPError, TimeoutError, UnreadableAnswer, StopAsyncIteration):
@@ -165,24 +167,24 @@ class HttpResponse:
             raise failure
 
     def wait_for_first_event(self) -> None:
-        """From now on the limits of the first event hold, until `on_event`: one of silence, and LONGEST_QUIET."""
+        """Apply the limits for the first event until `on_event`: one of silence, and MAX_QUIET_SECONDS."""
         self._stream.limits.silence = self._call.timeouts.for_start(slow=False).first_event or FIRST_EVENT_TIMEOUT
         self.on_keepalive()
 
     def on_event(self) -> None:
-        """A piece of the answer has come: the limit of silence within an answer holds."""
+        """Apply the limit of silence within an answer: a piece of it has come."""
         limits = self._stream.limits
         limits.silence, limits.until = self._call.timeouts.idle, None
 
     def on_keepalive(self) -> None:
-        """Nothing of the answer has come: from the first such moment on LONGEST_QUIET holds, until `on_event`."""
+        """Start MAX_QUIET_SECONDS, unless it is running; it ends at `on_event`."""
         limits = self._stream.limits
         if limits.until is None:
-            # Who set a longer limit means it.
+            # A longer limit was set on purpose.
             limits.until = asyncio.get_running_loop().time() + max(MAX_QUIET_SECONDS, 2 * limits.silence)
 
     async def read(self, limit: int) -> bytes:
-        """The body up to `limit` bytes; what lies beyond is not fetched. Raises like `body`."""
+        """Return the body up to `limit` bytes; the rest is not fetched. Raises like `body`."""
         pieces: list[bytes] = []
         size = 0
         async with self.body() as chunks:
@@ -194,7 +196,7 @@ class HttpResponse:
         return b"".join(pieces)[:limit]
 
     async def aclose(self) -> None:
-        """Give the connection back or close it; goes on even when the caller is cancelled meanwhile."""
+        """Return the connection to the pool or close it; continues even if the caller is cancelled meanwhile."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._close())
         await asyncio.shield(self._closing)
@@ -207,14 +209,14 @@ class HttpResponse:
 
 
 class HttpClient:
-    """Made once for the whole program and passed to every provider; the pool is opened at first use."""
+    """Made once for the whole program and shared by all providers; the pool is opened at first use."""
 
     def __init__(self) -> None:
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()
 
     async def open(self, call: HttpRequest) -> HttpResponse:
-        """Send and wait for the head of the answer; a status of 400 or above is the caller's to read.
+        """Send, and wait for the head of the answer; the caller handles a status of 400 or above.
 
         Raises ConnectionFailed, TimedOut, WrongUse, and UnreadableAnswer for a redirect.
         """
@@ -247,18 +249,18 @@ class HttpClient:
         raise failure
 
     async def exchange(self, call: HttpRequest, limit: int = LISTING_LIMIT) -> bytes:
-        """Ask and read the whole answer, without the key. Raises what status and body mean, and like `open`."""
+        """Ask, and return the whole answer, without the key. Raises what status and body mean, and like `open`."""
         answer = await self.open(call)
         if answer.status >= 400:
             raise await error_from_response(answer, call)
         body = await answer.read(limit + 1)
         if len(body) > limit:
             raise TooLarge(f"the answer is larger than {limit // (1024 * 1024)} MB", retryable=False)
-        # Whoever reads it makes errors of it.
+        # Callers put it into errors.
         return body if call.secret is None else call.secret.redact(body)
 
     async def warm_up(self) -> None:
-        """Import and open the pool now, so that the first question does not pay for it."""
+        """Import the HTTP library and open the pool now, so that the first question does not pay for it."""
         await self._get_client()
 
     async def aclose(self) -> None:
@@ -271,23 +273,24 @@ class HttpClient:
         async with self._opening:
             if self._client is None:
                 # Importing and loading certificates take tens of milliseconds: not on the loop.
-                made = await asyncio.get_running_loop().run_in_executor(None, _make_client)
-                self._client = made
-                return made
+                client = await asyncio.get_running_loop().run_in_executor(None, _make_client)
+                self._client = client
+                return client
             return self._client
 
 
 async def error_from_response(answer: HttpResponse, call: HttpRequest) -> AgentError:
-    """The error that an answer of 400 or above means; reads at most 64 KB of it, for 10 seconds, without the key."""
-    came = bytearray()
-    # A body that breaks off, or is held open, says what it says up to there.
+    """Return the error that an answer of 400 or above means; reads at most 64 KB of it, for 10 seconds, without the
+    key."""
+    received = bytearray()
+    # A body that breaks off, or is held open, is used up to there.
     with suppress(Truncated, TimedOut, UnreadableAnswer, TimeoutError):
         async with asyncio.timeout(ERROR_BODY_TIMEOUT), answer.body() as chunks:
             async for chunk in chunks:
-                came += chunk
-                if len(came) >= ERROR_BODY_LIMIT:
+                received += chunk
+                if len(received) >= ERROR_BODY_LIMIT:
                     break
-    body = bytes(came[:ERROR_BODY_LIMIT])
+    body = bytes(received[:ERROR_BODY_LIMIT])
     if call.secret is not None:
         body = call.secret.redact(body)
     return error_responses.error_from_status(answer.status, answer.headers, body)
@@ -300,7 +303,7 @@ def _make_client() -> "httpx.AsyncClient":
 
 
 class _RequestProgress:
-    """A request on its way out. Once it is out, `timer` runs only as long as the server may take to the headers."""
+    """A request being sent. Once it is sent, `timer` runs only as long as the server may take to the headers."""
 
     timer: asyncio.Timeout
 
@@ -310,7 +313,7 @@ class _RequestProgress:
         self.limits_headers = False
 
     def done(self) -> None:
-        """All of it was written."""
+        """Note that all of it was written."""
         self.is_done = True
         until, total = asyncio.get_running_loop().time() + self._headers, self.timer.when()
         if total is None or until < total:
@@ -328,7 +331,7 @@ def _build_request(
     headers = {"Accept": call.accept, "Accept-Encoding": "identity", **call.headers}
     if call.body is not None:
         headers["Content-Type"] = "application/json"
-    # What is read is limited here and by the body's own limit; the library's limit is for what it reads in between.
+    # The library's own limit; the head and the body have limits of ours.
     longest = max(limits.headers or 0.0, limits.first_event or 0.0, limits.idle)
     request = client.build_request(
         call.method or ("GET" if call.body is None else "POST"),
@@ -342,7 +345,7 @@ def _build_request(
 
 
 def _signer(secret: SecretHeader | None) -> "Callable[[httpx.Request], httpx.Request]":
-    """Puts the key on the request at the last moment, so that no frame of ours holds it in a variable."""
+    """Return a function that adds the key to the request at the last moment, so that no frame of ours holds it."""
 
     def sign(request: "httpx.Request") -> "httpx.Request":
         if secret is not None:
@@ -353,7 +356,6 @@ def _signer(secret: SecretHeader | None) -> "Callable[[httpx.Request], httpx.Req
 
 
 async def _prepend(seen: list[bytes], source: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """What was looked at already, and then the rest."""
     for chunk in seen:
         yield chunk
     async for chunk in source:
@@ -361,9 +363,9 @@ async def _prepend(seen: list[bytes], source: AsyncIterator[bytes]) -> AsyncGene
 
 
 async def _until_deadline(source: AsyncIterator[bytes], deadline: float) -> AsyncGenerator[bytes, None]:
-    """The same chunks until the deadline of the loop's clock. Raises TimeoutError."""
+    """Yield the same chunks until the deadline of the loop's clock. Raises TimeoutError."""
     while True:
-        # The limit surrounds only the waiting, never the consumer between two chunks.
+        # The limit is for waiting only, never for the consumer between two chunks.
         async with asyncio.timeout_at(deadline):
             try:
                 chunk = await anext(source)
@@ -374,7 +376,7 @@ async def _until_deadline(source: AsyncIterator[bytes], deadline: float) -> Asyn
 
 async def _drain(source: AsyncIterator[bytes]) -> None:
     """Run the library's nested generators to their end. The connection is closed, so they fail at the next read;
-    left alone, each would be finished by the garbage collector in a task of its own."""
+    otherwise the garbage collector would finish each in a task of its own."""
     import httpx
 
     with suppress(httpx.HTTPError, httpx.StreamError, OSError):

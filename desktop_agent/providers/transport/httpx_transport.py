@@ -23,17 +23,17 @@ from desktop_agent.types.errors import ConnectionFailed
 from desktop_agent.types.providers import Timeouts, is_loopback
 
 _READ_SIZE = 64 * 1024
-# Without extensions and spaces. What is written otherwise is no fault: the library reads it.
+# Without extensions and spaces: the library reads other forms.
 _HEADER = re.compile(rb"([0-9A-Fa-f]{1,16})\r\n")
 _MAX_HEADER = 18
-_INVALID_HEADER = b"!\r\n"  # for a chunk that is longer than it said: the library finds the fault in its turn
+_INVALID_HEADER = b"!\r\n"  # makes the library report a chunk that is longer than announced
 _SMALL = 16
 _FIRST_RUN = 8
 
 
 @dataclass(slots=True)
 class ReadLimits:
-    """How long the next piece of a body is waited for; who reads may change it between two.
+    """How long to wait for the next piece of a body; the reader may change it between two.
 
     `silence`: seconds between two pieces. `until`: when waiting ends however many pieces come, on the loop's clock.
     """
@@ -43,12 +43,11 @@ class ReadLimits:
 
     @property
     def seconds(self) -> float:
-        """For the next piece."""
         return self.silence if self.until is None else max(0.0, min(self.silence, self._left(self.until)))
 
     @property
     def is_over(self) -> bool:
-        """Whether `until` has come."""
+        """Whether `until` has passed."""
         return self.until is not None and self._left(self.until) <= 0
 
     def _left(self, until: float) -> float:
@@ -64,7 +63,7 @@ class ResponseBody(Protocol):
 
 
 def fast_body(response: httpx.Response) -> "ChunkedBody | None":
-    """A reader for the body of an answer whose head has just come; None for what the library must read itself."""
+    """Return a reader for the body of an answer whose head has just come; None if the library must read it itself."""
     network = response.extensions.get("network_stream")
     ordinary = response.stream
     machine = _nested_attribute(ordinary, "_httpcore_stream", "_stream", "_connection", "_h11_state")
@@ -100,8 +99,8 @@ class HttpxBody:
 class ChunkedBody:
     """The payload, all that came at once joined. Raises what the library raises.
 
-    The library's machine waits in front of the first chunk. It gets the last chunk, or whatever is no plain chunk, and
-    reads on from there: so trailers, extensions, faults and the way back to the pool are exactly the library's.
+    The library's machine waits before the first chunk. It gets the last chunk, or whatever is no plain chunk, and reads
+    on from there: so trailers, extensions, faults and the return to the pool are exactly the library's.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class ChunkedBody:
         self._ordinary = ordinary
         self.limits = ordinary.limits
         self._early = early  # came together with the head
-        self._kept = b""  # a header, or the end of a chunk, of which more must come
+        self._kept = b""  # an incomplete header or end of a chunk
         self._missing = -1  # bytes of the open chunk's payload; -1: none is open
         self._is_handed_over = False
 
@@ -148,12 +147,12 @@ class ChunkedBody:
             data = self._kept + data
             self._kept = b""
         pieces: list[bytes] = []
-        at = 0 if self._missing < 0 else self._read_rest_of_chunk(data, pieces)
-        self._read_chunks(data, at, pieces)
+        position = 0 if self._missing < 0 else self._read_rest_of_chunk(data, pieces)
+        self._read_chunks(data, position, pieces)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _read_rest_of_chunk(self, data: bytes, pieces: list[bytes]) -> int:
-        """Take what belongs to the open chunk. Where the next one begins."""
+        """Take what belongs to the open chunk. Returns where the next one begins."""
         missing = self._missing
         pieces.append(data[:missing])
         if missing + 2 > len(data):
@@ -165,32 +164,35 @@ class ChunkedBody:
             return len(data)
         return missing + 2
 
-    def _read_chunks(self, data: bytes, at: int, pieces: list[bytes]) -> None:
+    def _read_chunks(self, data: bytes, position: int, pieces: list[bytes]) -> None:
         """Take chunk after chunk; the last one may stay open."""
         length = len(data)
         header = _HEADER.match
         before = 0
-        while at < length:
-            found = header(data, at)
-            size = 0 if found is None else int(found[1], 16)
-            if found is None or not size:
-                self._handle_unusual_header(data[at:], is_header=found is not None)
+        while position < length:
+            match = header(data, position)
+            size = 0 if match is None else int(match[1], 16)
+            if match is None or not size:
+                self._handle_unusual_header(data[position:], is_header=match is not None)
                 return
-            start = found.end()
+            start = match.end()
             end = start + size
             if end + 2 > length:
                 pieces.append(data[start:end])
                 self._stay_open(data, end)
                 return
-            if before == size <= _SMALL and (after := _read_equal_chunks(data, at, start - at, size, pieces)) > at:
-                at = after
+            if (
+                before == size <= _SMALL
+                and (after := _read_equal_chunks(data, position, start - position, size, pieces)) > position
+            ):
+                position = after
                 continue
             pieces.append(data[start:end])
             if data[end : end + 2] != b"\r\n":
                 self._hand_to_library(_INVALID_HEADER)
                 return
             before = size
-            at = end + 2
+            position = end + 2
 
     def _stay_open(self, data: bytes, end: int) -> None:
         self._missing = max(0, end - len(data))
@@ -207,36 +209,36 @@ class ChunkedBody:
         self._is_handed_over = True
 
 
-def _read_equal_chunks(data: bytes, at: int, header: int, size: int, pieces: list[bytes]) -> int:
-    """Take neighbouring chunks of one small size, many in one step. Where the first other one begins.
+def _read_equal_chunks(data: bytes, position: int, header: int, size: int, pieces: list[bytes]) -> int:
+    """Take neighbouring chunks of one small size, many in one step. Returns where the first different one begins.
 
-    `header` is the length of their header. A server that writes character by character would else cost per byte what
-    others cost per event.
+    `header` is the length of their header. Without this, a server that writes character by character would cost per
+    byte what others cost per event.
     """
     stride = header + size + 2
-    one = data[at : at + header] + bytes(size) + b"\r\n"
+    pattern = data[position : position + header] + bytes(size) + b"\r\n"
     fixed = [*range(header), header + size, header + size + 1]
     count = _FIRST_RUN
-    while at + count * stride <= len(data):
-        part = data[at : at + count * stride]
-        if any(part[offset::stride] != one[offset : offset + 1] * count for offset in fixed):
+    while position + count * stride <= len(data):
+        part = data[position : position + count * stride]
+        if any(part[offset::stride] != pattern[offset : offset + 1] * count for offset in fixed):
             break
         payload = bytearray(count * size)
         for offset in range(size):
             payload[offset::size] = part[header + offset :: stride]
         pieces.append(bytes(payload))
-        at += len(part)
+        position += len(part)
         count *= 2
-    return at
+    return position
 
 
 def _expects_chunk(machine: h11.Connection) -> bool:
-    """Whether a head has come and chunks follow."""
+    """Whether a head was read and chunks follow."""
     return type(_nested_attribute(machine, "_reader")).__name__ == "ChunkedReader"
 
 
 def _take_buffered(machine: h11.Connection) -> bytes:
-    """What it received and has not looked at; it forgets that."""
+    """Take the bytes that the machine received and has not parsed."""
     received, _ = machine.trailing_data
     _nested_attribute(machine, "_receive_buffer", "maybe_extract_at_most")(len(received))
     return received
@@ -244,7 +246,7 @@ def _take_buffered(machine: h11.Connection) -> bytes:
 
 @cache
 def _is_h11_supported() -> bool:
-    """Whether h11 still works as this module believes: tried once, on an answer in memory."""
+    """Whether h11 still works as this module expects: tried once, on an answer in memory."""
     machine = h11.Connection(h11.CLIENT)
     machine.send(h11.Request(method="GET", target="/", headers=[("Host", "x")]))
     machine.send(h11.EndOfMessage())
@@ -261,7 +263,6 @@ def _is_h11_supported() -> bool:
 
 
 def _nested_attribute(start: Any, *names: str) -> Any:
-    """What these names lead to, or None."""
     for name in names:
         start = getattr(start, name, None)
     return start
@@ -273,7 +274,7 @@ _POOL_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, 
 
 
 class RoutingTransport(httpx.AsyncBaseTransport):
-    """Direct for loopback and for hosts that the proxy settings except; otherwise by the proxy of the scheme.
+    """Direct for loopback and for hosts that the proxy settings exempt; otherwise through the proxy of the scheme.
 
     Proxies come from the environment, or from the system's settings on macOS and Windows.
     """
@@ -300,9 +301,9 @@ class RoutingTransport(httpx.AsyncBaseTransport):
             )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send by the right way. Raises ConnectionFailed for a kind of proxy that cannot be used."""
+        """Send through the right proxy. Raises ConnectionFailed for a kind of proxy that is not supported."""
         response = await self._transport_for(request.url).handle_async_request(request)
-        # The client wraps this stream once more, only to count time; whoever reads may leave that layer out.
+        # The client wraps this stream once more, only to count time; readers may skip that layer.
         response.extensions[STREAM_EXTENSION] = fast_body(response) or HttpxBody(
             cast("httpx.AsyncByteStream", response.stream)
         )
@@ -318,7 +319,7 @@ class RoutingTransport(httpx.AsyncBaseTransport):
         if proxied is unusable is None or is_loopback(url.host) or urllib.request.proxy_bypass(url.host):
             return self._direct
         if proxied is None:
-            # Going around a proxy that somebody set would be wrong, so this fails instead.
+            # Bypassing a proxy that is set would be wrong, so this fails instead.
             raise ConnectionFailed(f"the proxy set for it is of a kind that is not supported ({unusable})")
         return proxied
 
@@ -343,19 +344,19 @@ class UploadStream(httpx.AsyncByteStream):
 
 
 def create_client() -> httpx.AsyncClient:
-    """One pool for everything. Slow the first time (certificates): call it in a thread."""
+    """Create the client with one pool. Slow the first time (certificates): call it in a thread."""
     for name in _NOISY_LOGGERS:
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:
-            # They log heads of answers when everything is logged, and a server may put a key that it was sent in there.
+            # At debug level they log response heads, in which a server may echo the key.
             logger.setLevel(logging.INFO)
     return httpx.AsyncClient(transport=RoutingTransport(), follow_redirects=False, trust_env=False)
 
 
 def _keep_alive_options() -> list[tuple[int, int, int]]:
-    """Probes on silent connections, so that no address translator forgets a model that thinks for minutes.
+    """Return options for probes on silent connections, so that no NAT forgets a model that thinks for minutes.
 
-    Idle 60 s, interval 60 s, 5 probes, where the platform lets one say so.
+    Idle 60 s, interval 60 s, 5 probes, where the platform has such options.
     """
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPALIVE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5)):

@@ -27,19 +27,19 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
 
 
 def object_in(data: Any, name: str) -> dict[str, Any]:
-    """The object under this name, or an empty one."""
+    """Return the object under this name, or an empty one."""
     value = data.get(name) if is_object(data) else None
     return value if is_object(value) else {}
 
 
 def array_in(data: Any, name: str) -> list[Any]:
-    """The array under this name, or an empty one."""
+    """Return the array under this name, or an empty one."""
     value = data.get(name) if is_object(data) else None
     return value if is_array(value) else []
 
 
 def objects_in(data: Any, name: str) -> list[dict[str, Any]]:
-    """The objects in the array under this name."""
+    """Return the objects in the array under this name."""
     return [entry for entry in array_in(data, name) if is_object(entry)]
 
 
@@ -77,7 +77,7 @@ def loads(data: bytes) -> Any:
     """Parse one document. Raises ValueError.
 
     Falls back to a lenient reader for bad UTF-8, raw control characters in strings, lone surrogates and NaN (which
-    becomes null). Strings of that reader may hold lone surrogates: see `mended`.
+    becomes null). Strings of that reader may hold lone surrogates: see `repair_text`.
     """
     try:
         return orjson.loads(data)
@@ -86,7 +86,7 @@ def loads(data: bytes) -> Any:
 
 
 def loads_lenient(text: str) -> Any:
-    """The forgiving reader alone: exact integers of any size up to Python's own limit. Raises ValueError."""
+    """Parse with the lenient reader alone: exact integers of any size up to Python's own limit. Raises ValueError."""
     try:
         return json.loads(text, strict=False, parse_constant=_no_constant)
     except RecursionError:
@@ -94,9 +94,9 @@ def loads_lenient(text: str) -> Any:
 
 
 def loads_object(text: str) -> dict[str, Any] | None:
-    """The arguments of a call: a JSON object, or None. NaN and infinities are not JSON; integers stay exact.
+    """Parse the arguments of a call: a JSON object, or None. NaN and infinities are not JSON; integers stay exact.
 
-    What is nested deeper than DEEPEST is none either.
+    What is nested deeper than MAX_DEPTH is None too.
     """
     try:
         value = json.loads(text, strict=False, parse_constant=_refuse_constant)
@@ -155,11 +155,10 @@ class SurrogateJoiner:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a leading half is held."""
         return bool(self._half)
 
     def feed(self, piece: str) -> str:
-        """The piece as it may be shown now; a leading half at its end waits for the next piece."""
+        """Return the piece as it may be shown now; a leading half at its end waits for the next piece."""
         if not self._half and (piece.isascii() or not _SURROGATE.search(piece)):
             return piece
         piece = self._half + piece
@@ -170,7 +169,7 @@ class SurrogateJoiner:
         return repair_text(piece)
 
     def flush(self) -> str:
-        """What still waited."""
+        """Return what still waited."""
         rest, self._half = repair_text(self._half), ""
         return rest
 
@@ -178,8 +177,10 @@ class SurrogateJoiner:
 def _is_too_deep(value: Any) -> bool:
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
-        inner = [member for each in level for member in (each.values() if is_object(each) else each)]
-        level = [each for each in inner if isinstance(each, (dict, list))]
+        inner = [
+            member for container in level for member in (container.values() if is_object(container) else container)
+        ]
+        level = [container for container in inner if isinstance(container, (dict, list))]
         if not level:
             return False
     return True

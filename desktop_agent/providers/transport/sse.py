@@ -1,8 +1,8 @@
-"""Server-sent events, incrementally: bytes in, parsed JSON out, whatever the chunking.
+"""Parse server-sent events incrementally: bytes in, parsed JSON out, however the bytes are chunked.
 
-The framing follows the WHATWG text (HTML, section 9.2.6) with the rescues that real servers need; each is named where
-it stands. Lines are split on bytes before anything is decoded: a chunk may end inside a character, and Python's own
-line splitting also splits at U+2028, which is legal inside JSON.
+The framing follows the WHATWG text (HTML, section 9.2.6) with the workarounds that real servers need; each has a
+comment. Lines are split on bytes before anything is decoded: a chunk may end inside a character, and Python's own line
+splitting also splits at U+2028, which is legal inside JSON.
 """
 
 import re
@@ -21,10 +21,10 @@ Frame = tuple[str, Any]
 
 MAX_EVENT_SIZE = 32 * 1024 * 1024
 _TINY_CHUNK = 64
-_MAX_UNEXPECTED_LINE = 8192  # more than is shown: a key in it must be whole to be found
-_LINE_COST = 48  # of a waiting line beside its bytes: else millions of empty ones would count nothing
+_MAX_UNEXPECTED_LINE = 8192  # longer than what is shown: a key in it must be whole to be redacted
+_LINE_COST = 48  # added to each waiting line's bytes: else millions of empty ones would cost nothing
 _BOM = b"\xef\xbb\xbf"
-# Possessive, and with an end that may be missing: a line full of quotes is read once, never tried again from each.
+# Possessive, and the end may be missing: a line full of quotes is scanned once.
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?')
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[][{}]')
 
@@ -32,9 +32,9 @@ _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[][{}]')
 class SseDecoder:
     """Feed chunks as they come, then call `finish` once at the end of the body.
 
-    `bad_events` counts events whose data was not JSON. `strange` is the first line that is no field of an event
+    `bad_events` counts events whose data was not JSON. `unexpected_line` is the first line that is no field of an event
     stream, for telling a login page from a model; `is_web_page`: it came before any event and is a tag, so nothing
-    behind it counts. `frames` counts what was handed out. `ended_mid_event`: the body ended in the middle of an event.
+    after it counts. `frames` counts the returned frames. `ended_mid_event`: the body ended in the middle of an event.
     """
 
     def __init__(self, limit: int = MAX_EVENT_SIZE) -> None:
@@ -47,7 +47,7 @@ class SseDecoder:
         self._waiting = bytearray()  # a line whose end has not come
         self._skip_lf = False
         self._first = True
-        self._idle = False  # nothing is open, and the start is over
+        self._idle = False  # nothing is open, and this is not the start
         self._name = ""
         self._data: list[bytes] = []
         self._data_size = 0
@@ -58,9 +58,9 @@ class SseDecoder:
         self._failure: UnreadableAnswer | None = None
 
     def feed(self, chunk: bytes) -> list[Frame]:
-        """The events that this chunk completes. Raises UnreadableAnswer above the size limit.
+        """Return the events that this chunk completes. Raises UnreadableAnswer above the size limit.
 
-        What was complete before is handed out first, so that the cutting of the bytes makes no difference.
+        Events completed before that are returned first, so that the cutting of the bytes makes no difference.
         """
         if self._failure is not None:
             raise self._failure
@@ -70,7 +70,7 @@ class SseDecoder:
                 self._buffer_piece(chunk)
             return []
         if self._idle and chunk.startswith(b"data: {") and chunk.find(b"\n") == len(chunk) - 2 and chunk[-1] == 10:
-            # One event alone, as most servers send them. A raw CR is no part of it: that would be a line of its own.
+            # One event alone, as most servers send them. A raw CR would end a line within it.
             try:
                 if b"\r" not in chunk:
                     frame = ("", orjson.loads(chunk[6:]))
@@ -110,9 +110,9 @@ class SseDecoder:
             self._buffer_piece(chunk[cut:])
 
     def finish(self, *, is_cut: bool = False) -> list[Frame]:
-        """What the end of the body completes: an event without its blank line counts only if its data is whole.
+        """Return what the end of the body completes: an event without its blank line counts only if its data is whole.
 
-        `is_cut`: the body has not ended, so what is not whole was on its way, and is not damaged. Raises like `feed`.
+        `is_cut`: the connection broke, so incomplete data is not counted as damaged. Raises like `feed`.
         """
         bad_events = self.bad_events
         if self._failure is not None:
@@ -149,7 +149,7 @@ class SseDecoder:
             raise UnreadableAnswer(f"one event is larger than {self._limit // (1024 * 1024)} MB", retryable=False)
 
     def _take_lines(self, lines: bytes) -> None:
-        """Whole lines. The ordinary event, one data line between blank lines, needs no work per line."""
+        """Read whole lines. The ordinary event, one data line between blank lines, needs no work per line."""
         events = lines.split(b"\n\n")
         unended = events.pop()
         out = self._out
@@ -204,7 +204,7 @@ class SseDecoder:
             self.is_web_page = line.lstrip().startswith(b"<") and not (self.frames or self._out)
 
     def _close_single(self, another: bool) -> None:  # noqa: FBT001  private, and read once
-        """Gateways part events by one newline only: a whole document before another one is an event of its own."""
+        """End an event at a single newline: some gateways separate whole documents so."""
         if another and len(self._data) == 1 and (self._data[0][:1] == b"{" or self._data[0].startswith(b"[DONE]")):
             frame = _parse_frame(self._name, self._data[0])
             if frame is not None:
@@ -212,7 +212,7 @@ class SseDecoder:
                 self._reset_event()
 
     def _append_bare_json(self, line: bytes) -> None:
-        """JSON without `data:` — an error in the middle, or a whole answer in place of a stream."""
+        """Add a line of JSON without `data:`: an error in the middle, or a whole answer in place of a stream."""
         self._bare.append(line)
         self._data_size += len(line) + _LINE_COST
         self._check_size(self._data_size)
@@ -225,7 +225,7 @@ class SseDecoder:
             self._close_bare()
 
     def _emit_elements(self, line: bytes, end: int) -> None:
-        """A stream as one array, as Gemini writes it without alt=sse: what is whole does not wait for its end."""
+        """Emit the whole elements of a stream that is one array, as Gemini writes it without alt=sse."""
         if not end:
             return
         self._bare[-1] = line[:end]
@@ -290,7 +290,7 @@ class SseDecoder:
 
 
 def _parse_simple_event(event: bytes) -> Frame | None:
-    """An event of `data: {…}`, alone or after one `event: name`; None sends it the long way."""
+    """Parse an event of `data: {…}`, alone or after one `event: name`; None for every other form."""
     name = ""
     if event.startswith(b"event: "):
         head, _, event = event.partition(b"\n")
@@ -313,15 +313,15 @@ def _parse_frame(name: str, data: bytes) -> Frame | None:
 
 
 def _end_of_elements(line: bytes, depth: int) -> int:
-    """Where the last element of an array that the line ends is over; 0 where it ends none."""
+    """Return where the last element of an array that the line completes ends; 0 if it completes none."""
     end = 0
-    for found in _STRING_OR_BRACKET.finditer(line):
-        if found[0] in b"{[":
+    for match in _STRING_OR_BRACKET.finditer(line):
+        if match[0] in b"{[":
             depth += 1
-        elif found[0] in b"}]":
+        elif match[0] in b"}]":
             depth -= 1
             if depth == 1:
-                end = found.end()
+                end = match.end()
     return end
 
 

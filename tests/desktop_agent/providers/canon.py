@@ -123,14 +123,18 @@ def matches(found: list[dict[str, Any]], wanted: list[dict[str, Any]], *, extras
     assert len(ids) == len(set(ids))
 
 
-def fold_with(chunks: list[bytes], builder: PartBuilder, reader: response_stream.FrameReader) -> list[dict[str, Any]]:
+def fold_with(
+    chunks: list[bytes], builder: PartBuilder, reader: response_stream.BaseFrameReader
+) -> list[dict[str, Any]]:
     """Bytes to canonical events in memory, the way `answered` does it."""
     decoder = SseDecoder()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
     return fold_frames(frames, builder, reader)
 
 
-def fold_frames(frames: list[Frame], builder: PartBuilder, reader: response_stream.FrameReader) -> list[dict[str, Any]]:
+def fold_frames(
+    frames: list[Frame], builder: PartBuilder, reader: response_stream.BaseFrameReader
+) -> list[dict[str, Any]]:
     """The same from frames on."""
     for frame in frames:
         was_done = reader.done

@@ -81,7 +81,7 @@ class Anthropic(ServerAdapter):
         return self._set_listing(await fetch_models(self._page))
 
     def picture_limits(self, model: str) -> ImageLimits:
-        """Four formats, 10 MB in base64, 8000 pixels; less for many pictures and for small windows."""
+        """Return the limits: four formats, 10 MB in base64, 8000 pixels; less for many pictures and small windows."""
         return picture_limits_for(self._capabilities(model))
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
@@ -98,7 +98,7 @@ class Anthropic(ServerAdapter):
         return TokenCount(tokens)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = _SHORT_LIFETIME) -> CachedPrompt:
-        """Have the prompt read and kept, without an answer; for an hour where `seconds` is more than five minutes."""
+        """Have the prompt read and cached, without an answer; for an hour if `seconds` is more than five minutes."""
         caching = PromptCaching(lifetime="long" if seconds > _SHORT_LIFETIME else "short")
         request = _with_caching(request, caching)
         body = self._body(request)
@@ -120,7 +120,7 @@ class Anthropic(ServerAdapter):
         self._state.input_tokens += (usage.input_tokens or 0) if usage is not None else 0
         self._state.cached_tokens += read or 0
         tokens = None if read is None and written is None else (read or 0) + (written or 0)
-        # Prompts below the model's minimum are not kept, and the server says so by counting none.
+        # Prompts below the model's minimum are not cached: then the server counts no tokens.
         return CachedPrompt(tokens=tokens, expires_at=now() + timedelta(seconds=seconds) if tokens else None)
 
     async def _open(self, request: ModelRequest) -> OpenedStream:

@@ -1,7 +1,7 @@
-"""Encode the history for the Messages API: roles in turn, every call answered at once, state where it may go back.
+"""Encode the history for the Messages API: alternating roles, every call answered at once, state where it is accepted.
 
-Thinking goes back byte for byte and in place to the model that made it; where a model binds it, only behind exactly
-what it had read. Blank text is never sent: the server refuses it.
+Thinking goes back byte for byte and in place to the model that made it; where a model binds it, only after exactly what
+it had read. Blank text is never sent: the server refuses it.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 @dataclass(slots=True)
 class Section:
-    """An answer, None at the start, and what was said after it up to the next one.
+    """An answer, None at the start, and the messages after it up to the next answer.
 
-    `is_own`: this model on this server gave it. `is_open`: it stands in the current turn.
+    `is_own`: this model on this server gave it. `is_open`: it belongs to the current turn.
     """
 
     answer: Message | None = None
@@ -44,38 +44,38 @@ class Section:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the server waits for this answer to come back as it is, and goes on then."""
+        """Whether the server expects this answer back unchanged, and continues it then."""
         answer = self.answer
         is_pause = answer is not None and answer.stop_reason is StopReason.PAUSE_TURN
         return self.is_own and is_pause and self.is_whole
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing broke the answer off."""
+        """Whether the answer is complete."""
         return self.answer is not None and self.answer.state is MessageState.COMPLETE
 
     @property
     def starts_turn(self) -> bool:
-        """Whether a prompt stands here that is no comment on results."""
+        """Whether there is a prompt here that is no comment on results."""
         has_prompt = any(message.role is Role.USER for message in self.after)
         return has_prompt and (self.answer is None or not self.answer.tool_uses)
 
 
 def drop_refused_turns(messages: Sequence[Message]) -> tuple[list[Message], bool]:
-    """Leave out answers that this provider refused to finish, each with the turn that it refused; whether it did.
+    """Leave out answers that this provider refused to finish, each with its turn; return also whether there were any.
 
-    Sent again they would be refused again. A turn that is being asked once more, or was and got another answer, stays;
-    then only the refusal goes. Instructions stay.
+    They would be refused again. A turn that is being asked once more, or that got another answer, stays; then only the
+    refusal is dropped. Instructions stay.
     """
     kept: list[Message] = []
     left_out = False
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if not _is_refused(message):
             kept.append(message)
-        elif next((each.role for each in messages[place + 1 :] if each.role in _SPEAKERS), None) is Role.USER:
+        elif next((later.role for later in messages[index + 1 :] if later.role in _SPEAKERS), None) is Role.USER:
             left_out = True
             start = _start_of_turn(kept)
-            kept[start:] = [each for each in kept[start:] if each.role is Role.SYSTEM]
+            kept[start:] = [later for later in kept[start:] if later.role is Role.SYSTEM]
     return kept, left_out
 
 
@@ -85,33 +85,33 @@ def _is_refused(message: Message) -> bool:
 
 
 def _start_of_turn(messages: Sequence[Message]) -> int:
-    """Where the last turn begins: at a prompt, or the first of several, that is no comment on results."""
+    """Return where the last turn begins: at a prompt, or the first of several, that is no comment on results."""
     start = 0
     answer: Message | None = None
     is_new = True
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if message.role is Role.ASSISTANT:
             answer, is_new = message, True
         elif message.role is Role.USER and is_new and (answer is None or not answer.tool_uses):
-            start, is_new = place, False
+            start, is_new = index, False
     return start
 
 
 def split_sections(messages: Iterable[Message], account: str, model: str) -> list[Section]:
-    """The history cut at its answers; those that would be empty on the wire are left out."""
-    found = [Section()]
+    """Split the history at its answers; those that would be empty on the wire are left out."""
+    sections = [Section()]
     for message in messages:
         own = message.role is Role.ASSISTANT and _is_own(message, account, model)
         if message.role is not Role.ASSISTANT:
-            found[-1].after.append(message)
+            sections[-1].after.append(message)
         elif _has_content(message, is_own=own):
-            found.append(Section(message, own))
+            sections.append(Section(message, own))
     is_open = True
-    for section in reversed(found):
+    for section in reversed(sections):
         # A prompt ends the turn of the answer before it.
         is_open = is_open and not section.starts_turn
         section.is_open = is_open
-    return found
+    return sections
 
 
 def _is_own(message: Message, account: str, model: str) -> bool:
@@ -122,7 +122,7 @@ def _is_own(message: Message, account: str, model: str) -> bool:
 
 
 def _has_content(message: Message, *, is_own: bool) -> bool:
-    """Whether more than thinking remains of an answer: thinking alone, or at the end, is not taken."""
+    """Whether more than thinking remains of an answer: thinking alone, or at the end, is not accepted."""
     for block in message.blocks:
         if isinstance(block, ToolUse) or (isinstance(block, Text) and block.text.strip()):
             return True
@@ -132,9 +132,9 @@ def _has_content(message: Message, *, is_own: bool) -> bool:
 
 
 class ServerSteps:
-    """Which steps of the servers can go back: a use without its result, or the other way round, is refused.
+    """Which steps of the servers can go back: a use without its result, or the reverse, is refused.
 
-    One that is not finished goes back only while its turn is open.
+    An unfinished one goes back only while its turn is open.
     """
 
     def __init__(self, sections: Iterable[Section]) -> None:
@@ -163,13 +163,13 @@ def _raw_steps(sections: Iterable[Section]) -> Iterator[dict[str, Any]]:
 
 
 class CallIds:
-    """Ids for the wire: unchanged where they fit and are new, else derived, the same in every request."""
+    """Ids for the wire: unchanged if they are valid and new, else derived, the same in every request."""
 
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
 
     def of(self, call: ToolUse) -> str:
-        """The id of the next call."""
+        """Return the id of the next call."""
         times = self._used.get(call.id, 0)
         self._used[call.id] = times + 1
         if not times and _NAME.fullmatch(call.id):
@@ -179,7 +179,7 @@ class CallIds:
 
 
 def wire_name(name: str) -> str:
-    """A tool's name in letters that the wire takes: unchanged where it fits, else with a digest against collisions."""
+    """Return a tool's name in letters that the API accepts: unchanged if valid, else with a digest."""
     if _NAME.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -187,7 +187,7 @@ def wire_name(name: str) -> str:
 
 
 def names_by_wire_name(tools: Iterable[ToolSpec]) -> dict[str, str]:
-    """From the wire's names back to those of the tools, where they differ."""
+    """Map the wire's names to those of the tools, where they differ."""
     return {wire_name(tool.name): tool.name for tool in tools if wire_name(tool.name) != tool.name}
 
 
@@ -202,9 +202,9 @@ _THINKING_TYPES = ("thinking", "redacted_thinking")
 
 @dataclass(slots=True)
 class EncodedHistory:
-    """What goes over the wire, without cache marks.
+    """What is sent, without cache marks.
 
-    `carries_older`: thinking of earlier turns is in it. `is_bare`: the current turn called a tool without thinking
+    `carries_older`: it contains thinking of earlier turns. `is_bare`: the current turn called a tool without thinking
     first, so that thinking by budget cannot be switched on before it is over. `container`: where code of the current
     turn runs on the provider's servers.
     """
@@ -217,7 +217,7 @@ class EncodedHistory:
 
 
 class HistoryEncoder:
-    """Writes the history of one request, once. `older`: whether thinking of earlier turns goes back."""
+    """Encodes the history of one request, once. `older`: whether thinking of earlier turns goes back."""
 
     def __init__(self, request: ModelRequest, known: Capabilities, account: str, *, older: bool = True) -> None:
         modes = known.reasoning_modes
@@ -238,11 +238,10 @@ class HistoryEncoder:
 
     @property
     def system(self) -> str:
-        """All instructions that stand at the top."""
         return "\n\n".join(self._instructions)
 
     def encode(self, digest: PrefixDigest) -> EncodedHistory:
-        """Everything. `digest` was fed what stands before the messages and is fed them.
+        """Encode everything. `digest` has what comes before the messages, and gets them too.
 
         Raises ImagesNotSupported, ImageRefused, CapabilityMissing and WrongUse.
         """
@@ -259,22 +258,22 @@ class HistoryEncoder:
         return self._out
 
     def _collect_instructions(self, request: ModelRequest) -> list[str]:
-        """Those at the top: of the configuration, those before the first prompt, all where none may stand later."""
-        found = [request.config.system_prompt or ""]
+        """Return those for the top: of the configuration, before the first prompt, and all if none may come later."""
+        texts = [request.config.system_prompt or ""]
         for section in self._sections:
             is_first = section.answer is None
             for message in section.after:
                 is_first = is_first and message.role is Role.SYSTEM
                 if message.role is Role.SYSTEM and (is_first or not self._late_system):
-                    found.append(message.text)
-        return [text for text in found if text.strip()]
+                    texts.append(message.text)
+        return [text for text in texts if text.strip()]
 
     @property
     def _last_role(self) -> str:
         return self._out.messages[-1]["role"] if self._out.messages else ""
 
     def _answer(self, section: Section, answer: Message, before: Section) -> None:
-        """An answer behind what asked for it: its own request ended in the same way."""
+        """Write an answer after what asked for it, in the form in which its own request ended."""
         if not self._out.messages:
             self._user([_text(BEGIN_PROMPT)])
         elif self._last_role == "assistant":
@@ -293,25 +292,25 @@ class HistoryEncoder:
         self._pending = list(blocks)
 
     def _note_turn(self, answer: Message, blocks: list[dict[str, Any]]) -> None:
-        """What the current turn is bound to: its first answer says whether it thinks, its last where code runs."""
+        """Note what binds the current turn: whether its first answer thinks, and where its last runs code."""
         if not self._is_in_loop:
             self._is_in_loop = True
             self._out.is_bare = bool(answer.tool_uses) and blocks[0]["type"] not in _THINKING_TYPES
-        found = object_in(answer.stop_details, "container")
-        if found:
-            self._out.container = found
+        container = object_in(answer.stop_details, "container")
+        if container:
+            self._out.container = container
 
     def _blocks(self, section: Section, answer: Message, *, can_think: bool) -> list[dict[str, Any]]:
-        """The blocks of one answer. Behind one that goes back changed, bound thinking would be refused."""
-        found: list[dict[str, Any]] = []
+        """Return the blocks of one answer. After a changed block, bound thinking would be refused."""
+        blocks: list[dict[str, Any]] = []
         for block in answer.blocks:
             written = self._block(block, section, can_think=can_think)
             if written is not None:
-                found.append(written)
+                blocks.append(written)
             is_lost = written is None and isinstance(block, (ServerStep, Unknown))
             if self._binds and (is_lost or (isinstance(block, ToolUse) and block.malformed is not None)):
                 can_think = False
-        return found
+        return blocks
 
     def _block(self, block: Block, section: Section, *, can_think: bool) -> dict[str, Any] | None:
         is_ours = section.is_own and getattr(block, "provider", "") == PROVIDER
@@ -346,14 +345,14 @@ class HistoryEncoder:
         }
 
     def _results(self, section: Section) -> None:
-        """One for every call of the answer, in call order, before anything else is said."""
+        """Write one result for every call of the answer, in call order, before anything else."""
         if section.answer is None or not section.answer.tool_uses:
             return
-        calls = [each for each in self._pending if each["type"] == "tool_use"]
-        given = section.results
+        calls = [block for block in self._pending if block["type"] == "tool_use"]
+        results = section.results
         self._user(
             [
-                self._result(written["id"], given.get(call.id))
+                self._result(written["id"], results.get(call.id))
                 for written, call in zip(calls, section.answer.tool_uses, strict=True)
             ]
         )
@@ -364,15 +363,15 @@ class HistoryEncoder:
             return written | {"content": [_text(NO_RESULT)], "is_error": True}
         content = [self._part(part) for part in result.content if not _is_blank(part)]
         if result.is_error:
-            # An error without words is refused.
+            # An error without content is refused.
             content = content or [_text(f"The call did not succeed: {result.outcome.value}.")]
             written["is_error"] = True
         return written | ({"content": content} if content else {})
 
     def _prompts(self, section: Section) -> None:
-        """What people said, then instructions that came meanwhile: they stand behind a prompt, before the answer."""
-        said = [block for message in section.after if message.role is not Role.SYSTEM for block in message.blocks]
-        self._user([self._part(part) for part in said if isinstance(part, (Text, Image)) and not _is_blank(part)])
+        """Write prompts, then instructions that came meanwhile: they go after a prompt, before the answer."""
+        blocks = [block for message in section.after if message.role is not Role.SYSTEM for block in message.blocks]
+        self._user([self._part(part) for part in blocks if isinstance(part, (Text, Image)) and not _is_blank(part)])
         if not self._late_system:
             return
         late = section.after if section.answer is not None else _after_first_prompt(section.after)
@@ -392,7 +391,7 @@ class HistoryEncoder:
         if not blocks:
             return
         self._finalise_answer(is_whole=True)
-        # Where the answer behind instructions came to nothing, they follow the next prompt instead of parting two.
+        # If the answer after instructions is empty, they follow the next prompt instead of separating two.
         late = [self._out.messages.pop()] if self._last_role == "system" else []
         self._append("user", blocks)
         self._out.messages += late
@@ -406,7 +405,7 @@ class HistoryEncoder:
             self._out.messages.append({"role": role, "content": blocks})
 
     def _finalise_answer(self, *, is_whole: bool) -> None:
-        """The last answer is final. A whole one cannot end in thinking: nothing followed it, so nothing needs it."""
+        """Finish the last answer. A whole one cannot end in thinking: nothing followed it, so nothing needs it."""
         if is_whole and self._last_role == "assistant":
             content = self._out.messages[-1]["content"]
             while content and content[-1]["type"] in _THINKING_TYPES:
@@ -420,7 +419,7 @@ class HistoryEncoder:
         self._pending = []
 
     def _finish(self, last: Section) -> None:
-        """A request ends with a prompt, unless the server itself paused; answers are not begun for a model."""
+        """End with a prompt, unless the server itself paused: answers cannot be prefilled."""
         self._finalise_answer(is_whole=not last.is_paused)
         if not self._out.messages:
             self._user([_text(BEGIN_PROMPT)])
@@ -438,12 +437,12 @@ def _is_blank(part: Any) -> bool:
 
 
 def _after_first_prompt(messages: list[Message]) -> list[Message]:
-    first = next((place for place, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
+    first = next((index for index, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
     return messages[first:]
 
 
 def _thinking_block(block: Thinking) -> dict[str, Any] | None:
-    """A thinking block as it came; without a signature it was cut, or is of a server that gives none."""
+    """Return a thinking block as it came; without a signature it was cut, or is of a server that gives none."""
     kind, state = block.metadata.get("type"), block.metadata
     if kind == "redacted_thinking" and state.get("data"):
         return {"type": kind, "data": state["data"]}

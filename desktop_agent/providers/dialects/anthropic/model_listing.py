@@ -1,6 +1,6 @@
-"""List Anthropic's models, and fit reasoning and pictures to what each takes.
+"""List Anthropic's models, and adapt reasoning and pictures to each model.
 
-`capabilities.thinking.types.X.supported` is false exactly where asking for X is refused. Each downgrade is stated in
+`capabilities.thinking.types.X.supported` is false exactly where asking for X is refused. Each downgrade is reported in
 an adjustment.
 """
 
@@ -53,24 +53,24 @@ _MODES_BY_TYPE: tuple[tuple[str, ReasoningMode], ...] = (
 
 
 async def fetch_models(exchange: Callable[[str], Awaitable[bytes]]) -> tuple[ModelInfo, ...]:
-    """Ask for all pages; `exchange` takes the query. Retired models are left out. Raises ProviderError."""
+    """Fetch all pages; `exchange` takes the query. Retired models are left out. Raises ProviderError."""
     models: dict[str, ModelInfo] = {}
-    query, asked = f"limit={_PAGE_SIZE}", set[str]()
+    query, asked_after = f"limit={_PAGE_SIZE}", set[str]()
     for _ in range(_MAX_PAGES):
         page = _parse_page(await exchange(query))
         for entry in objects_in(page, "data"):
             if isinstance(entry.get("id"), str) and entry["id"] and entry.get("lifecycle") != "retired":
                 models.setdefault(entry["id"], parse_model(entry))
         last = page.get("last_id")
-        if page.get("has_more") is not True or not isinstance(last, str) or last in asked:
+        if page.get("has_more") is not True or not isinstance(last, str) or last in asked_after:
             break
-        asked.add(last)
+        asked_after.add(last)
         query = f"limit={_PAGE_SIZE}&after_id={quote(last, safe='')}"
     return tuple(models.values())
 
 
 def parse_model(entry: dict[str, Any]) -> ModelInfo:
-    """One entry of the listing."""
+    """Parse one entry of the listing."""
     title = entry.get("display_name")
     return ModelInfo(
         id=repair_text(entry["id"]),
@@ -91,21 +91,21 @@ def _parse_page(body: bytes) -> dict[str, Any]:
 
 
 def _capabilities(entry: dict[str, Any]) -> Capabilities:
-    said = object_in(entry, "capabilities")
-    thinking, effort = object_in(said, "thinking"), object_in(said, "effort")
+    capabilities = object_in(entry, "capabilities")
+    thinking, effort = object_in(capabilities, "thinking"), object_in(capabilities, "effort")
     longest = token_count(entry.get("max_tokens")) or None
     modes = _modes(thinking, effort)
     efforts: tuple[Effort, ...] = tuple(level for level in _LISTED_EFFORTS if _supported(effort, level))
     can_budget = modes is not None and "budget" in modes and longest is not None and longest > MIN_BUDGET
     return Capabilities(
-        images=_supported(said, "image_input"),
+        images=_supported(capabilities, "image_input"),
         reasoning=flag_in(thinking, "supported"),
         context_window=token_count(entry.get("max_input_tokens")) or None,
         max_output_tokens=longest,
         reasoning_modes=modes,
         efforts=efforts or None,
         budget=(MIN_BUDGET, longest - 1) if can_budget and longest is not None else None,
-        structured_output=_supported(said, "structured_outputs"),
+        structured_output=_supported(capabilities, "structured_outputs"),
     )
 
 
@@ -113,10 +113,10 @@ def _modes(thinking: dict[str, Any], effort: dict[str, Any]) -> frozenset[Reason
     types = object_in(thinking, "types")
     if not types:
         return None
-    found: set[ReasoningMode] = {mode for name, mode in _MODES_BY_TYPE if _supported(types, name)}
+    modes: set[ReasoningMode] = {mode for name, mode in _MODES_BY_TYPE if _supported(types, name)}
     if flag_in(effort, "supported"):
-        found.add("effort")
-    return frozenset(found)
+        modes.add("effort")
+    return frozenset(modes)
 
 
 def _supported(data: dict[str, Any], name: str) -> bool | None:
@@ -140,13 +140,13 @@ _BUDGETS: dict[Effort, int] = {
     "xhigh": 32_768,
     "max": 1_000_000,
 }
-# Accepts thinking that is off, but not beside the two highest levels.
+# Thinking can be off, but not with the two highest levels.
 _OFF_UP_TO_HIGH = frozenset({"claude-opus-5"})
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingSetting:
-    """The `thinking` field and the effort to send, None for neither, and what was changed about the wish."""
+    """The `thinking` field and the effort to send, None for neither, and notes about what was changed."""
 
     thinking: dict[str, Any] | None = None
     effort: str | None = None
@@ -154,13 +154,12 @@ class ThinkingSetting:
 
     @property
     def is_on(self) -> bool:
-        """Whether thinking is asked for."""
         return self.thinking is not None and self.thinking["type"] in ("adaptive", "enabled")
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingAbility:
-    """What a model takes. `modes` is None where nobody knows."""
+    """What a model takes. `modes` is None if unknown."""
 
     model: str
     known: Capabilities
@@ -170,57 +169,55 @@ class ThinkingAbility:
 
     @property
     def always_thinks(self) -> bool:
-        """Thinking cannot be switched off."""
         return self.modes is not None and "adaptive" in self.modes and "disabled" not in self.modes
 
     @property
     def takes_forced_calls(self) -> bool:
-        """Whether a call may be demanded."""
         return not self.always_thinks if self.known.forced_tools is None else self.known.forced_tools
 
     def takes(self, mode: str) -> bool:
-        """Whether this can be asked for; of an unknown model anything can."""
+        """Whether this mode can be requested; of an unknown model anything can."""
         return self.modes is None or mode in self.modes
 
     @property
     def adaptive(self) -> dict[str, Any]:
-        """The field that lets the model decide; current models show nothing unless they are asked to."""
+        """Return the field that lets the model decide; current models show nothing unless they are asked to."""
         return {"type": "adaptive", "display": "summarized"} if self.shows else {"type": "adaptive"}
 
 
 def thinking_ability(request: ModelRequest, known: Capabilities, room: int) -> ThinkingAbility:
-    """What this request's model takes. `room` is its max_tokens."""
+    """Return what this request's model takes. `room` is its max_tokens."""
     return ThinkingAbility(request.model, known, known.reasoning_modes, request.config.show_reasoning, room)
 
 
-def thinking_setting(wish: Reasoning | None, able: ThinkingAbility) -> ThinkingSetting:
-    """What to send for this wish."""
-    match wish:
+def thinking_setting(reasoning: Reasoning | None, able: ThinkingAbility) -> ThinkingSetting:
+    """Return what to send for this reasoning."""
+    match reasoning:
         case None:
             return _default_setting(able)
         case ReasoningDisabled():
             return _off_setting(able)
         case ReasoningEffort():
-            return _effort_setting(wish.level, able)
+            return _effort_setting(reasoning.level, able)
         case ReasoningAdaptive():
             return _adaptive_setting(able)
         case ReasoningBetweenTools():
             return _between_tools_setting(able)
         case ReasoningBudget():
-            return _budget_setting(wish.tokens, able)
+            return _budget_setting(reasoning.tokens, able)
 
 
 def resolve_conflicts(
-    switch: ThinkingSetting, able: ThinkingAbility, *, forced: bool, effort: str | None
+    setting: ThinkingSetting, able: ThinkingAbility, *, forced: bool, effort: str | None
 ) -> ThinkingSetting:
-    """The same, fit for a forced call, and for an `effort` that the person wrote into the body themselves."""
-    if forced and switch.is_on and able.known.reasons_by_default is not True:
-        switch = _with_adjustments(replace(switch, thinking=None), _NO_THINKING_WHEN_FORCED)
-    kind = switch.thinking["type"] if switch.thinking is not None else ""
+    """Adapt the setting to a forced call, and to an `effort` that the person put into the body."""
+    if forced and setting.is_on and able.known.reasons_by_default is not True:
+        setting = _with_adjustments(replace(setting, thinking=None), _NO_THINKING_WHEN_FORCED)
+    kind = setting.thinking["type"] if setting.thinking is not None else ""
     is_bound = kind == "between_tools" or (kind == "disabled" and able.model in _OFF_UP_TO_HIGH)
     if is_bound and effort is not None and effort not in _UP_TO_HIGH:
-        switch = _with_adjustments(replace(switch, thinking=None), Sentence(_ON_AT_THIS_LEVEL, {"level": effort}))
-    return switch
+        setting = _with_adjustments(replace(setting, thinking=None), Sentence(_ON_AT_THIS_LEVEL, {"level": effort}))
+    return setting
 
 
 _LEVEL = "The level of reasoning “{level}” is not taken here; “{sent}” was asked for instead."
@@ -235,12 +232,12 @@ _NO_ROOM = Sentence("The answer's limit leaves no room for reasoning, so none wa
 _NO_THINKING_WHEN_FORCED = Sentence("No reasoning was asked for, because the model must call a tool.")
 
 
-def _with_adjustments(switch: ThinkingSetting, *sentences: Sentence) -> ThinkingSetting:
-    return replace(switch, adjustments=(*switch.adjustments, *sentences))
+def _with_adjustments(setting: ThinkingSetting, *sentences: Sentence) -> ThinkingSetting:
+    return replace(setting, adjustments=(*setting.adjustments, *sentences))
 
 
 def _default_setting(able: ThinkingAbility) -> ThinkingSetting:
-    """A model that thinks anyway is asked to show it; nothing else is switched on or off."""
+    """Ask a model that thinks anyway to show it; switch nothing else on or off."""
     thinks = able.known.reasons_by_default
     if thinks is None:
         thinks = able.always_thinks
@@ -271,20 +268,20 @@ def _adaptive_setting(able: ThinkingAbility) -> ThinkingSetting:
 def _between_tools_setting(able: ThinkingAbility) -> ThinkingSetting:
     if able.takes("between_tools"):
         return ThinkingSetting({"type": "between_tools"})
-    found = _adaptive_setting(able)
-    return _with_adjustments(found, _AS_IT_LIKES) if found.thinking is not None else found
+    setting = _adaptive_setting(able)
+    return _with_adjustments(setting, _AS_IT_LIKES) if setting.thinking is not None else setting
 
 
 def _effort_setting(level: Effort, able: ThinkingAbility) -> ThinkingSetting:
     levels = _effort_levels(able)
     if not levels:
-        found = (
+        setting = (
             _adaptive_setting(able)
             if not able.takes("budget") or able.takes("adaptive")
             else _budget_setting(_BUDGETS[level], able)
         )
-        said = _AS_IT_LIKES if able.takes("adaptive") else _AS_A_BUDGET
-        return _with_adjustments(ThinkingSetting(found.thinking), said) if found.thinking is not None else found
+        note = _AS_IT_LIKES if able.takes("adaptive") else _AS_A_BUDGET
+        return _with_adjustments(ThinkingSetting(setting.thinking), note) if setting.thinking is not None else setting
     sent = nearest_effort(level, levels)
     changed = () if sent == level else (Sentence(_LEVEL, {"level": level, "sent": sent}),)
     if able.modes is None:
@@ -298,16 +295,16 @@ def _effort_setting(level: Effort, able: ThinkingAbility) -> ThinkingSetting:
 def _budget_setting(tokens: int, able: ThinkingAbility) -> ThinkingSetting:
     if not able.takes("budget"):
         levels = _effort_levels(able)
-        found = _effort_setting(effort_for_tokens(tokens), able) if levels else _adaptive_setting(able)
-        values = {"level": f"{tokens} tokens", "sent": found.effort or ""}
+        setting = _effort_setting(effort_for_tokens(tokens), able) if levels else _adaptive_setting(able)
+        values = {"level": f"{tokens} tokens", "sent": setting.effort or ""}
         return (
-            _with_adjustments(ThinkingSetting(found.thinking, found.effort), Sentence(_LEVEL, values))
-            if found.effort
-            else found
+            _with_adjustments(ThinkingSetting(setting.thinking, setting.effort), Sentence(_LEVEL, values))
+            if setting.effort
+            else setting
         )
     least, most = able.known.budget or (MIN_BUDGET, tokens)
     least = max(least, MIN_BUDGET)
-    # Something must be left for the answer itself.
+    # Leave some tokens for the answer itself.
     most = min(max(most, least), able.room - 1 if able.room <= 2 * MIN_BUDGET else able.room - MIN_BUDGET)
     if most < least:
         return ThinkingSetting(adjustments=(_NO_ROOM,))
@@ -317,23 +314,22 @@ def _budget_setting(tokens: int, able: ThinkingAbility) -> ThinkingSetting:
 
 
 def _effort_levels(able: ThinkingAbility) -> tuple[Effort, ...]:
-    """The levels that can be asked for, lowest first."""
     if not able.takes("effort"):
         return ()
     return tuple(level for level in EFFORTS if level in (able.known.efforts or _USUAL_EFFORTS))
 
 
-# The limit is one on the base64 text, so a file may have three quarters of it.
+# The limit is for base64 text, so a file may have three quarters of it.
 _LONGEST_BASE64 = 10 * 1024 * 1024
 _SMALL_WINDOW = 200_000
-# The size of a JPEG may stand behind a preview and a colour profile; in characters of base64, a multiple of four.
+# The size of a JPEG may come after a preview and a colour profile; in characters of base64, a multiple of four.
 _HEADER = 4 * 48 * 1024
 
 
 def picture_limits_for(known: Capabilities) -> ImageLimits:
-    """What may be sent to a model of which this is known."""
+    """Return what pictures may be sent to a model with these capabilities."""
     window = known.context_window
-    # Models up to 4.6 scale down further; of those only the ones that think by budget are known by what they can.
+    # Models up to 4.6 scale down further; only those with thinking by budget can be recognised.
     is_older = known.reasoning_modes is not None and "budget" in known.reasoning_modes
     return ImageLimits(
         max_bytes=_LONGEST_BASE64 // 4 * 3,
@@ -352,7 +348,7 @@ class _SeenPicture:
 
 
 class PictureEncoder:
-    """Writes the pictures of one request and counts them. `known` is what is known about its model."""
+    """Encodes the pictures of one request and counts them. `known` is what is known about its model."""
 
     def __init__(self, model: str, known: Capabilities) -> None:
         self._model = model
@@ -361,7 +357,8 @@ class PictureEncoder:
         self._seen: list[_SeenPicture] = []
 
     def encode(self, image: Image) -> dict[str, Any]:
-        """The block of a picture. Raises ImagesNotSupported, ImageRefused, and WrongUse for one that is not loaded."""
+        """Return the block of a picture. Raises ImagesNotSupported, ImageRefused, and WrongUse for one that is not
+        loaded."""
         if self._known.images is False:
             raise ImagesNotSupported(Sentence("{model} does not read pictures.", {"model": self._model}))
         source = image.source
@@ -383,7 +380,7 @@ class PictureEncoder:
         }
 
     def check_all(self) -> None:
-        """The limits that hold for all pictures together. Raises CapabilityMissing and ImageRefused."""
+        """Check the limits for all pictures together. Raises CapabilityMissing and ImageRefused."""
         limits, count = self._limits, len(self._seen)
         if limits.max_count is not None and count > limits.max_count:
             values = {"count": str(limits.max_count)}
@@ -393,10 +390,10 @@ class PictureEncoder:
             )
         if limits.many_images is None or limits.many_images_max_edge is None or count <= limits.many_images:
             return
-        for each in self._seen:
-            if each.edge is not None and each.edge > limits.many_images_max_edge:
+        for picture in self._seen:
+            if picture.edge is not None and picture.edge > limits.many_images_max_edge:
                 raise ImageRefused.too_large(
-                    each.name, f"{limits.many_images_max_edge} pixels beside {limits.many_images} others"
+                    picture.name, f"{limits.many_images_max_edge} pixels beside {limits.many_images} others"
                 )
 
 

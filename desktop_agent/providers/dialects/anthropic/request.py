@@ -1,6 +1,6 @@
-"""Build the JSON body of the Messages API, with cache marks. What is sent differently is said in adjustments.
+"""Build the JSON body of the Messages API, with cache marks. What is sent differently is reported in adjustments.
 
-At most four cache marks: behind the tools, the instructions, the last question, and the question before that.
+At most four cache marks: after the tools, the instructions, the last question, and the question before that.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,31 +32,31 @@ _MARKABLE = ("text", "image", "tool_use", "tool_result")
 
 
 def add_cache_marks(fields: dict[str, Any], lifetime: Literal["short", "long"]) -> None:
-    """Mark a body. One lifetime for all: longer ones would have to stand before shorter ones."""
+    """Mark a body. One lifetime for all: longer ones would have to come before shorter ones."""
     control: dict[str, Any] = {"type": "ephemeral"}
     if lifetime == "long":
         control["ttl"] = "1h"
     for name in ("tools", "system"):
         if fields.get(name):
             fields[name][-1]["cache_control"] = dict(control)
-    messages: list[dict[str, Any]] = [each for each in fields["messages"] if each["role"] != "system"]
-    asked = [place for place, message in enumerate(messages) if message["role"] == "user"]
-    places = {len(messages) - 1, *[place for place in asked if place < len(messages) - 1][-1:]}
-    for place in places:
-        block = next((each for each in reversed(messages[place]["content"]) if each["type"] in _MARKABLE), None)
+    messages: list[dict[str, Any]] = [entry for entry in fields["messages"] if entry["role"] != "system"]
+    prompts = [index for index, message in enumerate(messages) if message["role"] == "user"]
+    indices = {len(messages) - 1, *[index for index in prompts if index < len(messages) - 1][-1:]}
+    for index in indices:
+        block = next((entry for entry in reversed(messages[index]["content"]) if entry["type"] in _MARKABLE), None)
         if block is not None:
             block["cache_control"] = dict(control)
 
 
 def has_cache_marks(value: Any) -> bool:
-    """Whether the person marks by themselves: then nobody else does, because the number and the order count."""
+    """Whether the person sets cache marks: then the program sets none, because their number and order count."""
     if is_object(value):
         return "cache_control" in value or any(map(has_cache_marks, value.values()))
     return is_array(value) and any(map(has_cache_marks, value))
 
 
 DEFAULT_MAX_TOKENS = 8192
-# What the server counts; the rest of a body it refuses there.
+# Fields that counting takes; it refuses all others.
 _COUNTED = frozenset(
     {"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "speed"}
 )
@@ -73,8 +73,8 @@ _BARE_LOOP = Sentence("Reasoning starts with the next question: it cannot be swi
 class RequestBody:
     """The body and what belongs to it.
 
-    `prefix` is the digest of all that the model reads. `names`: from the wire's names of tools back to their own.
-    `carries_older`: thinking of earlier turns is in it.
+    `prefix` is the digest of all that the model reads. `names`: from the wire's names of tools to their own.
+    `carries_older`: it contains thinking of earlier turns.
     """
 
     fields: dict[str, Any]
@@ -86,12 +86,12 @@ class RequestBody:
 
     @property
     def count_fields(self) -> dict[str, Any]:
-        """What the server is sent to count."""
+        """Return the fields for counting tokens."""
         return {name: value for name, value in self.fields.items() if name in _COUNTED}
 
     @property
     def cache_warming_fields(self) -> dict[str, Any]:
-        """The same, to be kept and not answered: nothing that only matters for an answer."""
+        """Return the fields for caching without an answer: nothing that only matters for an answer."""
         fields = {name: value for name, value in self.fields.items() if name != "stream"} | {"max_tokens": 0}
         if object_in(fields, "thinking").get("type") == "enabled":
             del fields["thinking"]
@@ -103,10 +103,10 @@ class RequestBody:
 
 
 def build_body(request: ModelRequest, known: Capabilities, account: str, *, older: bool = True) -> RequestBody:
-    """The body to send; without `older` no thinking of earlier turns is in it. `extra_options` win.
+    """Build the body; without `older` it has no thinking of earlier turns. `extra_options` win.
 
-    Raises ToolCallingNotSupported, ImagesNotSupported, CapabilityMissing, ImageRefused, and WrongUse for what cannot
-    be sent at all.
+    Raises ToolCallingNotSupported, ImagesNotSupported, CapabilityMissing, ImageRefused, and WrongUse for what cannot be
+    sent at all.
     """
     _check(request, known)
     config = request.config
@@ -118,17 +118,17 @@ def build_body(request: ModelRequest, known: Capabilities, account: str, *, olde
         digest.add([name, extra.get(name, top.get(name))])
     written = writer.encode(digest)
     limit, cut = _token_limit(config, known)
-    able = thinking_ability(request, known, limit)
-    switch = _thinking(request, able, written, extra)
-    choice, freed = _tool_choice(request, able)
+    ability = thinking_ability(request, known, limit)
+    setting = _thinking(request, ability, written, extra)
+    choice, freed = _tool_choice(request, ability)
     fields = {
         "model": request.model,
         "max_tokens": limit,
         **top,
         "messages": written.messages,
         **choice,
-        **({"thinking": switch.thinking} if switch.thinking is not None else {}),
-        **_output(config, switch),
+        **({"thinking": setting.thinking} if setting.thinking is not None else {}),
+        **_output(config, setting),
         **_stop_sequences(config),
         **_container(written.container),
         "stream": True,
@@ -138,7 +138,7 @@ def build_body(request: ModelRequest, known: Capabilities, account: str, *, olde
     return RequestBody(
         fields=_with_extra_options(fields, extra),
         prefix=digest.value,
-        adjustments=(*written.adjustments, *cut, *switch.adjustments, *freed, *_dropped_options(config)),
+        adjustments=(*written.adjustments, *cut, *setting.adjustments, *freed, *_dropped_options(config)),
         names=names_by_wire_name(request.tools),
         betas=_betas(config.extra_options.get("betas")),
         carries_older=written.carries_older,
@@ -153,7 +153,7 @@ def _check(request: ModelRequest, known: Capabilities) -> None:
 
 
 def _tools(tools: Iterable[ToolSpec]) -> dict[str, Any]:
-    found = [
+    declarations = [
         {
             "name": wire_name(tool.name),
             **({"description": tool.description} if tool.description else {}),
@@ -161,7 +161,7 @@ def _tools(tools: Iterable[ToolSpec]) -> dict[str, Any]:
         }
         for tool in tools
     ]
-    return {"tools": found} if found else {}
+    return {"tools": declarations} if declarations else {}
 
 
 def _system(text: str, config: ProviderConfig) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _system(text: str, config: ProviderConfig) -> dict[str, Any]:
 
 
 def _token_limit(config: ProviderConfig, known: Capabilities) -> tuple[int, tuple[Sentence, ...]]:
-    """max_tokens, which this API demands."""
+    """Return max_tokens, which this API requires."""
     wanted, most = config.max_tokens, known.max_output_tokens
     if wanted is None:
         return most or DEFAULT_MAX_TOKENS, ()
@@ -183,18 +183,17 @@ def _token_limit(config: ProviderConfig, known: Capabilities) -> tuple[int, tupl
 def _thinking(
     request: ModelRequest, able: ThinkingAbility, written: EncodedHistory, extra: dict[str, Any]
 ) -> ThinkingSetting:
-    switch = thinking_setting(request.config.reasoning, able)
+    setting = thinking_setting(request.config.reasoning, able)
     is_forced = bool(request.tools) and request.tool_choice.mode in ("required", "named") and able.takes_forced_calls
     own_effort = object_in(extra, "output_config").get("effort")
-    effort = own_effort if isinstance(own_effort, str) else switch.effort
-    switch = resolve_conflicts(switch, able, forced=is_forced, effort=effort)
-    if written.is_bare and switch.thinking is not None and switch.thinking["type"] == "enabled":
-        return ThinkingSetting(None, switch.effort, (*switch.adjustments, _BARE_LOOP))
-    return switch
+    effort = own_effort if isinstance(own_effort, str) else setting.effort
+    setting = resolve_conflicts(setting, able, forced=is_forced, effort=effort)
+    if written.is_bare and setting.thinking is not None and setting.thinking["type"] == "enabled":
+        return ThinkingSetting(None, setting.effort, (*setting.adjustments, _BARE_LOOP))
+    return setting
 
 
 def _tool_choice(request: ModelRequest, able: ThinkingAbility) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
-    """Nothing where there are no tools to choose from."""
     choice = request.tool_choice
     if not request.tools or choice.mode == "auto":
         return {}, ()
@@ -207,14 +206,14 @@ def _tool_choice(request: ModelRequest, able: ThinkingAbility) -> tuple[dict[str
     return {"tool_choice": {"type": "tool", "name": wire_name(choice.name)}}, ()
 
 
-def _output(config: ProviderConfig, switch: ThinkingSetting) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if switch.effort is not None:
-        found["effort"] = switch.effort
+def _output(config: ProviderConfig, setting: ThinkingSetting) -> dict[str, Any]:
+    config_fields: dict[str, Any] = {}
+    if setting.effort is not None:
+        config_fields["effort"] = setting.effort
     schema = _schema(config)
     if schema is not None:
-        found["format"] = {"type": "json_schema", "schema": _closed(schema)}
-    return {"output_config": found} if found else {}
+        config_fields["format"] = {"type": "json_schema", "schema": _closed(schema)}
+    return {"output_config": config_fields} if config_fields else {}
 
 
 def _schema(config: ProviderConfig) -> dict[str, Any] | None:
@@ -222,9 +221,9 @@ def _schema(config: ProviderConfig) -> dict[str, Any] | None:
 
 
 def _closed(schema: Any) -> Any:
-    """The schema with every object closed: this API takes no others."""
+    """Return the schema with every object closed: this API takes no others."""
     if is_array(schema):
-        return [_closed(each) for each in schema]
+        return [_closed(entry) for entry in schema]
     if not is_object(schema):
         return schema
     closed = {name: _closed(value) for name, value in schema.items()}
@@ -234,12 +233,12 @@ def _closed(schema: Any) -> Any:
 
 
 def _stop_sequences(config: ProviderConfig) -> dict[str, Any]:
-    found = [each for each in config.stop_sequences if each.strip()]
-    return {"stop_sequences": found} if found else {}
+    sequences = [sequence for sequence in config.stop_sequences if sequence.strip()]
+    return {"stop_sequences": sequences} if sequences else {}
 
 
 def _container(container: dict[str, Any]) -> dict[str, Any]:
-    """Code of this turn goes on where it ran, while that is there."""
+    """Continue code of this turn where it ran, while that exists."""
     name, until = container.get("id"), container.get("expires_at")
     try:
         is_there = datetime.fromisoformat(str(until)) > now() + timedelta(seconds=5)
@@ -249,7 +248,7 @@ def _container(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_extra_options(fields: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """The person's own words win; beside a part of `output_config` the rest of it stays."""
+    """Let the person's own options win; beside a part of `output_config` the rest of it stays."""
     merged = fields | extra
     if is_object(extra.get("output_config")) and "output_config" in fields:
         merged["output_config"] = fields["output_config"] | extra["output_config"]
@@ -261,11 +260,11 @@ def _dropped_options(config: ProviderConfig) -> Iterator[Sentence]:
     for name, value in values.items():
         if value is not None:
             yield Sentence(_NO_SAMPLING, {"name": name})
-    if any(not each.strip() for each in config.stop_sequences):
+    if any(not sequence.strip() for sequence in config.stop_sequences):
         yield _BLANK_STOP
     if config.response_format is not None and config.response_format.json_schema is None:
         yield _IN_WORDS
 
 
 def _betas(wanted: Any) -> tuple[str, ...]:
-    return tuple(each for each in wanted if isinstance(each, str)) if is_array(wanted) else ()
+    return tuple(beta for beta in wanted if isinstance(beta, str)) if is_array(wanted) else ()

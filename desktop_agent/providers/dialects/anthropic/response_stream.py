@@ -37,14 +37,14 @@ class UsageCounter:
         self._counts: dict[str, int] = {}
 
     def take(self, report: Mapping[str, Any]) -> Usage | None:
-        """Fold one report in. None while nothing is known."""
-        found = {name: token_count(report.get(name)) for name in _USAGE_FIELDS}
-        found["thinking"] = token_count(object_in(report, "output_tokens_details").get("thinking_tokens"))
-        self._counts |= {name: value for name, value in found.items() if value is not None}
+        """Add one report. None while nothing is known."""
+        counts = {name: token_count(report.get(name)) for name in _USAGE_FIELDS}
+        counts["thinking"] = token_count(object_in(report, "output_tokens_details").get("thinking_tokens"))
+        self._counts |= {name: value for name, value in counts.items() if value is not None}
         return self._usage() if self._counts else None
 
     def _usage(self) -> Usage:
-        """The wire leaves cached tokens out of `input_tokens`; ours is the whole prompt."""
+        """Return the usage. The wire leaves cached tokens out of `input_tokens`; ours is the whole prompt."""
         get = self._counts.get
         fresh, written = get("input_tokens"), get("cache_creation_input_tokens")
         read, output = get("cache_read_input_tokens"), get("output_tokens")
@@ -67,7 +67,7 @@ _INPUT_FIELDS = ("query", "url", "command", "code", "pattern", "path")
 
 
 def parse_block(raw: dict[str, Any]) -> ServerStep | Unknown:
-    """A block that is neither text, thinking nor a call: a step of the servers', or something unknown here."""
+    """Parse a block that is neither text, thinking nor a call: a step of the servers', or of unknown type."""
     clean = repair_json(raw)
     kind = str(clean.get("type") or "")
     if not is_step(kind):
@@ -87,7 +87,7 @@ def is_step(kind: str) -> bool:
 
 
 def parse_citation(raw: dict[str, Any]) -> Citation:
-    """What a person wants to know of a citation. Its positions are those of the source, so they are left out."""
+    """Parse a citation. Its positions are those of the source, so they are left out."""
     return Citation(
         title=nonempty_text(raw.get("document_title")) or nonempty_text(raw.get("title")),
         url=nonempty_text(raw.get("url")) or nonempty_text(raw.get("source")),
@@ -96,13 +96,13 @@ def parse_citation(raw: dict[str, Any]) -> Citation:
 
 
 def _request_text(raw: dict[str, Any]) -> str:
-    wish = object_in(raw, "input")
-    said = next((wish[name] for name in _INPUT_FIELDS if isinstance(wish.get(name), str)), None)
-    return (said if said is not None else dumps(wish).decode() if wish else "")[:_MAX_TEXT_LENGTH]
+    arguments = object_in(raw, "input")
+    text = next((arguments[name] for name in _INPUT_FIELDS if isinstance(arguments.get(name), str)), None)
+    return (text if text is not None else dumps(arguments).decode() if arguments else "")[:_MAX_TEXT_LENGTH]
 
 
 def _result_text(raw: dict[str, Any]) -> str:
-    """Titles and addresses of what was found, what a program printed, or how it failed."""
+    """Return titles and addresses of what was found, what a program printed, or how it failed."""
     content = raw.get("content")
     if isinstance(content, str):
         return content[:_MAX_TEXT_LENGTH]
@@ -131,7 +131,7 @@ _REASONS: Mapping[str, StopReason] = {
 _REPORTED = ("input_transformations", "diagnostics", "container")
 _EMPTY_CALL, _BROKEN_CALL = "call without input", "call with broken input"
 _CALLS = frozenset({"tool_use", _EMPTY_CALL, _BROKEN_CALL})
-# Blocks of which nothing is kept but what their deltas say, whatever kind the start said; "": never started.
+# Blocks built only from their deltas, whatever kind the start had; "": never started.
 _ASSEMBLED = _CALLS | {"", "text", "thinking", "redacted_thinking"}
 _OF_A_CALL = ("type", "id", "name", "input", "cache_control")
 
@@ -140,7 +140,7 @@ _OF_A_CALL = ("type", "id", "name", "input", "cache_control")
 class _OpenBlock:
     """A block that was started and not stopped. `raw` as it came; `pieces` of its input.
 
-    `number` says where it stands in the answer: blocks may be open side by side, and each is shown as it comes.
+    `number` is its place in the answer: blocks may be open side by side, and each is shown as it comes.
     """
 
     kind: str
@@ -151,20 +151,20 @@ class _OpenBlock:
 
     @property
     def input(self) -> dict[str, Any] | None:
-        """The whole input; None where its pieces are none, or no object."""
+        """Return the whole input; None if its pieces are none, or no object."""
         return loads_object("".join(self.pieces))
 
     @property
     def has_input_in_start(self) -> bool:
-        """Whether its start said the whole input, and its pieces nothing more."""
+        """Whether its start held the whole input, and its pieces nothing more."""
         return bool(self.raw.get("input")) and "".join(self.pieces).strip() in ("", "{}")
 
 
 class _BlockReader:
-    """The blocks of one answer, from their start over their deltas to their stop.
+    """Reads the blocks of one answer, from start over deltas to stop.
 
-    `index` is that of the block which was started last; `delta` and `field` are the type of delta that it is made of
-    and the field of that, both empty where there is none; `take` is where its pieces go.
+    `index` is that of the block which was started last; `delta` and `field` are the type of its deltas and their field,
+    both empty if there is none; `take` receives its pieces.
     """
 
     def __init__(self, builder: PartBuilder, names: Mapping[str, str]) -> None:
@@ -178,27 +178,27 @@ class _BlockReader:
         self._open: dict[int, _OpenBlock] = {}
 
     def end_empty_calls(self) -> None:
-        """Nothing follows but an error, so calls that were stopped without input have an empty one."""
-        for place, block in list(self._open.items()):
+        """End calls that were stopped without input: only an error follows, so their input is empty."""
+        for index, block in list(self._open.items()):
             if block.kind == _EMPTY_CALL:
-                self._emit_call(place, block)
+                self._emit_call(index, block)
 
     def end(self) -> None:
-        """The answer is over: blocks that nobody stopped are whole, but for calls, whose end says what they are."""
-        for place, block in list(self._open.items()):
+        """End the answer: blocks that were not stopped are whole, but for calls, whose end says what they are."""
+        for index, block in list(self._open.items()):
             if block.kind not in _CALLS or block.has_input_in_start:
-                self.stop(place)
+                self.stop(index)
 
-    def start(self, place: int, raw: dict[str, Any]) -> None:
-        """A block begins; `raw` is what its start says."""
+    def start(self, index: int, raw: dict[str, Any]) -> None:
+        """Start a block; `raw` is the content of its start."""
         self._end_stopped_calls()
-        before = self._open.get(place)
+        before = self._open.get(index)
         if before is not None and (before.kind != "tool_use" or before.has_input_in_start):
-            self.stop(place)
+            self.stop(index)
         kind = str(raw.get("type") or "")
-        self.index, self.delta, self.field = place, "", ""
+        self.index, self.delta, self.field = index, "", ""
         self._started += 1
-        block = self._open[place] = _OpenBlock(kind, _order_number(place, self._started), dict(raw))
+        block = self._open[index] = _OpenBlock(kind, _order_number(index, self._started), dict(raw))
         self._builder.open_item(block.number)
         part = self._builder.part(block.number)
         if kind == "text":
@@ -213,27 +213,27 @@ class _BlockReader:
         elif kind == "tool_use":
             call_id, name = text_in(raw, "id"), text_in(raw, "name")
             self.delta, self.field, self.take = "input_json_delta", "partial_json", self._add_input
-            self._builder.add_call_fragment(index=place, id=call_id, name=self._names.get(name, name), arguments="")
+            self._builder.add_call_fragment(index=index, id=call_id, name=self._names.get(name, name), arguments="")
             extras = {key: value for key, value in raw.items() if key not in _OF_A_CALL and value is not None}
             if extras:
                 self._builder.calls.attach_metadata(call_id, extras)
 
     def _end_stopped_calls(self) -> None:
-        """Another block begins: calls that were stopped are what they are."""
-        for place, block in list(self._open.items()):
+        """End calls that were stopped: another block begins."""
+        for index, block in list(self._open.items()):
             if block.kind in (_EMPTY_CALL, _BROKEN_CALL):
-                self._emit_call(place, block)
+                self._emit_call(index, block)
 
-    def _emit_call(self, place: int, block: _OpenBlock) -> None:
-        del self._open[place]
-        self._builder.end_calls(index=place, number=block.number)
+    def _emit_call(self, index: int, block: _OpenBlock) -> None:
+        del self._open[index]
+        self._builder.end_calls(index=index, number=block.number)
         self._builder.end_item(block.number)
 
-    def add_delta(self, place: int, delta: dict[str, Any]) -> None:
-        """What the fast way did not take. A piece that its block's start did not announce is taken for what it says."""
-        block = self._open.get(place)
+    def add_delta(self, index: int, delta: dict[str, Any]) -> None:
+        """Add what the fast path did not take. A piece of another type than its block is read by its own type."""
+        block = self._open.get(index)
         kind = block.kind if block is not None else ""
-        part = self._builder.part(block.number if block is not None else _order_number(place, 0))
+        part = self._builder.part(block.number if block is not None else _order_number(index, 0))
         match delta.get("type"):
             case "text_delta" if kind in _ASSEMBLED:
                 part.text(text_in(delta, "text"))
@@ -242,10 +242,10 @@ class _BlockReader:
             case "signature_delta" if kind in _ASSEMBLED:
                 part.thinking("", type="thinking", signature=text_in(delta, "signature"))
             case "input_json_delta" if block is not None and kind not in _ASSEMBLED - _CALLS:
-                self._append_input(place, block, _json_in(delta, "partial_json"))
+                self._append_input(index, block, _json_in(delta, "partial_json"))
             case "input_json_delta":
-                # Of a call that never began: it has no name, and is heard of.
-                self._builder.add_call_fragment(index=place, arguments=_json_in(delta, "partial_json"))
+                # A call that never began: it has no name, and is reported as malformed.
+                self._builder.add_call_fragment(index=index, arguments=_json_in(delta, "partial_json"))
             case "citations_delta" if block is not None:
                 block.citations += [object_in(delta, "citation")] if object_in(delta, "citation") else []
             case "compaction_delta" if block is not None:
@@ -259,46 +259,46 @@ class _BlockReader:
     def _add_input(self, piece: str) -> None:
         self._append_input(self.index, self._open[self.index], piece)
 
-    def _append_input(self, place: int, block: _OpenBlock, piece: str) -> None:
+    def _append_input(self, index: int, block: _OpenBlock, piece: str) -> None:
         if piece:
             block.pieces.append(piece)
             if block.kind in _CALLS:
-                self._builder.add_call_fragment(index=place, arguments=piece)
+                self._builder.add_call_fragment(index=index, arguments=piece)
 
-    def stop(self, place: int) -> None:
-        """A block is whole. A call without a whole input waits: the answer may have been cut, as only its end says."""
-        block = self._open.pop(place, None)
+    def stop(self, index: int) -> None:
+        """Stop a block. A call without a whole input waits: only the end of the answer says whether it was cut."""
+        block = self._open.pop(index, None)
         if block is None:
             return
-        if place == self.index:
+        if index == self.index:
             self.delta, self.field = "", ""
         if block.kind == "text":
             state = {"wire_citations": block.citations} if block.citations else {}
-            self._builder.part(block.number).end_text(tuple(parse_citation(each) for each in block.citations), **state)
+            self._builder.part(block.number).end_text(tuple(map(parse_citation, block.citations)), **state)
         elif block.kind == "thinking":
             self._builder.part(block.number).end_thinking()
         elif block.kind == "tool_use":
             is_empty = not "".join(block.pieces).strip()
             if block.has_input_in_start:
-                self._builder.add_call_fragment(index=place, arguments=block.raw["input"])
+                self._builder.add_call_fragment(index=index, arguments=block.raw["input"])
             elif block.input is None:
-                self._open[place] = _OpenBlock(_EMPTY_CALL if is_empty else _BROKEN_CALL, block.number, {})
+                self._open[index] = _OpenBlock(_EMPTY_CALL if is_empty else _BROKEN_CALL, block.number, {})
                 return
-            self._builder.end_calls(index=place, number=block.number)
+            self._builder.end_calls(index=index, number=block.number)
         elif block.kind in (_EMPTY_CALL, _BROKEN_CALL):
-            self._open[place] = block
+            self._open[index] = block
             return
         elif block.kind != "redacted_thinking":
             self._end_raw(block)
         self._builder.end_item(block.number)
 
     def _end_raw(self, block: _OpenBlock) -> None:
-        """A step whose input broke off was never taken."""
+        """Keep a block; a step whose input broke off was never taken."""
         if "".join(block.pieces).strip():
-            found = block.input
-            if found is None and is_step(block.kind):
+            arguments = block.input
+            if arguments is None and is_step(block.kind):
                 return
-            block.raw["input"] = found
+            block.raw["input"] = arguments
         if block.citations:
             block.raw["citations"] = block.citations
         self._builder.add_block(parse_block(block.raw), block.number)
@@ -328,14 +328,14 @@ class FrameReader(BaseFrameReader):
 
     @property
     def has_ended(self) -> bool:
-        # Behind a stop_reason no content comes.
+        # No content follows a stop_reason.
         return self.done or self._reason is not None
 
     def read(self, frame: Frame) -> None:
         """Read one frame."""
         name, data = frame
         blocks = self._blocks
-        # Nearly every frame is one more piece of the block that was opened last: those pay for nothing else.
+        # Nearly every frame is one more piece of the newest block: this is the fast path.
         try:
             delta = data["delta"]
             piece = delta[blocks.field]
@@ -397,14 +397,14 @@ class FrameReader(BaseFrameReader):
         self._details |= {name: repair_json(message[name]) for name in _REPORTED if message.get(name)}
 
     def _read_report(self, delta: dict[str, Any], data: dict[str, Any]) -> None:
-        """Why it stopped, and what the server says about that; the last one that says anything counts."""
+        """Read why it stopped, and the server's details; the last report with content counts."""
         reason = finish_word(delta.get("stop_reason"))
         if reason is not None:
             self._reason = reason
             self.failure = self.failure or failure_for(reason, error_responses.request_id(self._headers))
         self._details |= repair_json(object_in(delta, "stop_details"))
-        said = {name: value for name, value in delta.items() if name not in ("stop_reason", "stop_details")}
-        self._details |= {name: repair_json(value) for name, value in said.items() if value is not None}
+        fields = {name: value for name, value in delta.items() if name not in ("stop_reason", "stop_details")}
+        self._details |= {name: repair_json(value) for name, value in fields.items() if value is not None}
         self._read_usage(data)
 
     def _read_usage(self, data: dict[str, Any]) -> None:
@@ -412,19 +412,19 @@ class FrameReader(BaseFrameReader):
 
     def _read_whole(self, message: dict[str, Any]) -> None:
         self._read_start(message)
-        for place, block in enumerate(objects_in(message, "content")):
-            self._blocks.start(place, block)
-            self._blocks.stop(place)
+        for index, block in enumerate(objects_in(message, "content")):
+            self._blocks.start(index, block)
+            self._blocks.stop(index)
         self._read_report({name: message.get(name) for name in ("stop_reason", "stop_sequence", "stop_details")}, {})
         self.done = True
 
 
-def _order_number(place: int, started: int) -> int:
-    """The order of the indices; of the starts, where a server uses one index for all."""
-    return (min(max(place, 0), 1 << 16) << 16) + min(started, 0xFFFF) + 1
+def _order_number(index: int, start_count: int) -> int:
+    """Order by indices; by starts, if a server uses one index for all."""
+    return (min(max(index, 0), 1 << 16) << 16) + min(start_count, 0xFFFF) + 1
 
 
 def _json_in(data: dict[str, Any], name: str) -> str:
-    """JSON in pieces of text; gateways put the whole object there instead."""
+    """Return JSON in pieces of text; gateways put the whole object there instead."""
     value = data.get(name)
     return value if isinstance(value, str) else dumps(value).decode() if value is not None else ""

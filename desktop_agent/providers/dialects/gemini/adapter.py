@@ -1,7 +1,7 @@
 """Gemini's generateContent, at Google and behind gateways: the provider, its model listing, and its cached prompts.
 
 What is cached (cachedContents, ai.google.dev/api/caching) costs money by the hour, so it is deleted when something
-longer takes its place, and at the end.
+longer replaces it, and at the end.
 """
 
 import asyncio
@@ -66,24 +66,24 @@ from desktop_agent.types.providers import (
 
 FetchPage = Callable[[dict[str, str]], Awaitable[bytes]]
 _PER_PAGE = "1000"
-# Google has some dozens of models; a server whose pages never end is not followed for ever.
+# Google has some dozens of models; a server whose pages never end is not followed forever.
 _MAX_PAGES = 20
 
 
 async def fetch_models(fetch: FetchPage) -> tuple[ModelInfo, ...]:
-    """All models that answer questions. `fetch` asks for a page by its query. Raises ProviderError."""
-    found: dict[str, ModelInfo] = {}
+    """Return all models that answer questions. `fetch` asks for a page by its query. Raises ProviderError."""
+    models: dict[str, ModelInfo] = {}
     query = {"pageSize": _PER_PAGE}
     for _ in range(_MAX_PAGES):
         page = _parse_page(await fetch(query))
         for model in map(_parse_model, objects_in(page, "models")):
             if model is not None:
-                found.setdefault(model.id, model)
+                models.setdefault(model.id, model)
         token = page.get("nextPageToken")
         if not isinstance(token, str) or not token or token == query.get("pageToken"):
             break
         query = {"pageSize": _PER_PAGE, "pageToken": token}
-    return tuple(found.values())
+    return tuple(models.values())
 
 
 def _parse_page(body: bytes) -> dict[str, Any]:
@@ -124,16 +124,16 @@ Exchange = Callable[[str, str, bytes | None], Awaitable[bytes]]
 # docs.cloud.google.com, Gemini 4 Argon: only implicit caching.
 _IMPLICIT_ONLY = ("gemini-4-argon",)
 _PREFIX_FIELDS = ("systemInstruction", "tools", "toolConfig")
-# A prompt this close to its end, in seconds, is not relied on.
+# A prompt that ends within so many seconds is not used.
 _EXPIRY_MARGIN = 5.0
-# Nobody waits longer for deletions when the program closes, in seconds.
+# Seconds that closing the program waits for deletions.
 _CLOSE_TIMEOUT = 3.0
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CachedPrefix:
-    """One kept prompt: the server's name for it, how many contents it holds, and when it is gone (monotonic clock)."""
+    """One cached prompt: the server's name for it, how many contents it holds, and when it ends (monotonic clock)."""
 
     name: str
     model: str
@@ -143,7 +143,7 @@ class CachedPrefix:
 
 
 class PromptCaches:
-    """The prompts that one provider had kept. `ask(method, path, body)` talks with the server."""
+    """The prompts that one provider has cached. `ask(method, path, body)` sends to the server."""
 
     def __init__(self, ask: Exchange) -> None:
         self._ask = ask
@@ -151,23 +151,23 @@ class PromptCaches:
         self._busy = asyncio.Lock()
 
     def shortened(self, model: str, fields: JsonObject) -> tuple[JsonObject, CachedPrefix | None]:
-        """The same request with the longest kept prompt in place of its beginning, and which one that is."""
+        """Replace the beginning of a request by the longest cached prompt, and return which one that is."""
         if "cachedContent" in fields:
             return fields, None
-        kept = max(self._matching(model, fields), key=lambda each: each.size, default=None)
+        prefix = max(self._matching(model, fields), key=lambda prompt: prompt.size, default=None)
         # Contents must not be empty.
-        if kept is None or kept.size >= len(fields["contents"]):
+        if prefix is None or prefix.size >= len(fields["contents"]):
             return fields, None
-        rest = {name: value for name, value in fields.items() if name not in _PREFIX_FIELDS}
-        return {**rest, "contents": fields["contents"][kept.size :], "cachedContent": kept.name}, kept
+        other_fields = {name: value for name, value in fields.items() if name not in _PREFIX_FIELDS}
+        return {**other_fields, "contents": fields["contents"][prefix.size :], "cachedContent": prefix.name}, prefix
 
-    def forget(self, kept: CachedPrefix) -> None:
-        """The server does not have it any more."""
+    def forget(self, prefix: CachedPrefix) -> None:
+        """Drop a prompt that the server does not have any more."""
         with suppress(ValueError):
-            self._kept.remove(kept)
+            self._kept.remove(prefix)
 
     async def create(self, model: str, fields: JsonObject, size: int, seconds: int) -> CachedPrompt:
-        """Have the first contents and what stands above them kept, or kept longer.
+        """Cache the first contents and the instructions above them, or extend their lifetime.
 
         Raises CachingNotSupported and ProviderError.
         """
@@ -177,63 +177,65 @@ class PromptCaches:
         if not size and not above:
             raise CachingNotSupported("Nothing stands before the question, so there is nothing to keep.")
         async with self._busy:
-            known = self._matching(model, fields)
-            same = next((each for each in known if each.size == size), None)
-            found = await self._renew(same, seconds) if same is not None else None
-            if found is None:
+            matching = self._matching(model, fields)
+            renewable = next((prompt for prompt in matching if prompt.size == size), None)
+            description = await self._renew(renewable, seconds) if renewable is not None else None
+            if description is None:
                 kept_contents = {"contents": fields["contents"][:size]} if size else {}
                 path = model if "/" in model else f"models/{model}"
                 body = {"model": path, **kept_contents, **above, "ttl": f"{seconds}s"}
-                found = await self._ask("POST", "cachedContents", dumps(body))
-            prompt = _parse_cached_prompt(found)
+                description = await self._ask("POST", "cachedContents", dumps(body))
+            prompt = _parse_cached_prompt(description)
             digest = _digest(model, fields, size)
-            self._kept = [each for each in self._kept if each not in known]
+            self._kept = [prompt for prompt in self._kept if prompt not in matching]
             self._kept.append(CachedPrefix(prompt.name or "", model, size, digest, monotonic() + seconds))
-            await self._delete_all([each for each in known if each.name != prompt.name])
+            await self._delete_all([entry for entry in matching if entry.name != prompt.name])
         return prompt
 
     async def aclose(self) -> None:
-        """Delete what is kept. Raises nothing, and waits for a few seconds only."""
-        kept, self._kept = [each for each in self._kept if each.until > monotonic()], []
-        await self._delete_all(kept)
+        """Delete what is cached. Raises nothing, and waits for a few seconds only."""
+        prompts, self._kept = [prompt for prompt in self._kept if prompt.until > monotonic()], []
+        await self._delete_all(prompts)
 
     def _matching(self, model: str, fields: JsonObject) -> list[CachedPrefix]:
-        """Those alive that the request begins with."""
-        self._kept = [each for each in self._kept if each.until > monotonic()]
+        """Return those alive that the request begins with."""
+        self._kept = [prompt for prompt in self._kept if prompt.until > monotonic()]
         return [
-            each
-            for each in self._kept
-            if each.model == model
-            and each.until - _EXPIRY_MARGIN > monotonic()
-            and each.size <= len(fields["contents"])
-            and each.digest == _digest(model, fields, each.size)
+            prompt
+            for prompt in self._kept
+            if prompt.model == model
+            and prompt.until - _EXPIRY_MARGIN > monotonic()
+            and prompt.size <= len(fields["contents"])
+            and prompt.digest == _digest(model, fields, prompt.size)
         ]
 
-    async def _renew(self, kept: CachedPrefix, seconds: int) -> bytes | None:
-        """Its new description, or None where the server does not have it any more."""
+    async def _renew(self, prefix: CachedPrefix, seconds: int) -> bytes | None:
+        """Return its new description, or None if the server does not have it any more."""
         try:
-            return await self._ask("PATCH", kept.name, dumps({"ttl": f"{seconds}s"}))
+            return await self._ask("PATCH", prefix.name, dumps({"ttl": f"{seconds}s"}))
         except (InvalidRequest, NotFound, PermissionRefused):
-            self.forget(kept)
+            self.forget(prefix)
             return None
 
-    async def _delete_all(self, kept: list[CachedPrefix]) -> None:
+    async def _delete_all(self, prompts: list[CachedPrefix]) -> None:
         try:
             async with asyncio.timeout(_CLOSE_TIMEOUT):
-                await asyncio.gather(*(self._delete(each) for each in kept))
+                await asyncio.gather(*(self._delete(prompt) for prompt in prompts))
         except TimeoutError:
-            _log.info("the server did not delete %d kept prompts in time; they end by themselves", len(kept))
+            _log.info("the server did not delete %d kept prompts in time; they end by themselves", len(prompts))
 
-    async def _delete(self, kept: CachedPrefix) -> None:
+    async def _delete(self, prefix: CachedPrefix) -> None:
         try:
-            await self._ask("DELETE", kept.name, None)
+            await self._ask("DELETE", prefix.name, None)
         except AgentError as error:
             _log.info("a kept prompt was not deleted (%s); it ends by itself", error.kind)
 
 
 def is_cache_missing(error: ProviderError) -> bool:
-    """Whether a request may have been refused because its kept prompt is no longer there: an expired one is reported
-    as missing, as not permitted, or as a bad argument."""
+    """Whether a request may have been refused because its cached prompt is gone.
+
+    An expired one is reported as missing, as not permitted, or as a bad argument.
+    """
     return isinstance(error, (InvalidRequest, NotFound, PermissionRefused)) and error.status in (400, 403, 404)
 
 
@@ -307,16 +309,16 @@ class Gemini(ServerAdapter):
         return super().model_info(bare_model_name(model))
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
-        """What Google takes."""
+        """Return what Google takes."""
         return PICTURE_LIMITS
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """Counted by the server, with instructions and tools; an estimate where it does not count."""
+        """Have the server count, with instructions and tools; estimate if it does not."""
         path = _model_path(request.model)
-        asked = {"model": path, **self._body(request).fields}
-        asked.pop("continuationToken", None)
+        fields = {"model": path, **self._body(request).fields}
+        fields.pop("continuationToken", None)
         try:
-            answer = loads(await self._ask("POST", f"{path}:countTokens", dumps({"generateContentRequest": asked})))
+            answer = loads(await self._ask("POST", f"{path}:countTokens", dumps({"generateContentRequest": fields})))
         except (InvalidRequest, NotFound, UnreadableAnswer, ValueError) as error:
             _log.info("the server does not count tokens (%s)", type(error).__name__)
             answer = None
@@ -324,10 +326,10 @@ class Gemini(ServerAdapter):
         return TokenCount(tokens) if type(tokens) is int and tokens >= 0 else estimate_tokens(request, PROVIDER)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
-        """Keep everything before the last question, in cachedContents.
+        """Cache everything before the last question, in cachedContents.
 
-        Requests that begin with it use it by themselves. Raises CachingNotSupported where the model has no such
-        thing or the prompt is too short for it, and ProviderError.
+        Requests that begin with it use it by themselves. Raises CachingNotSupported if the model cannot or the prompt
+        is too short for it, and ProviderError.
         """
         body, model = self._body(request), bare_model_name(request.model)
         minimum = self._capabilities(model).cache_minimum
@@ -337,7 +339,7 @@ class Gemini(ServerAdapter):
         return await self._caches.create(model, body.fields, body.settled, seconds)
 
     async def aclose(self) -> None:
-        """Delete the prompts that are kept; the client is shared."""
+        """Delete the cached prompts; the client is shared."""
         await self._caches.aclose()
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
@@ -378,13 +380,13 @@ class Gemini(ServerAdapter):
 
 
 def _root(base_url: str) -> str:
-    """The base URL with a version at its end."""
+    """Return the base URL with a version at its end."""
     parts = urlsplit(api_root(base_url))
     path = parts.path.rstrip("/")
     return parts._replace(path=path if _VERSION.search(path) else path + _DEFAULT_VERSION).geturl()
 
 
 def _model_path(model: str) -> str:
-    """`models/…`; a model of the person's own has a folder of its own (tunedModels/…)."""
+    """Return `models/…`; a model of the person's own has a folder of its own (tunedModels/…)."""
     name = bare_model_name(model)
     return quote(name if "/" in name else f"models/{name}", safe="/")

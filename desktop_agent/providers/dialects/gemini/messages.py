@@ -47,12 +47,12 @@ _BY_SUFFIX = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", 
 
 
 def is_inline(image: Image) -> bool:
-    """Whether a response can carry it itself: only bytes, not an address."""
+    """Whether a response can carry the picture itself: only bytes, not an address."""
     return isinstance(image.source, Base64Source)
 
 
 def image_part(image: Image) -> JsonObject:
-    """inlineData, or fileData for an address that the server fetches itself. Raises ImageRefused and WrongUse."""
+    """Return inlineData, or fileData for an address that the server fetches. Raises ImageRefused and WrongUse."""
     source = image.source
     if isinstance(source, UrlSource):
         suffix = PurePosixPath(urlsplit(source.url).path).suffix.lower()
@@ -76,7 +76,7 @@ TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 
 
 def wire_name(name: str) -> str:
-    """A call's name as the API takes it; another model may have called something that has none such."""
+    """Return a call's name as the API takes it; another model may have called a tool with an invalid name."""
     if TOOL_NAME.fullmatch(name):
         return name
     return "_" + re.sub(r"[^A-Za-z0-9_.:-]", "_", name)[:127]
@@ -85,7 +85,7 @@ def wire_name(name: str) -> str:
 def response_parts(
     call: ToolUse, result: ToolResult | None, call_id: str | None, *, pictures_inside: bool
 ) -> list[JsonObject]:
-    """The response to one call, and its pictures: inside of it where the model takes them there, else behind it.
+    """Return the response to one call, and its pictures: inside of it if the model takes them there, else after it.
 
     Raises ImageRefused, and WrongUse for a stored picture.
     """
@@ -107,12 +107,12 @@ def response_parts(
 def _response_value(result: ToolResult | None, *, has_pictures_behind: bool) -> JsonObject:
     if result is None:
         return {"error": NO_RESULT}
-    said = [part for part in result.content if isinstance(part, (Text, Json))]
+    parts = [part for part in result.content if isinstance(part, (Text, Json))]
     value: Any
-    if not result.is_error and len(said) == 1 and isinstance(said[0], Json) and not has_pictures_behind:
-        value = said[0].value
+    if not result.is_error and len(parts) == 1 and isinstance(parts[0], Json) and not has_pictures_behind:
+        value = parts[0].value
     else:
-        lines = [part.text if isinstance(part, Text) else dumps(part.value).decode() for part in said]
+        lines = [part.text if isinstance(part, Text) else dumps(part.value).decode() for part in parts]
         if has_pictures_behind:
             lines.append("(The pictures follow.)")
         value = "\n".join(lines)
@@ -122,15 +122,15 @@ def _response_value(result: ToolResult | None, *, has_pictures_behind: bool) -> 
     return {"error": f"{outcome}{value}".rstrip()}
 
 
-# What the server takes in place of a signature that nobody has (thought-signatures, FAQ).
+# What the server takes in place of an unknown signature (thought-signatures, FAQ).
 NO_SIGNATURE = "skip_thought_signature_validator"
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Who will read the history: the model, its account, and what it asks for.
+    """The reader of the history: its model, its account, and what it requires.
 
-    `checks_signatures` as in Ability; such models also take pictures inside of results.
+    `checks_signatures` as in ThinkingAbility; such models also take pictures inside of results.
     """
 
     model: str
@@ -138,7 +138,7 @@ class Recipient:
     checks_signatures: bool = False
 
     def wrote(self, message: Message) -> bool:
-        """Whether this model on this server wrote the message; one without an origin is believed by its model."""
+        """Whether this model on this server wrote the message; without an origin, its model's name decides."""
         if message.origin is not None:
             return message.origin.account == self.account
         return message.model is None or message.model.removeprefix("models/") == self.model
@@ -154,17 +154,17 @@ class EncodedHistory:
 
 
 def encode_history(messages: tuple[Message, ...], reader: Recipient) -> EncodedHistory:
-    """Write the history. Raises ImageRefused, and WrongUse for a stored picture."""
+    """Encode the history. Raises ImageRefused, and WrongUse for a stored picture."""
     messages = tuple(message for message in messages if message.role is not Role.SYSTEM)
     messages, continuation = _without_continued(messages, reader)
     items: list[JsonObject] = []
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if message.role is Role.USER:
             _append(items, "user", _user_parts(message.blocks))
         elif message.role is Role.ASSISTANT:
             is_own = reader.wrote(message)
             _append(items, "model", _model_parts(message.blocks, is_own=is_own))
-            results = results_after(messages, place)
+            results = results_after(messages, index)
             for call in message.tool_uses:
                 in_parts = reader.checks_signatures
                 parts = response_parts(
@@ -176,22 +176,22 @@ def encode_history(messages: tuple[Message, ...], reader: Recipient) -> EncodedH
 
 
 def last_question_index(items: list[JsonObject]) -> int:
-    """Where the last question of the person stands: what follows is the current turn. 0 where there is none."""
-    for place in range(len(items) - 1, -1, -1):
-        parts: list[JsonObject] = items[place]["parts"]
-        if items[place]["role"] == "user" and not any("functionResponse" in part for part in parts):
-            return place
+    """Return the index of the person's last question: the current turn follows. 0 if there is none."""
+    for index in range(len(items) - 1, -1, -1):
+        parts: list[JsonObject] = items[index]["parts"]
+        if items[index]["role"] == "user" and not any("functionResponse" in part for part in parts):
+            return index
     return 0
 
 
 def original_call_id(call: ToolUse, *, is_own: bool) -> str | None:
-    """The id that this server gave to the call; made-up ones are never sent."""
-    given = call.metadata.get("id") if is_own and call.provider == PROVIDER else None
-    return given if isinstance(given, str) else None
+    """Return the id that this server gave to the call; made-up ones are never sent."""
+    call_id = call.metadata.get("id") if is_own and call.provider == PROVIDER else None
+    return call_id if isinstance(call_id, str) else None
 
 
 def _without_continued(messages: tuple[Message, ...], reader: Recipient) -> tuple[tuple[Message, ...], str | None]:
-    """An answer whose rest is asked for is not in the history: the server has it, with everything it went on from."""
+    """Leave out an answer whose rest is requested: the server has it, with everything before it."""
     last = messages[-1] if messages else None
     details = (last.stop_details or {}) if last is not None else {}
     token = details.get("continuation_token")
@@ -208,7 +208,7 @@ def _is_continued(message: Message) -> bool:
 
 
 def _append(items: list[JsonObject], role: str, parts: list[JsonObject]) -> None:
-    """Neighbours of one role are one content; there are no empty ones."""
+    """Append parts; neighbours of one role are one content, and none is empty."""
     if not parts:
         return
     if items and items[-1]["role"] == role:
@@ -228,7 +228,7 @@ def _user_parts(blocks: tuple[Block, ...]) -> list[JsonObject]:
 
 
 def _model_parts(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]:
-    """An answer's parts. Without its own state it is text, pictures and calls."""
+    """Return an answer's parts. Without its own state it is text, pictures and calls."""
     parts: list[JsonObject] = []
     states = [block for block in blocks if isinstance(block, Thinking) and is_own and block.provider == PROVIDER]
     of_calls = {state.metadata.get("call_id"): state.metadata.get("thoughtSignature") for state in states}
@@ -248,7 +248,7 @@ def _model_parts(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]
 
 
 def _restore_signature(parts: list[JsonObject], state: Thinking) -> None:
-    """A signature, on the part that it came with. Where the text was changed since, there is no such part any more."""
+    """Put a signature on the part that it came with. If the text was changed since, that part is gone."""
     metadata = state.metadata
     signature, signed = metadata.get("thoughtSignature"), metadata.get("part_text")
     if not isinstance(signature, str):
@@ -260,8 +260,8 @@ def _restore_signature(parts: list[JsonObject], state: Thinking) -> None:
     elif metadata.get("on") == "text" and isinstance(signed, str) and parts and parts[-1].keys() == {"text"}:
         text: str = parts[-1]["text"]
         if text.endswith(signed):
-            rest = text[: len(text) - len(signed)]
-            parts[-1:] = [{"text": rest}] if rest else []
+            unsigned = text[: len(text) - len(signed)]
+            parts[-1:] = [{"text": unsigned}] if unsigned else []
             parts.append({"text": signed, "thoughtSignature": signature})
 
 
@@ -273,13 +273,13 @@ def _call_part(call: ToolUse, call_id: str | None, signature: Any) -> JsonObject
 
 
 def _is_part(block: ServerStep | Unknown) -> bool:
-    """Whether the block was a part; searches and pages stand beside the parts."""
+    """Whether the block was a part; searches and pages are outside of the parts."""
     raw: Any = block.raw
     return is_object(raw) and bool(raw) and not raw.keys() & {"groundingMetadata", "urlContextMetadata"}
 
 
 def _responses_first(items: list[JsonObject]) -> list[JsonObject]:
-    """Responses stand together, before pictures and words that came with them."""
+    """Put responses together, before pictures and text that came with them."""
     for item in items:
         parts: list[JsonObject] = item["parts"]
         if any("functionResponse" in part for part in parts):
@@ -288,7 +288,7 @@ def _responses_first(items: list[JsonObject]) -> list[JsonObject]:
 
 
 def _sign_foreign_calls(items: list[JsonObject]) -> bool:
-    """In the current turn the first call of each step must be signed; one that another model made cannot be."""
+    """Sign the first call of each step of the current turn; one that another model made cannot be signed."""
     was_needed = False
     for item in items[last_question_index(items) :]:
         calls = [part for part in item["parts"] if "functionCall" in part]

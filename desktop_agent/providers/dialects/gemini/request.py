@@ -45,7 +45,7 @@ from desktop_agent.types.providers import (
 )
 from desktop_agent.types.tool_calls import ToolSpec
 
-# What every model with levels has; some have MINIMAL below, and refuse it where they do not.
+# Every model with levels has these; MINIMAL is refused by those that lack it.
 _USUAL_LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
 # ai.google.dev/gemini-api/docs/openai, "Thinking": what levels mean in tokens.
 _TOKENS: dict[Effort, int] = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24_576}
@@ -64,20 +64,20 @@ class ThinkingAbility:
 
     @property
     def checks_signatures(self) -> bool:
-        """Whether it refuses calls of the current turn that come back without their signature: from Gemini 3 on."""
+        """Whether it refuses calls of the current turn without their signature: from Gemini 3 on."""
         return self.way == "level"
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingSetting:
-    """The `thinkingConfig` to send, empty for none, and what had to be changed about the wish."""
+    """The `thinkingConfig` to send, empty for none, and notes about what was changed."""
 
     config: dict[str, Any]
     adjustments: tuple[Sentence, ...] = ()
 
 
 def thinking_ability(model: str, known: Capabilities) -> ThinkingAbility:
-    """What this model can be told. `model` is its name without `models/`."""
+    """Return what this model can be told. `model` is its name without `models/`."""
     if known.reasoning is False:
         return ThinkingAbility()
     named, modes = _ability_by_name(model), known.reasoning_modes
@@ -93,12 +93,12 @@ def thinking_ability(model: str, known: Capabilities) -> ThinkingAbility:
 
 
 def _ability_by_name(model: str) -> ThinkingAbility:
-    """For models that no table has. The only place that reads a version out of a name."""
-    found = _VERSION.match(model)
-    if found is None:
-        # "gemini-flash-latest" and its like stand for the newest; what is no Gemini (Gemma, for example) has none.
+    """Return the ability of a model that no table has. Only here a version is read out of a name."""
+    match = _VERSION.match(model)
+    if match is None:
+        # "gemini-flash-latest" and the like mean the newest; others, such as Gemma, do not think.
         return ThinkingAbility("level") if model.startswith("gemini-") else ThinkingAbility()
-    version = (int(found[1]), int(found[2] or 0))
+    version = (int(match[1]), int(match[2] or 0))
     if version >= (3, 0):
         return ThinkingAbility("level")
     if version < (2, 5):
@@ -109,20 +109,20 @@ def _ability_by_name(model: str) -> ThinkingAbility:
 
 
 def thinking_setting(config: ProviderConfig, model: str, ability: ThinkingAbility) -> ThinkingSetting:
-    """What to send for this wish."""
-    wish = config.reasoning
+    """Return what to send for the requested reasoning."""
+    reasoning = config.reasoning
     if ability.way == "none":
         return ThinkingSetting(
-            {}, () if wish is None or isinstance(wish, ReasoningDisabled) else (_no_thinking_sentence(model),)
+            {}, () if reasoning is None or isinstance(reasoning, ReasoningDisabled) else (_no_thinking_sentence(model),)
         )
-    found = _by_level(wish, model, ability) if ability.way == "level" else _by_budget(wish, model, ability)
-    if config.show_reasoning and found.config.get("thinkingBudget") != 0:
-        return ThinkingSetting({"includeThoughts": True, **found.config}, found.adjustments)
-    return found
+    setting = _by_level(reasoning, model, ability) if ability.way == "level" else _by_budget(reasoning, model, ability)
+    if config.show_reasoning and setting.config.get("thinkingBudget") != 0:
+        return ThinkingSetting({"includeThoughts": True, **setting.config}, setting.adjustments)
+    return setting
 
 
-def _by_level(wish: Reasoning | None, model: str, ability: ThinkingAbility) -> ThinkingSetting:
-    match wish:
+def _by_level(reasoning: Reasoning | None, model: str, ability: ThinkingAbility) -> ThinkingSetting:
+    match reasoning:
         case None | ReasoningAdaptive():
             return ThinkingSetting({})
         case ReasoningBetweenTools():
@@ -132,22 +132,22 @@ def _by_level(wish: Reasoning | None, model: str, ability: ThinkingAbility) -> T
             words = "{model} cannot stop thinking; it was asked for its lowest level, {level}."
             return ThinkingSetting(_level_field(lowest), (Sentence(words, {"model": model, "level": lowest}),))
         case ReasoningBudget():
-            level = nearest_effort(effort_for_tokens(wish.tokens, low=1024), ability.levels)
+            level = nearest_effort(effort_for_tokens(reasoning.tokens, low=1024), ability.levels)
             words = "{model} takes no number of tokens to think with; it was asked for the level {level}."
             return ThinkingSetting(_level_field(level), (Sentence(words, {"model": model, "level": level}),))
         case _:
-            level = nearest_effort(wish.level, ability.levels)
-            if level == wish.level:
+            level = nearest_effort(reasoning.level, ability.levels)
+            if level == reasoning.level:
                 return ThinkingSetting(_level_field(level))
             words = "{model} has no thinking level {asked}; it was asked for {level}."
             return ThinkingSetting(
-                _level_field(level), (Sentence(words, {"model": model, "asked": wish.level, "level": level}),)
+                _level_field(level), (Sentence(words, {"model": model, "asked": reasoning.level, "level": level}),)
             )
 
 
-def _by_budget(wish: Reasoning | None, model: str, ability: ThinkingAbility) -> ThinkingSetting:
+def _by_budget(reasoning: Reasoning | None, model: str, ability: ThinkingAbility) -> ThinkingSetting:
     least, most = ability.budget
-    match wish:
+    match reasoning:
         case None:
             return ThinkingSetting({})
         case ReasoningAdaptive():
@@ -162,16 +162,16 @@ def _by_budget(wish: Reasoning | None, model: str, ability: ThinkingAbility) -> 
                 {"thinkingBudget": least}, (Sentence(words, {"model": model, "tokens": str(least)}),)
             )
         case ReasoningBudget():
-            tokens = min(max(wish.tokens, least), most)
+            tokens = min(max(reasoning.tokens, least), most)
             words = "{model} thinks with {least} to {most} tokens; it was given {tokens}."
             values = {"model": model, "least": str(least), "most": str(most), "tokens": str(tokens)}
             return ThinkingSetting(
-                {"thinkingBudget": tokens}, () if tokens == wish.tokens else (Sentence(words, values),)
+                {"thinkingBudget": tokens}, () if tokens == reasoning.tokens else (Sentence(words, values),)
             )
         case _:
-            tokens = min(max(_TOKENS.get(wish.level, most), least), most)
+            tokens = min(max(_TOKENS.get(reasoning.level, most), least), most)
             words = "{model} has no thinking levels; for {asked} it was given {tokens} tokens."
-            values = {"model": model, "asked": wish.level, "tokens": str(tokens)}
+            values = {"model": model, "asked": reasoning.level, "tokens": str(tokens)}
             return ThinkingSetting({"thinkingBudget": tokens}, (Sentence(words, values),))
 
 
@@ -192,7 +192,7 @@ MAX_STOP_SEQUENCES = 5  # ai.google.dev/api/generate-content, GenerationConfig
 
 @dataclass(frozen=True, slots=True)
 class RequestBody:
-    """The body, what it says differently from what was asked, and how many contents come before the last question."""
+    """The body, notes about what differs from the request, and how many contents come before the last question."""
 
     fields: JsonObject
     adjustments: tuple[Sentence, ...] = ()
@@ -200,15 +200,15 @@ class RequestBody:
 
 
 def bare_model_name(model: str) -> str:
-    """A model's name without `models/`, with and without which servers and people write it."""
+    """Return a model's name without `models/`; servers and people write it both ways."""
     return model.removeprefix("models/")
 
 
 def build_body(request: ModelRequest, account: str, known: Capabilities) -> RequestBody:
-    """The body to send. `extra_options` come last and win, inside of generationConfig too.
+    """Build the body. `extra_options` come last and win, inside of generationConfig too.
 
-    Raises CapabilityMissing where the model is known to lack something, ImageRefused, and WrongUse for what the API
-    does not take.
+    Raises CapabilityMissing if the model is known to lack something, ImageRefused, and WrongUse for what the API does
+    not take.
     """
     _check(request, known)
     model = bare_model_name(request.model)
@@ -233,9 +233,9 @@ def build_body(request: ModelRequest, account: str, known: Capabilities) -> Requ
 
 
 def messages_before_question(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The messages that come before the person's last one."""
-    spoken = [place for place, message in enumerate(messages) if message.role is Role.USER]
-    return messages[: spoken[-1]] if spoken else ()
+    """Return the messages before the person's last one."""
+    prompts = [index for index, message in enumerate(messages) if message.role is Role.USER]
+    return messages[: prompts[-1]] if prompts else ()
 
 
 def _check(request: ModelRequest, known: Capabilities) -> None:
@@ -259,19 +259,19 @@ def _check(request: ModelRequest, known: Capabilities) -> None:
 
 
 def _images(blocks: Iterable[Block | Any]) -> list[Image]:
-    found: list[Image] = []
+    images: list[Image] = []
     for block in blocks:
         if isinstance(block, Image):
-            found.append(block)
+            images.append(block)
         elif isinstance(block, ToolResult):
-            found += _images(block.content)
-    return found
+            images += _images(block.content)
+    return images
 
 
 def _instructions(request: ModelRequest) -> JsonObject:
-    """All instructions stand above the conversation; there is no other place for them."""
-    said = [message.text for message in request.messages if message.role is Role.SYSTEM]
-    text = "\n\n".join(filter(None, [request.config.system_prompt or "", *said]))
+    """Return all instructions, which go above the conversation; there is no other place for them."""
+    texts = [message.text for message in request.messages if message.role is Role.SYSTEM]
+    text = "\n\n".join(filter(None, [request.config.system_prompt or "", *texts]))
     return {"systemInstruction": {"parts": [{"text": text}]}} if text else {}
 
 
@@ -287,7 +287,7 @@ def _generation(config: ProviderConfig, known: Capabilities, limit: int | None) 
 
 
 def _tools(request: ModelRequest, known: Capabilities) -> JsonObject:
-    """Functions with their schemas as JSON Schema (`parameters` knows only a part of it), and the choice among them."""
+    """Return functions with their schemas as JSON Schema (`parameters` is only a subset), and the tool choice."""
     if not request.tools:
         return {}
     fields: JsonObject = {"tools": [{"functionDeclarations": [_function(tool) for tool in request.tools]}]}
@@ -311,12 +311,12 @@ def _function(tool: ToolSpec) -> JsonObject:
 
 def _dropped_options(request: ModelRequest, known: Capabilities) -> list[Sentence]:
     config, model = request.config, {"model": bare_model_name(request.model)}
-    found: list[Sentence] = []
+    notes: list[Sentence] = []
     if known.sampling is False and (config.temperature, config.top_p, config.top_k) != (None, None, None):
-        found.append(Sentence("{model} chooses its own temperature, so none was sent.", model))
+        notes.append(Sentence("{model} chooses its own temperature, so none was sent.", model))
     if request.tools and known.forced_tools is False and request.tool_choice.mode in ("required", "named"):
-        found.append(Sentence("{model} cannot be made to call a tool; it decides by itself.", model))
-    return found
+        notes.append(Sentence("{model} cannot be made to call a tool; it decides by itself.", model))
+    return notes
 
 
 def _unsigned_note(written: EncodedHistory, model: str) -> list[Sentence]:
@@ -325,20 +325,20 @@ def _unsigned_note(written: EncodedHistory, model: str) -> list[Sentence]:
 
 
 def _with_extra_options(fields: JsonObject, extra: JsonObject) -> JsonObject:
-    """The person's own words win. A level and a budget together would be refused, so one drives out the other."""
-    generation, theirs = fields.get("generationConfig"), extra.get("generationConfig")
-    if not is_object(theirs) or not is_object(generation):
+    """Let the person's own options win. A level and a budget together are refused, so one removes the other."""
+    generation, own = fields.get("generationConfig"), extra.get("generationConfig")
+    if not is_object(own) or not is_object(generation):
         return fields | extra
-    thinking, chosen = generation.get("thinkingConfig"), theirs.get("thinkingConfig")
+    thinking, chosen = generation.get("thinkingConfig"), own.get("thinkingConfig")
     if is_object(thinking) and is_object(chosen) and chosen.keys() & {"thinkingLevel", "thinkingBudget"}:
         kept = {name: value for name, value in thinking.items() if name == "includeThoughts"}
         generation = {**generation, "thinkingConfig": kept}
-    return fields | extra | {"generationConfig": _merge_objects(generation, theirs)}
+    return fields | extra | {"generationConfig": _merge_objects(generation, own)}
 
 
-def _merge_objects(ours: JsonObject, theirs: JsonObject) -> JsonObject:
-    merged = dict(ours)
-    for name, value in theirs.items():
-        mine = merged.get(name)
-        merged[name] = _merge_objects(mine, value) if is_object(mine) and is_object(value) else value
+def _merge_objects(defaults: JsonObject, overrides: JsonObject) -> JsonObject:
+    merged = dict(defaults)
+    for name, value in overrides.items():
+        base = merged.get(name)
+        merged[name] = _merge_objects(base, value) if is_object(base) and is_object(value) else value
     return merged

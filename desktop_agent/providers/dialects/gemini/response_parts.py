@@ -33,7 +33,7 @@ class Grounding:
         self._sources: list[dict[str, Any]] = []
 
     def add(self, candidate: dict[str, Any]) -> None:
-        """Take what one candidate carries."""
+        """Add what one candidate carries."""
         self._search |= {name: value for name, value in object_in(candidate, "groundingMetadata").items() if value}
         self._pages |= {name: value for name, value in object_in(candidate, "urlContextMetadata").items() if value}
         cited = object_in(candidate, "citationMetadata")
@@ -42,17 +42,17 @@ class Grounding:
                 self._sources.append(source)
 
     def citations(self, before: str, text: str) -> tuple[Citation, ...]:
-        """What is cited, for the last piece of text; `before` is the answer's text that came before it.
+        """Return the citations for the last piece of text; `before` is the text of the answer before it.
 
-        What is said about an earlier piece, or has no place, stands without one.
+        Citations of an earlier piece, or without a place, have no offsets.
         """
-        wanted = [*self._supported_citations(), *self._copied_citations()]
-        places = _OffsetMap(before, text, [span for span, _ in wanted if span is not None])
-        found = [source.model_copy(update=places.of(span)) for span, source in wanted]
-        return tuple(dict.fromkeys(found))
+        supported = [*self._supported_citations(), *self._copied_citations()]
+        offsets = _OffsetMap(before, text, [span for span, _ in supported if span is not None])
+        citations = [source.model_copy(update=offsets.of(span)) for span, source in supported]
+        return tuple(dict.fromkeys(citations))
 
     def steps(self) -> list[ServerStep]:
-        """What the server did for this answer: its searches, and the pages that it read."""
+        """Return what the server did for this answer: its searches, and the pages that it read."""
         steps: list[ServerStep] = []
         queries = [query for query in array_in(self._search, "webSearchQueries") if isinstance(query, str)]
         if queries or "searchEntryPoint" in self._search:
@@ -67,9 +67,9 @@ class Grounding:
         return steps
 
     def _supported_citations(self) -> list[tuple[_Span | None, Citation]]:
-        """Supports with each of their chunks, then the chunks that support nothing in particular."""
+        """Return supports with each of their chunks, then the chunks without a support."""
         chunks = [_chunk_citation(chunk) for chunk in array_in(self._search, "groundingChunks")]
-        found: list[tuple[_Span | None, Citation]] = []
+        citations: list[tuple[_Span | None, Citation]] = []
         used: set[int] = set()
         for support in objects_in(self._search, "groundingSupports"):
             span = _span(object_in(support, "segment"))
@@ -77,8 +77,9 @@ class Grounding:
                 chunk = chunks[index] if type(index) is int and 0 <= index < len(chunks) else None
                 if chunk is not None:
                     used.add(index)
-                    found.append((span, chunk))
-        return [*found, *((None, chunk) for at, chunk in enumerate(chunks) if at not in used and chunk is not None)]
+                    citations.append((span, chunk))
+        unused = (chunk for index, chunk in enumerate(chunks) if index not in used)
+        return [*citations, *((None, chunk) for chunk in unused if chunk is not None)]
 
     def _copied_citations(self) -> list[tuple[_Span | None, Citation]]:
         return [
@@ -88,21 +89,21 @@ class Grounding:
 
 
 class _OffsetMap:
-    """Bytes of the whole text to characters of its last piece, each text walked once."""
+    """Maps bytes of the whole text to characters of its last piece; each text is walked once."""
 
     def __init__(self, before: str, text: str, spans: Iterable[_Span]) -> None:
         self._before, self._text = before, text
         data = (before + text).encode("utf-8", "surrogatepass")
         self._size = len(data)
         self._characters: dict[int, int] = {}
-        at, count = 0, 0
-        for offset in sorted({each for start, end, _ in spans for each in (start, end) if each <= self._size}):
-            count += len(data[at:offset].decode("utf-8", "ignore"))
-            at = offset
+        position, count = 0, 0
+        for offset in sorted({edge for start, end, _ in spans for edge in (start, end) if edge <= self._size}):
+            count += len(data[position:offset].decode("utf-8", "ignore"))
+            position = offset
             self._characters[offset] = count
 
     def of(self, span: _Span | None) -> dict[str, int]:
-        """`start` and `end` in the last piece, or nothing."""
+        """Return `start` and `end` in the last piece, or nothing."""
         if span is None:
             return {}
         start, end, quoted = span
@@ -111,15 +112,15 @@ class _OffsetMap:
             shift = len(self._before)
             if first >= shift and (not quoted or (self._before + self._text)[first:last] == quoted):
                 return {"start": first - shift, "end": last - shift}
-        # Counted from somewhere else: the words themselves say where they stand, if they stand there once.
+        # The offsets have another origin: search for the words, if they occur once.
         if quoted and self._text.count(quoted) == 1:
-            found = self._text.index(quoted)
-            return {"start": found, "end": found + len(quoted)}
+            start_index = self._text.index(quoted)
+            return {"start": start_index, "end": start_index + len(quoted)}
         return {}
 
 
 def _span(segment: dict[str, Any]) -> _Span | None:
-    """Start (left out when it is 0), end, and the words in between where they are given."""
+    """Return start (omitted by the server when it is 0), end, and the words in between if they are given."""
     start, end, quoted = segment.get("startIndex", 0), segment.get("endIndex"), segment.get("text")
     if type(start) is not int or type(end) is not int or not 0 <= start < end:
         return None
@@ -127,7 +128,14 @@ def _span(segment: dict[str, Any]) -> _Span | None:
 
 
 def _chunk_citation(chunk: Any) -> Citation | None:
-    """{web|retrievedContext|maps|image: {uri, title, text}}."""
+    """Parse {web
+
+    retrievedContext
+
+    maps
+
+    image: {uri, title, text}}.
+    """
     for source in chunk.values() if is_object(chunk) else ():
         if is_object(source) and (source.get("uri") or source.get("title")):
             quoted = nonempty_text(source.get("text"))
@@ -138,7 +146,7 @@ def _chunk_citation(chunk: Any) -> Citation | None:
 
 
 PROVIDER = "gemini"
-# Steps that the server took itself; they go back as they came.
+# Steps of the server itself; they go back unchanged.
 SERVER_STEPS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 
 
@@ -153,11 +161,11 @@ class PartReader:
         self._said: list[tuple[str | None, Any]] = []
         self._before = ""  # the answer's text up to the piece that is open
         self._open: list[str] = []
-        # A signature waits for what follows its text: citations come behind it, and belong to the text.
+        # A signature waits: citations come after it, and belong to the text before it.
         self._signature: dict[str, Any] | None = None
 
     def text(self, piece: str) -> None:
-        """A piece of text that has no signature."""
+        """Add a piece of text without a signature."""
         if not piece:
             return
         if self._signature is not None or self._call_id is not None:
@@ -166,7 +174,7 @@ class PartReader:
         self._show(piece)
 
     def part(self, part: dict[str, Any]) -> None:
-        """Any part."""
+        """Read any part."""
         signature = part.get("thoughtSignature")
         if not isinstance(signature, str) or not signature:
             signature = None
@@ -174,8 +182,8 @@ class PartReader:
             part = {name: value for name, value in part.items() if name != "functionCall"}
         call, text = part.get("functionCall"), part.get("text")
         if is_object(call) or is_array(call):
-            for each in call if is_array(call) else [call]:
-                self._call(each if is_object(each) else {"args": each}, signature)
+            for entry in call if is_array(call) else [call]:
+                self._call(entry if is_object(entry) else {"args": entry}, signature)
         elif isinstance(text, str) or (text is None and not part.keys() - {"thought", "thoughtSignature"}):
             if part.get("thought") is True:
                 self._thought(text or "", signature)
@@ -188,7 +196,7 @@ class PartReader:
             self._builder.add_block(_parse_block(part))
 
     def close(self, grounding: Grounding) -> tuple[Citation, ...]:
-        """The end of the answer. Returns citations that found no open text to stand in."""
+        """End the answer. Returns citations without an open text."""
         citations = grounding.citations(self._before, "".join(self._open))
         has_text = bool(self._open)
         if citations and has_text:
@@ -197,8 +205,8 @@ class PartReader:
         return () if has_text else citations
 
     def release(self) -> None:
-        """Something else follows: the piece of text is over, and its signature stands behind it. So is a call, which
-        gateways say again with more in it."""
+        """Close the open text, with its signature after it, and the open call, which gateways may have repeated with
+        more."""
         if self._call_id is not None:
             self._call_id = None
             self._builder.end_calls(index=self._calls)
@@ -217,7 +225,7 @@ class PartReader:
         self._signature = {"thoughtSignature": signature, "on": "text", "part_text": text}
 
     def _thought(self, text: str, signature: str | None) -> None:
-        """A summary. One with a signature is a block of its own."""
+        """Add a summary. One with a signature is a block of its own."""
         if not text and signature is None:
             return
         self.release()
@@ -229,14 +237,16 @@ class PartReader:
         self._builder.end_thinking()
 
     def _call(self, call: dict[str, Any], signature: str | None) -> None:
-        """A call comes whole; missing arguments are none. Arguments in pieces (Vertex, where asked for) are not read,
-        and a call without them must not run."""
+        """Add a call, which comes whole; missing arguments are none.
+
+        Arguments in pieces (Vertex, if requested) are not read, and a call without them must not run.
+        """
         call_id, name = call.get("id"), call.get("name")
         own = call_id if isinstance(call_id, str) and call_id else None
         named = name if isinstance(name, str) else None
         arguments: Any = call.get("args")
         if own is None and self._builder.main.has_repeated and (named, arguments) in self._said:
-            return  # a server that says all again
+            return  # a server that repeats everything
         self._said.append((named, arguments))
         if own is None or own != self._call_id or not self._builder.calls.continues_last(named, arguments):
             self.release()
@@ -262,21 +272,21 @@ def _is_empty_call(call: Any) -> bool:
 
 
 def _parse_block(part: dict[str, Any]) -> ServerStep | Unknown:
-    """What is neither text nor a call: kept whole, with its signature."""
+    """Parse what is neither text nor a call: kept whole, with its signature."""
     raw = repair_json(part)
     code, outcome = object_in(part, "executableCode"), object_in(part, "codeExecutionResult")
     if code:
         return ServerStep(provider=PROVIDER, name="code_execution", text=_text(code.get("code")), raw=raw)
     if outcome:
         return ServerStep(provider=PROVIDER, name="code_execution_result", text=_text(outcome.get("output")), raw=raw)
-    for name, what in (("toolCall", "args"), ("toolResponse", "response")):
+    for name, field in (("toolCall", "args"), ("toolResponse", "response")):
         step = object_in(part, name)
         if step:
             tool = step.get("toolType")
             return ServerStep(
                 provider=PROVIDER,
                 name=repair_text(tool).lower() if isinstance(tool, str) and tool else name,
-                text=_text(step.get(what)),
+                text=_text(step.get(field)),
                 raw=raw,
             )
     return Unknown(raw=raw, provider=PROVIDER)

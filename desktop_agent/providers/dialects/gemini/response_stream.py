@@ -1,8 +1,7 @@
 """Read the chunks of generateContent, and their usage.
 
-Any field may be absent. There is no end mark: a stream ends with the connection, after a finishReason or a
-blockReason. Without
-`alt=sse` the same chunks stand in one JSON array, which is read too.
+Any field may be absent. There is no end mark: a stream ends with the connection, after a finishReason or a blockReason.
+Without `alt=sse` the same chunks come in one JSON array, which is read too.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,16 +11,23 @@ from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER, Gro
 from desktop_agent.providers.dialects.response_stream import BaseFrameReader, failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
-from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, repair_text, token_count
+from desktop_agent.providers.transport.json_codec import (
+    is_array,
+    is_object,
+    nonempty_text,
+    object_in,
+    repair_text,
+    token_count,
+)
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.types.provider_events import StopReason, Usage
 
 
 def parse_usage(data: dict[str, Any]) -> Usage:
-    """Tokens of one answer, from the last report of its stream: each is a running total.
+    """Return the tokens of one answer, from the last report of its stream: each is a running total.
 
-    The server leaves zeros out, so in a report that counts the prompt a missing part of the prompt or of the answer
-    is 0. Whether anything was thought or cached is unknown where it is not said. Output is billed with its thoughts.
+    The server leaves zeros out, so in a report that counts the prompt a missing part of the prompt or of the answer is
+    0. Whether anything was thought or cached is unknown if it is not reported. Output is billed with its thoughts.
     """
     prompt, tool_use = token_count(data.get("promptTokenCount")), token_count(data.get("toolUsePromptTokenCount"))
     answer, thoughts = token_count(data.get("candidatesTokenCount")), token_count(data.get("thoughtsTokenCount"))
@@ -39,7 +45,7 @@ def parse_usage(data: dict[str, Any]) -> Usage:
     )
 
 
-# ai.google.dev/api/generate-content, FinishReason. What is not here is shown as it is.
+# ai.google.dev/api/generate-content, FinishReason. Other words are shown unchanged.
 _REASONS: Mapping[str, StopReason] = {
     "STOP": StopReason.END_TURN,
     "MAX_TOKENS": StopReason.MAX_TOKENS,
@@ -93,10 +99,10 @@ class FrameReader(BaseFrameReader):
         self._token: str | None = None
         self._usage: dict[str, Any] = {}
         self._response_id: str | None = None
-        self._is_on_every_chunk = False  # a finishReason with more behind it
-        self._goes_on = False  # there is more behind a blockReason
+        self._is_on_every_chunk = False  # more came after a finishReason
+        self._goes_on = False  # more came after a blockReason
         self._index: str | None = None
-        self._are_several = False  # other answers came beside the one that is read
+        self._are_several = False  # there are more candidates than the one that is read
 
     def read(self, frame: Frame) -> None:
         """Read one frame."""
@@ -109,8 +115,8 @@ class FrameReader(BaseFrameReader):
             self._parts.text(text)
             return
         if is_array(data):
-            for each in data:
-                self._read_chunk(each)
+            for chunk in data:
+                self._read_chunk(chunk)
         elif name == "error":
             self._fail(data)
         else:
@@ -118,38 +124,36 @@ class FrameReader(BaseFrameReader):
 
     @property
     def has_finished(self) -> bool:
-        # Behind a blockReason an answer may still come.
+        # An answer may still follow a blockReason.
         return self.finish is not None or (bool(self._blocked) and not self._goes_on)
 
     @property
     def has_ended(self) -> bool:
-        # Where a finishReason stands on every chunk there is no end mark beside it.
+        # If every chunk has a finishReason, there is no other end mark.
         return self.has_finished and not self._is_on_every_chunk
 
     def _end(self) -> None:
-        loose = self._parts.close(self._grounding)
+        citations = self._parts.close(self._grounding)
         for step in self._grounding.steps():
             self._builder.add_block(step)
         if self._usage:
             self._builder.usage = parse_usage(self._usage)
         reason, raw, details = self._reason()
-        if loose:
-            details["citations"] = [each.model_dump(exclude_none=True) for each in loose]
+        if citations:
+            details["citations"] = [citation.model_dump(exclude_none=True) for citation in citations]
         self._builder.end(reason, raw, details or None)
 
     def _reason(self) -> tuple[StopReason, str, dict[str, Any]]:
-        """The reason, the server's word for it, and the details."""
+        """Return the reason, the server's word for it, and the details."""
         if self.finish is None:
-            told = self._blocked.get("blockReasonMessage")
-            details: dict[str, Any] = (
-                {"blockReasonMessage": self._redact_key(repair_text(told))} if isinstance(told, str) and told else {}
-            )
+            message = nonempty_text(self._blocked.get("blockReasonMessage"))
+            details: dict[str, Any] = {"blockReasonMessage": self._redact_key(message)} if message else {}
             return StopReason.CONTENT_FILTER, f"blockReason:{self._blocked['blockReason']}", details
         reason = _REASONS.get(self.finish) or stop_reason_for(self.finish)
         details = {"finishMessage": self._message} if self._message else {}
         if reason is StopReason.CONTINUATION:
             if self._token is None:
-                # Nobody can ask for the rest, so the answer was cut.
+                # Without a token the rest cannot be requested: the answer was cut.
                 return StopReason.MAX_TOKENS, self.finish, details
             details["continuation_token"] = self._token
         return reason, self.finish, details
@@ -169,27 +173,29 @@ class FrameReader(BaseFrameReader):
         feedback = object_in(data, "promptFeedback")
         if finish_word(feedback.get("blockReason")) is not None:
             self._blocked = feedback
-        # Behind the text that came with it.
+        # After the text that came with it.
         if error_responses.has_error(data.get("error")):
             self._fail(data)
 
     def _first_candidate(self, candidates: Any) -> dict[str, Any] | None:
-        """The one answer that is read: with which number the server begins. One without a number is 0, or of the only
-        answer that there is."""
-        found = [each for each in (candidates if is_array(candidates) else [candidates]) if is_object(each)]
-        if not found:
+        """Return the one candidate that is read: the number with which the server begins.
+
+        One without a number is 0, or the only one.
+        """
+        objects = [entry for entry in (candidates if is_array(candidates) else [candidates]) if is_object(entry)]
+        if not objects:
             return None
-        numbers = [str(each.get("index") or 0) for each in found]
+        numbers = [str(candidate.get("index") or 0) for candidate in objects]
         if self._index is None:
             self._index = min(numbers, key=lambda index: (len(index), index))
-        is_unnumbered = len(found) == 1 and found[0].get("index") is None
-        self._are_several |= len(found) > 1 or (numbers[0] != self._index and not is_unnumbered)
+        is_unnumbered = len(objects) == 1 and objects[0].get("index") is None
+        self._are_several |= len(objects) > 1 or (numbers[0] != self._index and not is_unnumbered)
         if is_unnumbered and not self._are_several:
-            return found[0]
-        return next((each for each, number in zip(found, numbers, strict=True) if number == self._index), None)
+            return objects[0]
+        return next((entry for entry, number in zip(objects, numbers, strict=True) if number == self._index), None)
 
     def _read_usage(self, data: dict[str, Any]) -> None:
-        """The last report counts; one of nothing but zeros and nulls says nothing."""
+        """Read usage: the last report counts; one of only zeros and nulls is empty."""
         usage = object_in(data, "usageMetadata")
         if any(usage.values()):
             self._usage = usage
@@ -218,11 +224,11 @@ class FrameReader(BaseFrameReader):
 
 
 def _parts_of(content: Any, depth: int = 4) -> list[dict[str, Any]]:
-    """The parts, also where a server writes one alone, a bare text, or lists and objects otherwise around them."""
+    """Return the parts, also if a server sends one alone, a bare text, or other lists and objects around them."""
     if not depth:
         return []
     if is_array(content):
-        return [part for each in content for part in _parts_of(each, depth - 1)]
+        return [part for entry in content for part in _parts_of(entry, depth - 1)]
     if isinstance(content, str):
         return [{"text": content}]
     if not is_object(content):
@@ -233,7 +239,7 @@ def _parts_of(content: Any, depth: int = 4) -> list[dict[str, Any]]:
 
 
 def _only_text(data: Any) -> str | None:
-    """The text of a chunk that holds nothing else, as nearly every chunk does; None sends it the long way."""
+    """Return the text of a chunk that holds nothing else, as nearly every chunk does; else None, for the slow path."""
     try:
         candidate: dict[str, Any] = data["candidates"][0]
         (part,) = candidate["content"]["parts"]
@@ -241,7 +247,7 @@ def _only_text(data: Any) -> str | None:
         if (
             len(part) == 1
             and isinstance(text, str)
-            # content and index; anything more is looked at.
+            # Only content and index; anything more needs the slow path.
             and (len(candidate) == 1 or (len(candidate) == 2 and candidate.get("index") == 0))
             and "error" not in data
             and "promptFeedback" not in data

@@ -1,9 +1,8 @@
-"""Encode the history for Chat Completions: every call answered, every result behind its call, reasoning where it goes
+"""Encode the history for Chat Completions: every call answered, every result after its call, reasoning where it goes
 back.
 
 Tool messages carry no pictures, so those follow in a user message. OpenRouter's `reasoning_details` are merged by
-index; LiteLLM's
-`thinking_blocks` are pieces of text closed by a signature.
+index; LiteLLM's `thinking_blocks` are pieces of text closed by a signature.
 """
 
 import hashlib
@@ -39,7 +38,7 @@ def merge_detail(merged: list[dict[str, Any]], piece: Any) -> None:
     """Add one piece: to the entry of the same index, type and id, or as a new entry. Nulls never overwrite."""
     if not is_object(piece):
         return
-    entry = next((each for each in merged if _is_same(each, piece)), None)
+    entry = next((detail for detail in merged if _is_same(detail, piece)), None)
     if entry is None:
         merged.append(dict(piece))
         return
@@ -58,7 +57,7 @@ def _is_same(entry: dict[str, Any], piece: dict[str, Any]) -> bool:
 
 
 def merge_thinking_block(merged: list[dict[str, Any]], piece: Any) -> None:
-    """Add one piece: text grows in the last block until a signature closes it; redacted blocks stand alone."""
+    """Add one piece: text grows in the last block until a signature closes it; redacted blocks are separate."""
     if not is_object(piece):
         return
     last = merged[-1] if merged else None
@@ -72,11 +71,11 @@ def merge_thinking_block(merged: list[dict[str, Any]], piece: Any) -> None:
 def add_reasoning_fields(
     message: dict[str, Any], thoughts: list[Thinking], calls: tuple[ToolUse, ...], quirks: ServerQuirks
 ) -> None:
-    """Add to an assistant message what its server must see again."""
+    """Add to an assistant message the reasoning that its server must see again."""
     match quirks.replay:
         case "reasoning_content" | "reasoning":
             text = "".join(thought.text for thought in thoughts if _is_shown(thought))
-            # DeepSeek refuses a turn with calls that lacks the field, also when it was empty.
+            # DeepSeek refuses a turn with calls that lacks the field, even an empty one.
             if (calls or not quirks.replay_on_calls_only) and (text or quirks.replay_on_calls_only):
                 message[quirks.replay] = text
         case "reasoning_details":
@@ -90,14 +89,14 @@ def add_reasoning_fields(
 
 
 def add_missing_signatures(message: dict[str, Any]) -> None:
-    """What Google takes in place of a signature that nobody has, on the first call of an answer without any."""
+    """Add Google's placeholder for an unknown signature to the first call of an answer without any."""
     calls: list[dict[str, Any]] = message.get("tool_calls", [])
     if calls and not any("extra_content" in call for call in calls):
         calls[0]["extra_content"] = {"google": {"thought_signature": NO_SIGNATURE}}
 
 
 def content_parts(blocks: tuple[Block, ...], thoughts: list[Thinking], provider: str) -> str | list[dict[str, Any]]:
-    """Mistral's content: a list of thinking, text and other parts in their order; a plain string where all is text."""
+    """Return Mistral's content: thinking, text and other parts in order; a plain string if all is text."""
     own = {id(thought) for thought in thoughts if thought.metadata.get("field") == "content.thinking"}
     kept = {id(block) for block in blocks if isinstance(block, Unknown) and block.provider == provider}
     if not own and not kept:
@@ -144,9 +143,9 @@ CONTINUE_PROMPT = "Go on from where you stopped."
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Who will read the history: the family of its server, and the account (dialects/prefix) of server and model.
+    """The reader of the history: the family of its server, and its account (request_building.account_digest).
 
-    `checks_signatures`: whether it refuses calls of the current turn without a signature (Gemini from 3 on).
+    `checks_signatures`: it refuses calls of the current turn without a signature (Gemini from 3 on).
     """
 
     quirks: ServerQuirks
@@ -157,8 +156,9 @@ class Recipient:
 def encode_messages(
     request: ModelRequest, recipient: Recipient, *, developer: bool = False, extra_instructions: str = ""
 ) -> list[dict[str, Any]]:
-    """The `messages` array; `extra_instructions` is added to the instructions. Raises WrongUse, ImagesNotSupported,
-    ImageRefused.
+    """Return the `messages` array; `extra_instructions` is added to the instructions.
+
+    Raises WrongUse, ImagesNotSupported and ImageRefused.
     """
     written = _HistoryEncoder(request, recipient).encode("developer" if developer else "system", extra_instructions)
     if recipient.quirks.alternates:
@@ -169,7 +169,7 @@ def encode_messages(
 
 
 class _HistoryEncoder:
-    """Writes one history. All instructions stand in one message at the top: local templates take no other."""
+    """Encodes one history. All instructions are in one message at the top: local templates take no other."""
 
     def __init__(self, request: ModelRequest, recipient: Recipient) -> None:
         self._request = request
@@ -185,15 +185,15 @@ class _HistoryEncoder:
         joined = "\n\n".join(filter(None, instructions))
         if joined:
             self._out.append({"role": system_role, "content": joined})
-        for place, message in enumerate(messages):
+        for index, message in enumerate(messages):
             if message.role is Role.USER:
                 self._out.append({"role": "user", "content": self._content(message.blocks)})
             elif message.role is Role.ASSISTANT:
-                self._assistant(message, results_after(messages, place))
+                self._assistant(message, results_after(messages, index))
         return self._out
 
     def _assistant(self, message: Message, results: dict[str, ToolResult]) -> None:
-        """The answer, then one tool message per call, in call order, whatever the history holds."""
+        """Write the answer, then one tool message per call, in call order, whatever the history holds."""
         quirks = self._quirks
         thoughts = [
             block
@@ -237,7 +237,7 @@ class _HistoryEncoder:
         return message.model in (None, self._request.model)
 
     def _content(self, blocks: tuple[Any, ...]) -> str | list[dict[str, Any]]:
-        """A string where no picture is: some servers split arrays into several messages."""
+        """Return a string if there is no picture: some servers split arrays into several messages."""
         if not any(isinstance(block, Image) for block in blocks):
             return "\n\n".join(block.text for block in blocks if isinstance(block, Text))
         return [
@@ -276,7 +276,7 @@ def image_url(image: Image, quirks: ServerQuirks) -> str:
 
 
 def _merge_turns(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbours of one side as one message: many templates of local models refuse two questions in a row."""
+    """Merge neighbours of one role: many templates of local models refuse two questions in a row."""
     merged: list[dict[str, Any]] = []
     for message in written:
         last = merged[-1] if merged else None
@@ -295,7 +295,7 @@ def _join_content(first: str | list[Any], second: str | list[Any]) -> str | list
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     parts = (part if isinstance(part, list) else [{"type": "text", "text": part}] for part in (first, second) if part)
-    return [each for part in parts for each in part]
+    return [entry for part in parts for entry in part]
 
 
 def part_text(part: Text | Json) -> str:
@@ -313,7 +313,7 @@ def result_text(result: ToolResult) -> str:
 
 
 class CallIds:
-    """Ids for one server: unchanged where they fit, else derived from themselves, the same in every request.
+    """Ids for one server: unchanged if valid, else derived from themselves, the same in every request.
 
     Some Mistral models take exactly nine letters and digits; OpenAI takes at most forty characters.
     """
@@ -322,7 +322,7 @@ class CallIds:
         self._shape = shape
 
     def of(self, call: ToolUse) -> str:
-        """The id of a call and of its tool message."""
+        """Return the id of a call and of its tool message."""
         if self._shape == "nine" and not _NINE_CHARACTERS.fullmatch(call.id):
             return hashlib.sha256(call.id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
         if self._shape == "forty" and not 0 < len(call.id) <= 40:
@@ -331,9 +331,9 @@ class CallIds:
 
 
 def arguments_text(call: ToolUse, provider: str) -> str:
-    """The arguments as JSON text: as this provider wrote them, so that its cache knows them again.
+    """Return the arguments as JSON text: as this provider wrote them, so that its cache matches.
 
-    What could not be read as an object is shown to the model inside one.
+    Malformed arguments are shown to the model inside an object.
     """
     own = call.metadata.get("arguments") if call.provider == provider else None
     if isinstance(own, str):

@@ -1,7 +1,7 @@
 """List a server's models, and choose how each is told to reason, family by family.
 
-Nothing is sent that a server is known to refuse; downgrades are said in an adjustment, and what has none is an error
-before the network. What nobody tells about a model stays None.
+Nothing is sent that a server is known to refuse; downgrades are reported in an adjustment, and what has none is an
+error before the network. What is unknown about a model stays None.
 """
 
 import asyncio
@@ -57,18 +57,18 @@ _MAX_SHOWS = 60
 
 @dataclass(frozen=True, slots=True)
 class ModelListing:
-    """The models, and who the server turned out to be."""
+    """The models, and the server's family as the listing shows it."""
 
     models: tuple[ModelInfo, ...]
     quirks: ServerQuirks
 
 
 async def fetch_models(root: str, quirks: ServerQuirks, exchange: Exchange) -> ModelListing:
-    """Ask for everything. `exchange(url, body=None)` answers with bytes. Raises ProviderError."""
+    """Fetch everything. `exchange(url, body=None)` returns bytes. Raises ProviderError."""
     entries = _parse_entries(await exchange(join_url(root, "models")))
     quirks = quirks_for_listing(entries, quirks)
-    more = await _family_capabilities(root, quirks, [str(entry["id"]) for entry in entries], exchange)
-    models = [_parse_model(entry, more.get(str(entry["id"])) or more.get("")) for entry in entries]
+    capabilities = await _family_capabilities(root, quirks, [str(entry["id"]) for entry in entries], exchange)
+    models = [_parse_model(entry, capabilities.get(str(entry["id"])) or capabilities.get("")) for entry in entries]
     return ModelListing(tuple(models), quirks)
 
 
@@ -77,31 +77,32 @@ def _parse_entries(body: bytes) -> list[dict[str, Any]]:
         data = loads(body)
     except ValueError:
         data = ...
-    said = data if is_object(data) else {}
-    found = said.get("data", said.get("models", ...)) if is_object(data) else data
-    if found is None and not is_bare_error(data):  # Ollama without any model
-        found = []
-    entries = [each for each in found if is_object(each)] if is_array(found) else []
-    is_listing = is_array(found) and not (has_error(said.get("error")) or (said.get("success") is False and not found))
-    if not is_listing or any(has_error(each.get("error")) for each in entries[:1]):
+    fields = data if is_object(data) else {}
+    listed = fields.get("data", fields.get("models", ...)) if is_object(data) else data
+    if listed is None and not is_bare_error(data):  # Ollama without any model
+        listed = []
+    entries = [entry for entry in listed if is_object(entry)] if is_array(listed) else []
+    is_refused = fields.get("success") is False and not listed
+    is_listing = is_array(listed) and not has_error(fields.get("error")) and not is_refused
+    if not is_listing or any(has_error(entry.get("error")) for entry in entries[:1]):
         raise error_from_listing(body)
-    return [each for each in entries if isinstance(each.get("id"), str) and each["id"]]
+    return [entry for entry in entries if isinstance(entry.get("id"), str) and entry["id"]]
 
 
-def _parse_model(entry: dict[str, Any], more: Capabilities | None) -> ModelInfo:
+def _parse_model(entry: dict[str, Any], capabilities: Capabilities | None) -> ModelInfo:
     title = entry.get("name")
     own = _capabilities(entry)
     return ModelInfo(
         id=repair_text(entry["id"]),
         title=repair_text(title) if isinstance(title, str) and title and title != entry["id"] else None,
-        capabilities=own if more is None else more.over(own),
+        capabilities=own if capabilities is None else capabilities.over(own),
         price=_parse_price(object_in(entry, "pricing")),
         retires=_parse_day(entry.get("shutdown_date")),
     )
 
 
 def _parse_price(pricing: dict[str, Any]) -> Price | None:
-    """OpenRouter's prices: dollars for one token, as strings; -1 where it depends on who answers."""
+    """Parse OpenRouter's prices: dollars for one token, as strings; -1 if it depends on who answers."""
     price = Price(
         input=_price_per_million(pricing.get("prompt")),
         output=_price_per_million(pricing.get("completion")),
@@ -120,7 +121,7 @@ def _price_per_million(dollars: Any) -> float | None:
 
 
 def _capabilities(entry: dict[str, Any]) -> Capabilities:
-    """Facts that stand in the listing itself, under the names of several families."""
+    """Return facts from the listing itself, under the names of several families."""
     flags, meta = object_in(entry, "capabilities"), object_in(entry, "meta")
     modalities = object_in(entry, "architecture").get("input_modalities")
     parameters = entry.get("supported_parameters")
@@ -146,7 +147,7 @@ def _capabilities(entry: dict[str, Any]) -> Capabilities:
 async def _family_capabilities(
     root: str, quirks: ServerQuirks, ids: list[str], exchange: Exchange
 ) -> Mapping[str, Capabilities]:
-    """Facts by model id from a family's own place; the empty id stands for every model."""
+    """Return facts by model id from a family's own endpoint; the empty id is for every model."""
     try:
         match quirks.family:
             case "ollama":
@@ -164,7 +165,7 @@ async def _family_capabilities(
 
 
 async def _ollama_capabilities(root: str, ids: list[str], exchange: Exchange) -> dict[str, Capabilities]:
-    """POST /api/show for each model. The window is `num_ctx` where the model file sets one, else the model's own."""
+    """POST /api/show for each model. The window is `num_ctx` if the model file sets one, else the model's own."""
     turn = asyncio.Semaphore(_MAX_PARALLEL_SHOWS)
 
     async def shown(model: str) -> tuple[str, Capabilities]:
@@ -199,17 +200,17 @@ async def _lm_studio_capabilities(root: str, exchange: Exchange) -> dict[str, Ca
     except ProviderError:
         data = loads(await exchange(url_outside_v1(root, "api/v0/models")))
         entries, key = objects_in(data, "data"), "id"
-    found: dict[str, Capabilities] = {}
+    capabilities: dict[str, Capabilities] = {}
     for entry in entries:
-        names = [entry.get(key), *(each.get("id") for each in objects_in(entry, "loaded_instances"))]
-        found |= {name: _lm_studio_model(entry) for name in names if isinstance(name, str)}
-    return found
+        names = [entry.get(key), *(instance.get("id") for instance in objects_in(entry, "loaded_instances"))]
+        capabilities |= {name: _lm_studio_model(entry) for name in names if isinstance(name, str)}
+    return capabilities
 
 
 def _lm_studio_model(entry: dict[str, Any]) -> Capabilities:
-    loaded = [object_in(each, "config").get("context_length") for each in objects_in(entry, "loaded_instances")]
+    loaded = [object_in(instance, "config").get("context_length") for instance in objects_in(entry, "loaded_instances")]
     flags = object_in(entry, "capabilities")
-    # Not trained for tools is not "no tools": the server offers them to every model by its prompt.
+    # Not trained for tools is not "no tools": the server adds them to every model's prompt.
     trained = flag_in(flags, "trained_for_tool_use") or "tool_use" in array_in(entry, "capabilities")
     kind = entry.get("type")
     return Capabilities(
@@ -220,18 +221,18 @@ def _lm_studio_model(entry: dict[str, Any]) -> Capabilities:
 
 
 def _litellm_capabilities(data: Any) -> dict[str, Capabilities]:
-    found: dict[str, Capabilities] = {}
+    capabilities: dict[str, Capabilities] = {}
     for entry in objects_in(data, "data"):
         facts = object_in(entry, "model_info")
         if isinstance(name := entry.get("model_name"), str):
-            found[name] = Capabilities(
+            capabilities[name] = Capabilities(
                 images=flag_in(facts, "supports_vision"),
                 tools=flag_in(facts, "supports_function_calling"),
                 reasoning=flag_in(facts, "supports_reasoning"),
                 context_window=_first_size(facts.get("max_input_tokens"), facts.get("max_tokens")),
                 max_output_tokens=_first_size(facts.get("max_output_tokens")),
             )
-    return found
+    return capabilities
 
 
 def _llama_cpp_capabilities(data: Any) -> Capabilities:
@@ -244,7 +245,7 @@ def _llama_cpp_capabilities(data: Any) -> Capabilities:
 
 
 def _parse_day(value: Any) -> date | None:
-    """OpenAI's `shutdown_date`: a date, or seconds since 1970 as in `created`."""
+    """Parse OpenAI's `shutdown_date`: a date, or seconds since 1970 as in `created`."""
     try:
         if isinstance(value, str):
             return datetime.fromisoformat(value).date()
@@ -261,7 +262,7 @@ _SAMPLING = frozenset({"temperature", "top_p", "top_k"})
 _STOP = frozenset({"stop"})
 _BELOW_MAX: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh")
 
-# What OpenAI's models do here with tools beside reasoning. The first pattern that fits the start of the name counts.
+# What OpenAI's models do here with tools and reasoning. The first pattern that fits the start of the name counts.
 _ToolsRule = Literal["responses", "none", "silent", "free"]
 _OPENAI_TOOL_RULES: tuple[tuple[re.Pattern[str], _ToolsRule], ...] = (
     (re.compile(r"gpt-6-astra|gpt-6\.1-sol"), "responses"),  # refused: only the Responses interface takes both
@@ -273,7 +274,7 @@ _RESPONSES_ONLY = re.compile(r"(gpt-\d|o\d)[\w.]*-(?:\w+-)*pro\b")
 
 @dataclass(frozen=True, slots=True)
 class ReasoningSetting:
-    """Fields to send, fields of the rest of the body that this model would refuse, and what is to be said."""
+    """Fields to send, fields of the rest of the body that this model would refuse, and notes."""
 
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
     refused: frozenset[str] = frozenset()
@@ -282,60 +283,60 @@ class ReasoningSetting:
 
 
 def reasoning_setting(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningSetting:
-    """What to send for this request. Raises CapabilityMissing or ToolCallingNotSupported."""
+    """Return what to send for this request. Raises CapabilityMissing or ToolCallingNotSupported."""
     match quirks.switch:
         case "openai":
-            found = _openai_setting(request, known)
+            setting = _openai_setting(request, known)
         case "xai":
-            found = _xai_setting(request)
+            setting = _xai_setting(request)
         case "openrouter":
-            found = _openrouter_setting(request, known)
+            setting = _openrouter_setting(request, known)
         case "deepseek":
-            found = _deepseek_setting(request)
+            setting = _deepseek_setting(request)
         case "llamacpp":
-            found = _llama_cpp_setting(request)
+            setting = _llama_cpp_setting(request)
         case _ if quirks.family == "mistral":
-            found = _uncontrollable(request)
+            setting = _uncontrollable(request)
         case _:
-            # Asked for by the person, so it is sent; a server that refuses the field is asked again without it.
-            effort, said = choose_effort(request, known.efforts, can_be_off=True)
-            found = ReasoningSetting(_fields(effort) | _hide_reasoning(request, quirks, known), adjustments=said)
+            # The person asked for it, so it is sent; a server that refuses the field is asked again without it.
+            effort, notes = choose_effort(request, known.efforts, can_be_off=True)
+            setting = ReasoningSetting(_fields(effort) | _hide_reasoning(request, quirks, known), adjustments=notes)
     if isinstance(request.config.reasoning, ReasoningBetweenTools):
-        return replace(found, adjustments=(*found.adjustments, BETWEEN_TOOLS_IGNORED))
-    return found
+        return replace(setting, adjustments=(*setting.adjustments, BETWEEN_TOOLS_IGNORED))
+    return setting
 
 
 def _openrouter_setting(request: ModelRequest, known: Capabilities) -> ReasoningSetting:
-    wish = request.config.reasoning
+    reasoning = request.config.reasoning
     if known.reasoning is False:
         return _uncontrollable(request)
     fields: dict[str, Any] = {}
-    said: tuple[Sentence, ...] = ()
-    if isinstance(wish, ReasoningDisabled | ReasoningAdaptive):
-        fields = {"enabled": isinstance(wish, ReasoningAdaptive)}
-    elif isinstance(wish, ReasoningBudget):
-        fields = {"max_tokens": wish.tokens}
-    elif isinstance(wish, ReasoningEffort):
-        effort, said = choose_effort(request, known.efforts or _BELOW_MAX, can_be_off=True)
+    notes: tuple[Sentence, ...] = ()
+    if isinstance(reasoning, ReasoningDisabled | ReasoningAdaptive):
+        fields = {"enabled": isinstance(reasoning, ReasoningAdaptive)}
+    elif isinstance(reasoning, ReasoningBudget):
+        fields = {"max_tokens": reasoning.tokens}
+    elif isinstance(reasoning, ReasoningEffort):
+        effort, notes = choose_effort(request, known.efforts or _BELOW_MAX, can_be_off=True)
         fields = {"effort": effort}
     if not request.config.show_reasoning and fields.get("enabled", True):
         fields["exclude"] = True
-    return ReasoningSetting({"reasoning": fields} if fields else {}, adjustments=said)
+    return ReasoningSetting({"reasoning": fields} if fields else {}, adjustments=notes)
 
 
 def _deepseek_setting(request: ModelRequest) -> ReasoningSetting:
-    """The server reads minimal as low and medium as high; only its own three words are sent."""
-    wish = request.config.reasoning
-    if isinstance(wish, ReasoningDisabled):
+    """Send only the server's own three words: it reads minimal as low and medium as high."""
+    reasoning = request.config.reasoning
+    if isinstance(reasoning, ReasoningDisabled):
         return ReasoningSetting({"thinking": {"type": "disabled"}})
-    if isinstance(wish, ReasoningAdaptive):
+    if isinstance(reasoning, ReasoningAdaptive):
         return ReasoningSetting({"thinking": {"type": "enabled"}})
-    if not isinstance(wish, ReasoningEffort | ReasoningBudget):
+    if not isinstance(reasoning, ReasoningEffort | ReasoningBudget):
         return ReasoningSetting()
-    wanted = effort_for(wish)
+    wanted = effort_for(reasoning)
     level = "low" if wanted in ("minimal", "low") else "high" if wanted in ("medium", "high") else "max"
-    said = level_adjustments(request, wish, level)
-    return ReasoningSetting({"thinking": {"type": "enabled"}, "reasoning_effort": level}, adjustments=said)
+    notes = level_adjustments(request, reasoning, level)
+    return ReasoningSetting({"thinking": {"type": "enabled"}, "reasoning_effort": level}, adjustments=notes)
 
 
 def _llama_cpp_setting(request: ModelRequest) -> ReasoningSetting:
@@ -345,32 +346,32 @@ def _llama_cpp_setting(request: ModelRequest) -> ReasoningSetting:
 
 
 def _uncontrollable(request: ModelRequest) -> ReasoningSetting:
-    """A server or model that cannot be told how to reason."""
-    wish = request.config.reasoning
+    """Return the setting for a server or model that cannot be told how to reason."""
+    reasoning = request.config.reasoning
     values = {"model": request.model}
-    if isinstance(wish, ReasoningEffort | ReasoningBudget):
+    if isinstance(reasoning, ReasoningEffort | ReasoningBudget):
         return ReasoningSetting(adjustments=effort_ignored(request))
-    if isinstance(wish, ReasoningDisabled):
-        said = Sentence("Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.", values)
-        return ReasoningSetting(adjustments=(said,))
+    if isinstance(reasoning, ReasoningDisabled):
+        note = Sentence("Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.", values)
+        return ReasoningSetting(adjustments=(note,))
     return ReasoningSetting()
 
 
 def _xai_setting(request: ModelRequest) -> ReasoningSetting:
-    """Efforts since grok-4.5; a model that reasons cannot be told not to, and takes no stop sequences."""
+    """Send efforts since grok-4.5; a model that reasons cannot be told not to, and takes no stop sequences."""
     version = grok_version(request.model)
-    wish = request.config.reasoning
+    reasoning = request.config.reasoning
     if version < (4, 0):
-        asked = isinstance(wish, ReasoningEffort | ReasoningBudget)
-        return ReasoningSetting(adjustments=effort_ignored(request) if asked else ())
-    if isinstance(wish, ReasoningDisabled):
-        said = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
-        return ReasoningSetting(refused=_STOP, is_reasoning_model=True, adjustments=(said,))
+        is_requested = isinstance(reasoning, ReasoningEffort | ReasoningBudget)
+        return ReasoningSetting(adjustments=effort_ignored(request) if is_requested else ())
+    if isinstance(reasoning, ReasoningDisabled):
+        notes = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
+        return ReasoningSetting(refused=_STOP, is_reasoning_model=True, adjustments=(notes,))
     if version < (4, 5):
         return replace(_uncontrollable(request), refused=_STOP, is_reasoning_model=True)
     efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
-    effort, said = choose_effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
-    return ReasoningSetting(_fields(effort), _STOP, is_reasoning_model=True, adjustments=said)
+    effort, notes = choose_effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
+    return ReasoningSetting(_fields(effort), _STOP, is_reasoning_model=True, adjustments=notes)
 
 
 def _openai_setting(request: ModelRequest, known: Capabilities) -> ReasoningSetting:
@@ -382,30 +383,32 @@ def _openai_setting(request: ModelRequest, known: Capabilities) -> ReasoningSett
         )
     facts = _model_facts(name, known)
     if facts is None:
-        # Newer models tend to refuse an effort beside tools.
+        # Newer models tend to refuse an effort with tools.
         if request.tools:
             return _uncontrollable(request)
-        effort, said = choose_effort(request, None, can_be_off=True)
-        return ReasoningSetting(_fields(effort), adjustments=said)
+        effort, notes = choose_effort(request, None, can_be_off=True)
+        return ReasoningSetting(_fields(effort), adjustments=notes)
     if not facts.efforts:
-        wish = request.config.reasoning
-        said = effort_ignored(request) if isinstance(wish, ReasoningEffort | ReasoningBudget) else ()
-        return ReasoningSetting(adjustments=adaptive_ignored(request) if isinstance(wish, ReasoningAdaptive) else said)
-    effort, said = _openai_effort(request, name, facts)
+        reasoning = request.config.reasoning
+        notes = effort_ignored(request) if isinstance(reasoning, ReasoningEffort | ReasoningBudget) else ()
+        return ReasoningSetting(
+            adjustments=adaptive_ignored(request) if isinstance(reasoning, ReasoningAdaptive) else notes
+        )
+    effort, notes = _openai_effort(request, name, facts)
     reasons = facts.reasons_by_default if effort is None else effort != "none"
     refused = _STOP if facts.sampling and not reasons else _STOP | _SAMPLING
-    return ReasoningSetting(_fields(effort), refused, is_reasoning_model=True, adjustments=said)
+    return ReasoningSetting(_fields(effort), refused, is_reasoning_model=True, adjustments=notes)
 
 
 def _model_facts(name: str, known: Capabilities) -> OpenAIModelFacts | None:
-    """The row of this model, corrected by what the catalogue says. `max` is taken by no model on this interface."""
+    """Return the row of this model, corrected by the catalogue. No model takes `max` on this interface."""
     facts = OpenAIModelFacts() if known.reasoning is False else openai_model_facts(name)
     if facts is None:
         return None
     efforts = facts.efforts if known.efforts is None else known.efforts
     return replace(
         facts,
-        efforts=tuple(each for each in efforts if each != "max"),
+        efforts=tuple(effort for effort in efforts if effort != "max"),
         sampling=facts.sampling and known.sampling is not False,
         reasons_by_default=facts.reasons_by_default if known.reasons_by_default is None else known.reasons_by_default,
     )
@@ -414,10 +417,10 @@ def _model_facts(name: str, known: Capabilities) -> OpenAIModelFacts | None:
 def _openai_effort(
     request: ModelRequest, name: str, facts: OpenAIModelFacts
 ) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
-    """The word to send, or None for the model's own default."""
-    wish = request.config.reasoning
+    """Return the word to send, or None for the model's own default."""
+    reasoning = request.config.reasoning
     tools = (
-        next((each for pattern, each in _OPENAI_TOOL_RULES if pattern.match(name)), "free") if request.tools else "free"
+        next((rule for pattern, rule in _OPENAI_TOOL_RULES if pattern.match(name)), "free") if request.tools else "free"
     )
     if tools == "responses":
         raise ToolCallingNotSupported(
@@ -426,16 +429,16 @@ def _openai_effort(
         )
     if tools in ("none", "silent"):
         values = {"model": request.model}
-        asked = isinstance(wish, ReasoningEffort | ReasoningBudget | ReasoningAdaptive)
-        said = Sentence("“{model}” does not reason here while it has tools; by the Responses dialect it can.", values)
-        return "none" if tools == "none" else None, (said,) if asked else ()
-    if isinstance(wish, ReasoningAdaptive) and not facts.reasons_by_default:
+        is_requested = isinstance(reasoning, ReasoningEffort | ReasoningBudget | ReasoningAdaptive)
+        note = Sentence("“{model}” does not reason here while it has tools; by the Responses dialect it can.", values)
+        return "none" if tools == "none" else None, (note,) if is_requested else ()
+    if isinstance(reasoning, ReasoningAdaptive) and not facts.reasons_by_default:
         return None, adaptive_ignored(request)
     return choose_effort(request, facts.efforts, can_be_off=facts.can_be_off)
 
 
 def _hide_reasoning(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> dict[str, Any]:
-    """Groq shows reasoning unless it is told not to; models that do not reason refuse the word."""
+    """Tell Groq to hide reasoning, which it shows otherwise; models that do not reason refuse the field."""
     is_asked = quirks.family == "groq" and known.reasoning is True and not request.config.show_reasoning
     return {"reasoning_format": "hidden"} if is_asked else {}
 

@@ -1,6 +1,6 @@
 """Read the chunks of Chat Completions: text, reasoning, calls, citations and usage.
 
-Every field is optional and content is believed over flags. A whole completion in place of a stream is read the same
+Every field is optional, and content is believed over flags. A whole completion in place of a stream is read the same
 way.
 """
 
@@ -30,9 +30,9 @@ _XAI_TICKS_PER_DOLLAR = 10_000_000_000  # docs.x.ai, cost tracking
 
 
 def parse_usage(data: dict[str, Any]) -> Usage:
-    """Tokens and cost. What is missing, negative or not a number is unknown.
+    """Parse tokens and cost. What is missing, negative or not a number is unknown.
 
-    Output includes reasoning everywhere; xAI counts it apart, which the total gives away.
+    Output includes reasoning everywhere; xAI counts it apart, which the total shows.
     """
     prompt_details, completion_details = (
         object_in(data, "prompt_tokens_details"),
@@ -57,7 +57,7 @@ def parse_usage(data: dict[str, Any]) -> Usage:
 
 
 def _parse_cost(data: dict[str, Any]) -> float | None:
-    """US dollars: OpenRouter's `cost`, xAI's ticks."""
+    """Parse US dollars: OpenRouter's `cost`, xAI's ticks."""
     ticks = token_count(data.get("cost_in_usd_ticks"))
     cost = data.get("cost") if ticks is None else ticks
     if not isinstance(cost, (int, float)) or isinstance(cost, bool):
@@ -70,12 +70,12 @@ def _parse_cost(data: dict[str, Any]) -> float | None:
 
 
 def parse_citations(annotations: list[Any]) -> list[Citation]:
-    """The citations among them; other annotations say nothing that a person could follow."""
-    found: list[Citation] = []
+    """Return the citations among annotations; other annotations have nothing that a person could follow."""
+    citations: list[Citation] = []
     for annotation in annotations:
         inner = annotation.get("url_citation") if is_object(annotation) else None
         if is_object(inner) and isinstance(inner.get("url"), str):
-            found.append(
+            citations.append(
                 Citation(
                     url=repair_text(inner["url"]),
                     title=nonempty_text(inner.get("title")),
@@ -84,10 +84,10 @@ def parse_citations(annotations: list[Any]) -> list[Citation]:
                     end=offset_in(inner, "end_index"),
                 )
             )
-    return found
+    return citations
 
 
-# The first that says something is shown. reasoning_text: GitHub Copilot; thinking: Ollama's and Cohere's own interfaces
+# The first with content is shown. reasoning_text: GitHub Copilot; thinking: Ollama's and Cohere's own interfaces
 # behind gateways; the others: proxies of many makes.
 _REASONING_FIELDS = (
     "reasoning_content",
@@ -117,7 +117,7 @@ class FrameReader(BaseFrameReader):
     ) -> None:
         super().__init__(builder, headers, redact_key)
         self.finish: str | None = None
-        self._is_on_every_chunk = False  # a finish_reason with more behind it
+        self._is_on_every_chunk = False  # more came after a finish_reason
         self._show = builder.main.text
         self._refused = False
         self._lists = 0
@@ -145,7 +145,7 @@ class FrameReader(BaseFrameReader):
         if is_error or name == "error" or data.get("object") == "error" or _is_detail_only(data):
             self._fail(data)
         if self.failure is None or "choices" in data:
-            # Beside an error, too: nothing that was received is dropped.
+            # Even with an error: nothing that was received is dropped.
             self._read_chunk(data)
 
     def _read_chunk(self, data: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ class FrameReader(BaseFrameReader):
 
     @property
     def has_finished(self) -> bool:
-        # Usage and the end mark follow, or more text where a finish_reason stands on every chunk.
+        # Usage and the end mark follow, or more text if every chunk has a finish_reason.
         return self.done or self.finish is not None
 
     @property
@@ -218,9 +218,9 @@ class FrameReader(BaseFrameReader):
             self.failure = self.failure or failure_for(finish, error_responses.request_id(self._headers))
 
     def _read_delta(self, delta: dict[str, Any], *, says_all: bool = False, is_whole: bool = False) -> None:
-        """Reasoning first, then text, then calls: a whole message holds all three.
+        """Read reasoning first, then text, then calls: a whole message holds all three.
 
-        `is_transparent_line`: it may repeat all that was said; `is_whole`: it does, beside what was lost.
+        `says_all`: it may repeat all that came before; `is_whole`: it does, beside what was lost.
         """
         part = self._builder.main
         part.may_repeat_all, part.is_whole = says_all, is_whole
@@ -247,20 +247,20 @@ class FrameReader(BaseFrameReader):
             self._function(function, index=_FUNCTION_CALL_INDEX, call_id=None)
 
     def _calls(self, calls: Any, *, is_whole: bool) -> None:
-        """A list of calls, one call, or calls by their numbers; anything else is a call that nobody can read."""
+        """Read a list of calls, one call, or calls by their numbers; anything else is a malformed call."""
         self._end_text()
         self._lists += 1
         if is_object(calls):
             is_one = any(name in calls for name in ("function", "name", "id", "arguments", "index"))
-            entries: list[Any] = [calls] if is_one else [_with_index(key, each) for key, each in calls.items()]
+            entries: list[Any] = [calls] if is_one else [_with_index(key, call) for key, call in calls.items()]
         else:
             entries = calls if is_array(calls) else [calls]
-        for place, call in enumerate(entries):
+        for index, call in enumerate(entries):
             if is_object(call):
                 if not (is_whole and self._is_known(_function_of(call))):
-                    # What one list holds side by side are several calls, however alike.
+                    # Entries of one list are separate calls, even if they are equal.
                     is_bare = len(entries) > 1 and call.get("index") is None and not call.get("id")
-                    self._call({**call, "index": place} if is_bare else call, is_listed=len(entries) > 1)
+                    self._call({**call, "index": index} if is_bare else call, is_listed=len(entries) > 1)
             elif call is not None:
                 self._builder.add_call_fragment(arguments=call if isinstance(call, str) else [call])
 
@@ -268,13 +268,13 @@ class FrameReader(BaseFrameReader):
         return self._builder.calls.has_call(str(function.get("name")), _arguments_of(function))
 
     def _end_text(self) -> None:
-        """The text is closed only where there is something to keep with it."""
+        """Close the text, only if there are citations to keep with it."""
         if self._citations:
             self._builder.end_text(tuple(self._citations))
             self._citations.clear()
 
     def _reasoning(self, delta: dict[str, Any]) -> None:
-        """The first field that says something; its siblings carry the same text or the state to send back."""
+        """Read the first field with content; its siblings carry the same text or the state to send back."""
         details = delta.get("reasoning_details")
         blocks = delta.get("thinking_blocks")
         state: dict[str, Any] = {}
@@ -298,13 +298,13 @@ class FrameReader(BaseFrameReader):
         return [dict(entry) for entry in merged]
 
     def _state_without_text(self, state: dict[str, Any], pieces: Any) -> None:
-        """State in an open block belongs to it; pieces that come alone show their own text."""
+        """Add state to an open block; pieces that come alone show their own text."""
         if self._builder.main.thinking_field in _REASONING_FIELDS:
             self._builder.thinking("", **state)
             return
         fields = [piece for piece in pieces if is_object(piece)]
-        shown = [piece.get("text") or piece.get("summary") or piece.get("thinking") for piece in fields]
-        text = "".join(each for each in shown if isinstance(each, str))
+        texts = [piece.get("text") or piece.get("summary") or piece.get("thinking") for piece in fields]
+        text = "".join(piece for piece in texts if isinstance(piece, str))
         self._builder.thinking(text, field=next(iter(state)), **state)
 
     def _text(self, content: str, delta: dict[str, Any]) -> None:
@@ -316,7 +316,7 @@ class FrameReader(BaseFrameReader):
             self._builder.text(content)
 
     def _parts(self, parts: list[Any]) -> None:
-        """Mistral's list: text and thinking, the latter with parts of its own. What nobody here knows is kept."""
+        """Read Mistral's list: text and thinking, the latter with parts of its own. Unknown parts are kept."""
         for part in parts:
             if isinstance(part, str):
                 self._builder.text(part)
@@ -366,17 +366,17 @@ class FrameReader(BaseFrameReader):
 
 
 def _plain_words(value: Any) -> str:
-    """Text that stands bare, in an object under one of a few names, or in a list of either."""
+    """Return text that is bare, in an object under one of a few names, or in a list of either."""
     if is_array(value):
         return "".join(map(_plain_words, value))
     if is_object(value):
-        found = (value.get(name) for name in ("text", "content", "thinking", "summary"))
-        value = next((each for each in found if isinstance(each, str) and each), "")
+        texts = (value.get(name) for name in ("text", "content", "thinking", "summary"))
+        value = next((text for text in texts if isinstance(text, str) and text), "")
     return value if isinstance(value, str) else ""
 
 
 def _function_of(call: dict[str, Any]) -> dict[str, Any]:
-    """Name and arguments; some servers leave out the object around them."""
+    """Return name and arguments; some servers leave out the object around them."""
     function = call.get("function")
     if is_object(function):
         return function
@@ -384,7 +384,7 @@ def _function_of(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _arguments_of(function: dict[str, Any]) -> Any:
-    return next((each for name in _ARGUMENTS if (each := function.get(name)) is not None), None)
+    return next((arguments for name in _ARGUMENTS if (arguments := function.get(name)) is not None), None)
 
 
 def _with_index(key: str, call: Any) -> Any:
@@ -392,7 +392,7 @@ def _with_index(key: str, call: Any) -> Any:
 
 
 def _only_text(data: Any) -> str | None:
-    """The text of a chunk that holds nothing else, as nearly every chunk does; None sends it the long way."""
+    """Return the text of a chunk that holds nothing else, as nearly every chunk does; else None, for the slow path."""
     if not is_object(data) or "error" in data or "x_groq" in data or "tool_calls" in data or data.get("usage"):
         return None
     try:

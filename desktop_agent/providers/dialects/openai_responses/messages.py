@@ -1,4 +1,4 @@
-"""Encode the history as input items: every call answered, reasoning where it was or not at all, pictures and results.
+"""Encode the history as input items: every call answered, reasoning in its place or not at all, pictures and results.
 
 Reasoning goes back whole, and only to the server and model that wrote it, before what followed it.
 """
@@ -38,14 +38,14 @@ def image_part(image: Image, quirks: ServerQuirks) -> dict[str, Any]:
 
 
 def encode_output(result: ToolResult, quirks: ServerQuirks) -> str | list[dict[str, Any]]:
-    """A result as text, or as parts where it holds pictures and the server is OpenAI's: others read text only.
+    """Return a result as text, or as parts if it holds pictures and the server is OpenAI's: others read text only.
 
     One that did not succeed says so in words, because the wire has no field for it.
     """
     if quirks.switch != "openai" or not any(isinstance(part, Image) for part in result.content):
         return result_text(result)
-    said = f"[{result.outcome.value}]" if result.is_error else ""
-    parts: list[dict[str, Any]] = [{"type": "input_text", "text": said}] if said else []
+    outcome = f"[{result.outcome.value}]" if result.is_error else ""
+    parts: list[dict[str, Any]] = [{"type": "input_text", "text": outcome}] if outcome else []
     for part in result.content:
         if isinstance(part, Image):
             parts.append(image_part(part, quirks))
@@ -55,7 +55,7 @@ def encode_output(result: ToolResult, quirks: ServerQuirks) -> str | list[dict[s
 
 
 def picture_messages(name: str, result: ToolResult, quirks: ServerQuirks) -> list[dict[str, Any]]:
-    """A user message with the pictures of a result, for servers that read only text in results; none without any."""
+    """Return a user message with the pictures of a result, for servers that read only text in results."""
     pictures = [image_part(part, quirks) for part in result.content if isinstance(part, Image)]
     if not pictures:
         return []
@@ -63,12 +63,12 @@ def picture_messages(name: str, result: ToolResult, quirks: ServerQuirks) -> lis
     return [{"type": "message", "role": "user", "content": content}]
 
 
-_COMPACTION = "compaction"  # stands for all that was before it, so it always goes back
+_COMPACTION = "compaction"  # replaces everything before it, so it always goes back
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Who will read the items. `account` is its own; `binds`: whether it takes reasoning only behind what it had read.
+    """The reader of the items. `account` is its own; `binds`: it takes reasoning only after what it had read.
 
     `unreadable` are the keys (see `reasoning_key`) of reasoning that it refused before.
     """
@@ -80,13 +80,13 @@ class Recipient:
 
     @property
     def takes_late_instructions(self) -> bool:
-        """Whether instructions may stand in the middle; templates of local models take them at the start only."""
+        """Whether instructions may come later; templates of local models take them at the start only."""
         return self.quirks.switch in ("openai", "xai")
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedHistory:
-    """The items, a digest of them and all that stands before them, and the keys of the reasoning among them."""
+    """The items, a digest of them and all that comes before them, and the keys of the reasoning among them."""
 
     items: list[dict[str, Any]]
     prefix: str
@@ -94,7 +94,7 @@ class EncodedHistory:
 
 
 def instructions_for(request: ModelRequest, recipient: Recipient) -> str | None:
-    """The text above the conversation: the system prompt, and system messages that cannot stand in their place."""
+    """Return the text above the conversation: the system prompt, and system messages that cannot stay in place."""
     texts = [request.config.system_prompt or ""]
     if not recipient.takes_late_instructions:
         texts += [message.text for message in request.messages if message.role is Role.SYSTEM]
@@ -102,7 +102,7 @@ def instructions_for(request: ModelRequest, recipient: Recipient) -> str | None:
 
 
 def encode_input(request: ModelRequest, recipient: Recipient, header: list[Any]) -> EncodedHistory:
-    """The `input` array; `header` is what the model reads before it.
+    """Return the `input` array; `header` is what the model reads before it.
 
     Raises WrongUse, ImagesNotSupported and ImageRefused for pictures that cannot be sent.
     """
@@ -110,7 +110,7 @@ def encode_input(request: ModelRequest, recipient: Recipient, header: list[Any])
 
 
 def reasoning_key(item: dict[str, Any]) -> str:
-    """Tells one reasoning item from another."""
+    """Return a digest that identifies a reasoning item."""
     return hashlib.blake2b(dumps(item), digest_size=16).hexdigest()
 
 
@@ -127,20 +127,20 @@ class _HistoryEncoder:
 
     def encode(self) -> EncodedHistory:
         messages = self._request.messages
-        for place, message in enumerate(messages):
+        for index, message in enumerate(messages):
             match message.role:
                 case Role.SYSTEM:
                     self._system(message)
                 case Role.USER:
                     self._user(message)
                 case Role.ASSISTANT:
-                    self._assistant(message, results_after(messages, place))
+                    self._assistant(message, results_after(messages, index))
                 case Role.TOOL:
                     pass  # written with the calls
         return EncodedHistory(self._items, self._prefix(), frozenset(self._reasoning))
 
     def _prefix(self) -> str:
-        """The digest of everything so far."""
+        """Return the digest of everything so far."""
         for item in self._items[self._digested :]:
             self._digest.add(item)
         self._digested = len(self._items)
@@ -163,17 +163,17 @@ class _HistoryEncoder:
             self._items.append({"type": "message", "role": "user", "content": content})
 
     def _assistant(self, message: Message, results: dict[str, ToolResult]) -> None:
-        """The answer's items in their order, then one output per call, in call order."""
+        """Write the answer's items in order, then one output per call, in call order."""
         is_own = self._is_own(message)
         kept = self._kept_reasoning(message) if is_own else frozenset[int]()
-        is_whole = True  # nothing is missing before the item that comes
+        is_whole = True  # nothing is missing before the next item
         start = len(self._items)
-        for place, block in enumerate(message.blocks):
+        for index, block in enumerate(message.blocks):
             match block:
                 case Thinking():
                     item = _reasoning_item(block) if is_own else None
                     if item is not None:
-                        is_whole = place in kept
+                        is_whole = index in kept
                     if item is not None and is_whole:
                         self._items.append(item)
                         self._reasoning.add(reasoning_key(item))
@@ -189,43 +189,43 @@ class _HistoryEncoder:
         self._outputs(message.tool_uses, results, is_own=is_own)
 
     def _is_own(self, message: Message) -> bool:
-        """Whether this server's own model wrote it. An answer of which nothing is known is taken for the model's."""
+        """Whether this server's own model wrote it. Without an origin, the model's name decides."""
         origin = message.origin
         if origin is None or not origin.account:
             return message.model in (None, self._request.model)
         return origin.provider == PROVIDER and origin.account == self._recipient.account
 
     def _kept_reasoning(self, message: Message) -> frozenset[int]:
-        """The places of reasoning blocks that go back: followed by something that was finished, too."""
+        """Return the places of reasoning blocks that go back: those followed by something finished."""
         origin = message.origin
         if self._recipient.binds and origin is not None and origin.prefix and origin.prefix != self._prefix():
             return frozenset()
-        kept: set[int] = set()
+        indices: set[int] = set()
         is_followed = False
-        for place in reversed(range(len(message.blocks))):
-            block = message.blocks[place]
+        for index in reversed(range(len(message.blocks))):
+            block = message.blocks[index]
             if not isinstance(block, Thinking):
                 is_followed = is_followed or _is_finished(block, message)
                 continue
             item = _reasoning_item(block)
             if item is not None and is_followed and self._is_readable(item):
-                kept.add(place)
-        return frozenset(kept)
+                indices.add(index)
+        return frozenset(indices)
 
     def _is_readable(self, item: dict[str, Any]) -> bool:
-        """An id alone says nothing to a server that was told to keep nothing."""
+        """Whether it has state: an id alone is useless to a server that stores nothing."""
         has_state = bool(item.get("encrypted_content") or item.get("content"))
         return has_state and reasoning_key(item) not in self._recipient.unreadable
 
     def _text(self, block: Text, start: int, *, is_own: bool, with_id: bool) -> None:
-        """Parts of one message stand together again; text without an id is a message of its own."""
+        """Join the parts of one message again; text without an id is a message of its own."""
         state = block.metadata if is_own and block.provider == PROVIDER else {}
         part: dict[str, Any] = {"type": "output_text", "text": block.text, "annotations": state.get("annotations", [])}
         if state.get("refusal"):
             part = {"type": "refusal", "refusal": block.text}
         if with_id and state.get("id"):
-            told = {name: state[name] for name in ("id", "phase") if name in state}
-            item = {"type": "message", "role": "assistant", "status": state.get("status", "completed"), **told}
+            identity = {name: state[name] for name in ("id", "phase") if name in state}
+            item = {"type": "message", "role": "assistant", "status": state.get("status", "completed"), **identity}
             self._message({**item, "content": [part]}, start)
         elif block.text:
             phase = {"phase": state["phase"]} if state.get("phase") else {}
@@ -233,8 +233,8 @@ class _HistoryEncoder:
             self._items.append(item | self._unnamed(block.text))
 
     def _unnamed(self, text: str) -> dict[str, Any]:
-        """Text without an id of the server's own. OpenAI takes it as a string, llama.cpp as parts only, and vLLM and
-        OpenRouter take no parts without an id: so one is made up."""
+        """Return text without an id of the server's own. OpenAI takes it as a string, llama.cpp as parts only, and vLLM
+        and OpenRouter take no parts without an id: so one is made up."""
         if self._is_openai:
             return {"content": text}
         part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
@@ -281,7 +281,7 @@ class _HistoryEncoder:
 
 
 def _call_item(call: ToolUse, *, is_own: bool) -> dict[str, Any]:
-    """What the server said of a call besides its name and arguments; calls from elsewhere are functions."""
+    """Return the server's fields of a call besides name and arguments; calls from elsewhere are functions."""
     item = call.metadata.get("item") if is_own and call.provider == PROVIDER else None
     return item if is_object(item) and isinstance(item.get("type"), str) else {"type": "function_call"}
 
@@ -292,7 +292,7 @@ def _reasoning_item(block: Thinking) -> dict[str, Any] | None:
 
 
 def _is_finished(block: Block, message: Message) -> bool:
-    """Whether this is an item that goes back, and that was done when the answer ended."""
+    """Whether this is an item that goes back, and that was finished when the answer ended."""
     if isinstance(block, Text):
         is_closed = block.provider == PROVIDER or message.state is MessageState.COMPLETE
         return is_closed and bool(block.text)

@@ -27,7 +27,7 @@ _MAX_TEXT_LENGTH = 2000
 
 
 def parse_step(item: dict[str, Any]) -> ServerStep | Unknown:
-    """The item as a block."""
+    """Return the item as a block."""
     name = item.get("type")
     raw = repair_json(item)
     if isinstance(name, str) and name in _STEP_TYPES:
@@ -36,7 +36,7 @@ def parse_step(item: dict[str, Any]) -> ServerStep | Unknown:
 
 
 def _step_text(item: dict[str, Any]) -> str:
-    """What was searched, run or called: the item's own words, in one or a few lines."""
+    """Return what was searched, run or called: the item's own words, in one or a few lines."""
     action = object_in(item, "action")
     candidates = (
         _lines(array_in(action, "queries")) or action.get("query") or action.get("url") or action.get("pattern"),
@@ -46,13 +46,13 @@ def _step_text(item: dict[str, Any]) -> str:
         item.get("revised_prompt"),
         _call_text(item),
         item.get("result") if item.get("type") == "program_output" else None,
-        _lines([each.get("name") for each in array_in(item, "tools") if is_object(each)], ", "),
+        _lines([value.get("name") for value in array_in(item, "tools") if is_object(value)], ", "),
     )
-    return next((repair_text(each) for each in candidates if isinstance(each, str) and each), "")
+    return next((repair_text(value) for value in candidates if isinstance(value, str) and value), "")
 
 
 def _call_text(item: dict[str, Any]) -> str:
-    """A call on another server: whose, which, and with what."""
+    """Return a call on another server: server, name and arguments."""
     name, label, arguments = item.get("name"), item.get("server_label"), item.get("arguments")
     if not isinstance(name, str) or not name:
         return ""
@@ -70,14 +70,14 @@ MAX_PARTS = 1024
 
 
 class ItemReader(Protocol):
-    """One output item in the making."""
+    """Reads one output item."""
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
-        """An event of this item, named without `response.`; what does not concern it is passed over."""
+        """Read an event of this item, named without `response.`; events of no concern are ignored."""
         ...
 
     def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:
-        """The item is over. `item` is its final form, which is kept and believed; None: the server never sent it.
+        """End the item. `item` is its final form, which is kept and believed; None: the server never sent it.
 
         `cut`: the whole answer was cut before this item was done.
         """
@@ -85,7 +85,7 @@ class ItemReader(Protocol):
 
 
 def item_reader_for(kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> ItemReader:
-    """What reads an item of this type; `number` is that of its first part."""
+    """Return the reader for an item of this type; `number` is that of its first part."""
     match kind:
         case "message":
             return MessageReader(item, number, builder)
@@ -99,7 +99,7 @@ def item_reader_for(kind: str, item: dict[str, Any], number: int, builder: PartB
 
 @dataclass(slots=True, eq=False)
 class TextPart:
-    """One part of a message in the making. `pieces` is what came; `is_done`: no more pieces will come."""
+    """One part of a message being read. `pieces` is what came; `is_done`: no more pieces will come."""
 
     open: TextBuilder
     pieces: list[str] = field(default_factory=list[str])
@@ -108,7 +108,7 @@ class TextPart:
 
 
 class MessageReader:
-    """A message: text and refusals, part by part, each with its annotations."""
+    """Reads a message: text and refusals, part by part, each with its annotations."""
 
     def __init__(self, item: dict[str, Any], number: int, builder: PartBuilder) -> None:
         self.refused = False
@@ -121,7 +121,7 @@ class MessageReader:
         self._current = 0
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
-        """Text, a refusal, an annotation, or the end of a part."""
+        """Read text, a refusal, an annotation, or the end of a part."""
         index = self._index(event, data)
         match event:
             case "output_item.added":
@@ -156,7 +156,7 @@ class MessageReader:
             self._builder.add_block(block, self._number)
 
     def part_for(self, index: int) -> TextPart:
-        """The part with this number; where it is new, those that are done are closed."""
+        """Return the part with this number; if it is new, those that are done are closed."""
         part = self._parts.get(index)
         if part is None:
             self._close_done()
@@ -172,14 +172,14 @@ class MessageReader:
             part.pieces.append(piece)
             part.open.text(piece)
 
-    def _complete(self, index: int, truth: str) -> None:
-        """The whole text of this part: what was lost at its end is shown now, and nothing twice."""
-        self._add(index, _missing_text(self._parts[index].pieces if index in self._parts else [], truth))
+    def _complete(self, index: int, whole: str) -> None:
+        """Complete a part by its whole text: what was lost at its end is shown now, and nothing twice."""
+        self._add(index, _missing_text(self._parts[index].pieces if index in self._parts else [], whole))
         if index in self._parts:
             self._parts[index].is_done = True
 
     def _take(self, index: int, part: dict[str, Any]) -> bool:
-        """A finished part. False when its type is not known here."""
+        """Read a finished part. False if its type is unknown."""
         kind = part.get("type")
         if kind == "refusal":
             self._refusals.add(index)
@@ -192,7 +192,7 @@ class MessageReader:
         return True
 
     def _index(self, event: str, data: dict[str, Any]) -> int:
-        """Servers that do not number parts send one after another."""
+        """Return the part's number; servers that do not number parts send one after another."""
         index = data.get("content_index")
         if type(index) is int:
             return index
@@ -211,7 +211,7 @@ class MessageReader:
         state = dict(self._state)
         if state.get("status") == "in_progress":
             del state["status"]
-        annotations = [each for each in self._annotations.get(index, []) if is_object(each)]
+        annotations = [annotation for annotation in self._annotations.get(index, []) if is_object(annotation)]
         if annotations:
             state["annotations"] = annotations
         if index in self._refusals:
@@ -220,9 +220,9 @@ class MessageReader:
 
 
 class ReasoningReader:
-    """Reasoning: its summary, or its raw text where a server sends that; never both, they say the same.
+    """Reads reasoning: its summary, or its raw text if a server sends that; never both, they are equal.
 
-    Its parts are shown as they come, with a blank line before each, and kept in their order.
+    Its parts are shown as they come, with a blank line before each, and kept in order.
     """
 
     def __init__(self, number: int, builder: PartBuilder) -> None:
@@ -231,7 +231,7 @@ class ReasoningReader:
         self._shows: str | None = None
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
-        """A piece, or the whole, of one part."""
+        """Read a piece, or the whole, of one part."""
         match event:
             case "reasoning_summary_text.delta" | "reasoning_text.delta":
                 if self._is_shown(event):
@@ -243,7 +243,7 @@ class ReasoningReader:
                 pass
 
     def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:  # noqa: ARG002  nothing of it is run
-        """Only the final item goes back: the one that was announced may hold an incomplete state."""
+        """Keep only the final item: the one that was announced may hold an incomplete state."""
         for event, name in (("reasoning_summary_text", "summary"), ("reasoning_text", "content")):
             for index, part in enumerate(objects_in(item, name)):
                 if self._is_shown(event) and part.get("text"):
@@ -262,8 +262,8 @@ class ReasoningReader:
         self._pieces.setdefault(index, []).append(piece)
         self._part.thinking(piece)
 
-    def _complete(self, index: int, truth: str) -> None:
-        self._add(index, _missing_text(self._pieces.get(index, []), truth))
+    def _complete(self, index: int, whole: str) -> None:
+        self._add(index, _missing_text(self._pieces.get(index, []), whole))
 
     def _is_shown(self, event: str) -> bool:
         kind = event.partition(".")[0]
@@ -272,7 +272,7 @@ class ReasoningReader:
 
 
 class ToolCallReader:
-    """A call of a function, or of a tool that takes free text: that one's input is `{"input": text}`."""
+    """Reads a call of a function, or of a tool that takes free text: that one's input is `{"input": text}`."""
 
     def __init__(self, kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> None:
         self._builder = builder
@@ -282,7 +282,7 @@ class ToolCallReader:
         self._pieces: list[str] = []
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
-        """A piece of the arguments; free text is shown when it is whole."""
+        """Read a piece of the arguments; free text is shown when it is whole."""
         if event == "output_item.added":
             self._item |= object_in(data, "item")
             self._fragment(None)
@@ -293,7 +293,7 @@ class ToolCallReader:
             self._complete(data.get("arguments"))
 
     def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:
-        """Hand the call out. One that was cut is none: it never said all that it wanted."""
+        """Finish the call. One that was cut is dropped: its arguments are incomplete."""
         calls = self._builder.calls
         self._item |= item or {}
         if cut:
@@ -303,9 +303,9 @@ class ToolCallReader:
             self._fragment({"input": text_in(self._item, "input")})
         else:
             self._complete(self._item.get("arguments"))
-        told = ("call_id", "name", "arguments", "input")
-        rest = {name: value for name, value in self._item.items() if name not in told}
-        calls.attach_metadata(self._call_id, {"item": {"type": self._kind, **rest}})
+        known_fields = ("call_id", "name", "arguments", "input")
+        fields = {name: value for name, value in self._item.items() if name not in known_fields}
+        calls.attach_metadata(self._call_id, {"item": {"type": self._kind, **fields}})
         self._builder.end_calls(index=self._number, number=self._number)
 
     @property
@@ -314,14 +314,14 @@ class ToolCallReader:
         return call_id if isinstance(call_id, str) else None
 
     def _complete(self, arguments: Any) -> None:
-        """All arguments: what was lost at the end is added, and what differs replaces what came."""
-        came = "".join(self._pieces)
-        if isinstance(arguments, str) and (arguments or not came):
-            if not arguments.startswith(came):
+        """Complete the arguments: what was lost at the end is added, and different ones replace what came."""
+        received = "".join(self._pieces)
+        if isinstance(arguments, str) and (arguments or not received):
+            if not arguments.startswith(received):
                 self._builder.calls.drop(self._number)
                 self._pieces.clear()
-                came = ""
-            self._add(arguments[len(came) :])
+                received = ""
+            self._add(arguments[len(received) :])
         else:
             self._fragment(None if arguments == "" else arguments)
 
@@ -340,14 +340,14 @@ class ToolCallReader:
 
 
 class ServerStepReader:
-    """Anything else: kept whole."""
+    """Keeps any other item whole."""
 
     def __init__(self, number: int, builder: PartBuilder) -> None:
         self._number = number
         self._builder = builder
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
-        """Progress is not shown."""
+        """Ignore progress."""
 
     def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:  # noqa: ARG002  nothing of it is run here
         """Keep the final item."""
@@ -355,19 +355,19 @@ class ServerStepReader:
             self._builder.add_block(parse_step(item), self._number)
 
 
-def _missing_text(pieces: list[str], truth: str) -> str:
-    """What of the whole text did not come in pieces; nothing where they are no beginning of it."""
-    shown, truth = repair_text("".join(pieces)), repair_text(truth)
-    return truth[len(shown) :] if truth.startswith(shown) else ""
+def _missing_text(pieces: list[str], whole: str) -> str:
+    """Return what of the whole text did not come in pieces; nothing if they are no beginning of it."""
+    shown, whole = repair_text("".join(pieces)), repair_text(whole)
+    return whole[len(shown) :] if whole.startswith(shown) else ""
 
 
 def _text_state(item: dict[str, Any]) -> dict[str, Any]:
-    """What goes back with every part of a message."""
+    """Return what goes back with every part of a message."""
     return {name: item[name] for name in ("id", "status", "phase") if isinstance(item.get(name), str)}
 
 
 def _citation(annotation: dict[str, Any]) -> Citation:
-    """A place on the web or a file; offsets are characters of the text part."""
+    """Parse a place on the web or a file; offsets are characters of the text part."""
     title, url = annotation.get("title") or annotation.get("filename") or annotation.get("file_id"), None
     if isinstance(annotation.get("url"), str):
         url = annotation["url"]

@@ -1,6 +1,6 @@
-"""Build the JSON body of the Responses API for a family of servers, and choose how reasoning is asked for.
+"""Build the JSON body of the Responses API for a family of servers, and choose how reasoning is requested.
 
-`store` is false for everybody. Downgrades of reasoning, and fields this interface lacks, are said in adjustments.
+`store` is false for everybody. Downgrades of reasoning, and fields this interface lacks, are reported in adjustments.
 """
 
 import re
@@ -40,7 +40,7 @@ from desktop_agent.types.tool_calls import ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class ReasoningSetting:
-    """What goes into `reasoning`, and whether temperature and top_p may stand beside it."""
+    """What goes into `reasoning`, and whether temperature and top_p may accompany it."""
 
     reasoning: dict[str, str] = field(default_factory=dict[str, str])
     sampling: bool = True
@@ -48,22 +48,22 @@ class ReasoningSetting:
 
 
 def reasoning_setting(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningSetting:
-    """What to send for this request. `known` is believed before the table of names."""
+    """Return what to send for this request. `known` is believed before the table of names."""
     match quirks.switch:
         case "openai":
-            found = _openai_setting(request, _model_facts(request.model, known), known)
+            setting = _openai_setting(request, _model_facts(request.model, known), known)
         case "xai":
-            found = _xai_setting(request)
+            setting = _xai_setting(request)
         case _:
-            effort, said = choose_effort(request, known.efforts, can_be_off=True)
-            found = ReasoningSetting(_fields(effort), known.sampling is not False, said)
+            effort, notes = choose_effort(request, known.efforts, can_be_off=True)
+            setting = ReasoningSetting(_fields(effort), known.sampling is not False, notes)
     if isinstance(request.config.reasoning, ReasoningBetweenTools):
-        return replace(found, adjustments=(*found.adjustments, BETWEEN_TOOLS_IGNORED))
-    return found
+        return replace(setting, adjustments=(*setting.adjustments, BETWEEN_TOOLS_IGNORED))
+    return setting
 
 
 def _model_facts(model: str, known: Capabilities) -> OpenAIModelFacts | None:
-    """The row of this model, corrected by what the catalogue or the server says."""
+    """Return the row of this model, corrected by what the catalogue or the server says."""
     facts = openai_model_facts(model)
     if known.reasoning is False:
         facts = OpenAIModelFacts()
@@ -83,28 +83,28 @@ def _model_facts(model: str, known: Capabilities) -> OpenAIModelFacts | None:
 def _openai_setting(request: ModelRequest, facts: OpenAIModelFacts | None, known: Capabilities) -> ReasoningSetting:
     summary = {"summary": "auto"} if request.config.show_reasoning else {}
     if facts is None:
-        effort, said = choose_effort(request, None, can_be_off=True)
+        effort, notes = choose_effort(request, None, can_be_off=True)
         return ReasoningSetting(
-            _fields(effort) | ({} if effort == "none" else summary), known.sampling is not False, said
+            _fields(effort) | ({} if effort == "none" else summary), known.sampling is not False, notes
         )
-    effort, said = choose_effort(request, facts.efforts, can_be_off=facts.can_be_off)
+    effort, notes = choose_effort(request, facts.efforts, can_be_off=facts.can_be_off)
     if isinstance(request.config.reasoning, ReasoningAdaptive) and not facts.reasons_by_default:
-        said = adaptive_ignored(request)
+        notes = adaptive_ignored(request)
     reasons = facts.reasons_by_default if effort is None else effort != "none"
-    return ReasoningSetting(_fields(effort) | (summary if reasons else {}), facts.sampling and not reasons, said)
+    return ReasoningSetting(_fields(effort) | (summary if reasons else {}), facts.sampling and not reasons, notes)
 
 
 def _xai_setting(request: ModelRequest) -> ReasoningSetting:
-    """Efforts since grok-4.5; a model that reasons cannot be told not to."""
+    """Send efforts since grok-4.5; a model that reasons cannot be told not to."""
     version = grok_version(request.model)
-    wish = request.config.reasoning
+    reasoning = request.config.reasoning
     if version < (4, 5):
         return ReasoningSetting(
-            adjustments=effort_ignored(request) if isinstance(wish, ReasoningEffort | ReasoningBudget) else ()
+            adjustments=effort_ignored(request) if isinstance(reasoning, ReasoningEffort | ReasoningBudget) else ()
         )
-    if isinstance(wish, ReasoningDisabled):
-        said = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
-        return ReasoningSetting(adjustments=(said,))
+    if isinstance(reasoning, ReasoningDisabled):
+        note = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
+        return ReasoningSetting(adjustments=(note,))
     efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
     effort, adjustments = choose_effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
     return ReasoningSetting(_fields(effort), adjustments=adjustments)
@@ -114,7 +114,7 @@ def _fields(effort: str | None) -> dict[str, Any]:
     return {} if effort is None else {"effort": effort}
 
 
-# What may be dropped, once, when a server answers that it does not take it; a dot leads into an object. A limit on
+# What may be dropped, once, when a server refuses it; a dot leads into an object. A limit on
 # tokens, a format and a forced tool are not among them: they are promises to the person.
 DROPPABLE_FIELDS = (
     "reasoning.summary",
@@ -132,7 +132,7 @@ DROPPABLE_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class RequestBody:
-    """The body, what may be dropped from it, what had to be changed, and what tells it from another (see items)."""
+    """The body, what may be dropped from it, notes about changes, its digest, and the keys of reasoning in it."""
 
     fields: dict[str, Any]
     droppable: frozenset[str]
@@ -144,16 +144,16 @@ class RequestBody:
 def build_body(
     request: ModelRequest, recipient: Recipient, known: Capabilities, without: frozenset[str] = frozenset()
 ) -> RequestBody:
-    """The body to send; `without` names what this server refused before. `extra_options` are merged last and win.
+    """Build the body; `without` names what this server refused before. `extra_options` are merged last and win.
 
-    Raises ImagesNotSupported and ToolCallingNotSupported where the server's listing says so, ImageRefused, and
-    WrongUse for what cannot be sent at all.
+    Raises ImagesNotSupported and ToolCallingNotSupported if the server's listing says so, ImageRefused, and WrongUse
+    for what cannot be sent at all.
     """
     check_capabilities(request, known)
-    quirks, own = recipient.quirks, request.config.extra_options
-    switch = reasoning_setting(request, quirks, known)
+    quirks, extra_options = recipient.quirks, request.config.extra_options
+    setting = reasoning_setting(request, quirks, known)
     limit, cut = answer_limit(request, known)
-    adjustments = [*switch.adjustments, *cut]
+    adjustments = [*setting.adjustments, *cut]
     fields: dict[str, Any] = {"model": request.model, "stream": True, "store": False}
     if instructions := instructions_for(request, recipient):
         fields["instructions"] = instructions
@@ -161,8 +161,8 @@ def build_body(
         fields["max_output_tokens"] = limit
     if request.config.response_format is not None:
         fields["text"] = {"format": _format(request.config.response_format)}
-    fields |= _reasoning_fields(switch, request.model, quirks)
-    fields |= _sampling(request, switch, adjustments)
+    fields |= _reasoning_fields(setting, request.model, quirks)
+    fields |= _sampling(request, setting, adjustments)
     fields |= _tools(request, known, quirks, adjustments)
     fields |= _openai_only_fields(request, quirks, adjustments)
     if request.config.stop_sequences:
@@ -171,18 +171,18 @@ def build_body(
         _drop_field(fields, name)
     if without:
         adjustments.append(_dropped_fields_note(without))
-    # extra_options are the person's own words: they win, and they are never dropped.
-    fields |= own
+    # extra_options are the person's own: they win, and they are never dropped.
+    fields |= extra_options
     written = encode_input(request, recipient, _header(fields))
     droppable = frozenset(
-        name for name in DROPPABLE_FIELDS if name.partition(".")[0] not in own and _has_field(fields, name)
+        name for name in DROPPABLE_FIELDS if name.partition(".")[0] not in extra_options and _has_field(fields, name)
     )
-    body = {**fields, "input": own.get("input", written.items)}
+    body = {**fields, "input": extra_options.get("input", written.items)}
     return RequestBody(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
 
 
 def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
-    """What the next attempt should go without: the field that the error names, else one that its words name."""
+    """Return what the next attempt should omit: the field that the error names, else one in its words."""
     named = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
     if named is not None:
         path = re.sub(r"\[.*", "", named[1])
@@ -199,39 +199,46 @@ def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
 
 
 def count_fields(body: RequestBody) -> dict[str, Any]:
-    """The part of a body that the endpoint for counting takes (POST /responses/input_tokens)."""
+    """Return the fields that the endpoint for counting takes (POST /responses/input_tokens)."""
     names = ("model", "input", "instructions", "reasoning", "text", "tool_choice", "tools", "truncation")
     return {name: body.fields[name] for name in names if name in body.fields}
 
 
 def _header(fields: dict[str, Any]) -> list[Any]:
-    """What the model reads before the input, and what a server says counts as its prefix."""
+    """Return what the model reads before the input, and what a server counts as its prefix."""
     effort, form = object_in(fields, "reasoning").get("effort"), object_in(fields, "text").get("format")
     return [fields.get("instructions"), fields.get("tools"), effort, form]
 
 
-def _format(wish: JsonFormat) -> JsonObject:
-    if wish.json_schema is None:
+def _format(json_format: JsonFormat) -> JsonObject:
+    if json_format.json_schema is None:
         return {"type": "json_object"}
-    return {"type": "json_schema", "name": wish.name, "schema": wish.json_schema, "strict": wish.strict}
+    return {
+        "type": "json_schema",
+        "name": json_format.name,
+        "schema": json_format.json_schema,
+        "strict": json_format.strict,
+    }
 
 
-def _reasoning_fields(switch: ReasoningSetting, model: str, quirks: ServerQuirks) -> dict[str, Any]:
-    fields: dict[str, Any] = {"reasoning": switch.reasoning} if switch.reasoning else {}
+def _reasoning_fields(setting: ReasoningSetting, model: str, quirks: ServerQuirks) -> dict[str, Any]:
+    fields: dict[str, Any] = {"reasoning": setting.reasoning} if setting.reasoning else {}
     facts = openai_model_facts(model)
-    # A model that does not reason refuses to be asked for its reasoning.
+    # A model that does not reason refuses this field.
     if quirks.family == "xai" or (quirks.family == "azure" and facts is not None and facts.efforts):
         fields["include"] = ["reasoning.encrypted_content"]
     return fields
 
 
-def _sampling(request: ModelRequest, switch: ReasoningSetting, adjustments: list[Sentence]) -> dict[str, Any]:
+def _sampling(request: ModelRequest, setting: ReasoningSetting, adjustments: list[Sentence]) -> dict[str, Any]:
     config = request.config
-    wished = {"temperature": config.temperature, "top_p": config.top_p}
-    values: dict[str, Any] = {name: value for name, value in wished.items() if value is not None}
-    if values and not switch.sampling:
-        said = {"model": request.model, "names": ", ".join(values)}
-        adjustments.append(Sentence("“{model}” does not take {names} while it reasons, so that was left out.", said))
+    options = {"temperature": config.temperature, "top_p": config.top_p}
+    values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if values and not setting.sampling:
+        note_values = {"model": request.model, "names": ", ".join(values)}
+        adjustments.append(
+            Sentence("“{model}” does not take {names} while it reasons, so that was left out.", note_values)
+        )
         values = {}
     if config.top_k is not None:
         adjustments.append(Sentence("This interface has no top_k, so it was left out."))
@@ -241,7 +248,7 @@ def _sampling(request: ModelRequest, switch: ReasoningSetting, adjustments: list
 def _tools(
     request: ModelRequest, known: Capabilities, quirks: ServerQuirks, adjustments: list[Sentence]
 ) -> dict[str, Any]:
-    """Tools and the choice among them. A server that ignores the choice gets no tools when none may be called."""
+    """Return tools and the choice among them. A server that ignores the choice gets no tools if none may be called."""
     choice = request.tool_choice
     if not request.tools or (choice.mode == "none" and not quirks.tool_choice):
         return {}
@@ -257,21 +264,21 @@ def _tools(
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
-    # Without `strict` both OpenAI and llama.cpp take it for true, and few schemas are made for that.
+    # Without `strict` both OpenAI and llama.cpp assume true, and few schemas are made for that.
     schema = {name: value for name, value in spec.input_schema.items() if name != "$schema"}
     tool: dict[str, Any] = {"type": "function", "name": spec.name, "parameters": schema, "strict": False}
     return {**tool, "description": spec.description} if spec.description else tool
 
 
 def _openai_only_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: list[Sentence]) -> dict[str, Any]:
-    """What nobody else knows. Caching happens by itself; the key leads one conversation to the same cache."""
+    """Return fields for OpenAI alone. Caching is automatic; the key leads one conversation to the same cache."""
     if quirks.family != "openai":
         return {}
     fields: dict[str, Any] = {"stream_options": {"include_obfuscation": False}}
     caching, facts = request.config.caching, openai_model_facts(request.model)
     takes_options = facts is not None and facts.cache_options
     if not caching.enabled:
-        # No breakpoint is named, so none is written; older models cannot be told.
+        # Without a breakpoint nothing is cached; older models have no such option.
         return {**fields, "prompt_cache_options": {"mode": "explicit"}} if takes_options else fields
     if request.conversation_id:
         fields["prompt_cache_key"] = request.conversation_id
@@ -296,10 +303,10 @@ def _has_field(fields: dict[str, Any], name: str) -> bool:
 
 
 def _drop_field(fields: dict[str, Any], name: str) -> None:
-    """Take a field out; an object that is left empty goes with its last one."""
+    """Remove a field; an object that becomes empty is removed with it."""
     outer, _, inner = name.partition(".")
-    rest = {key: value for key, value in object_in(fields, outer).items() if inner and key != inner}
-    if rest:
-        fields[outer] = rest
+    other_fields = {key: value for key, value in object_in(fields, outer).items() if inner and key != inner}
+    if other_fields:
+        fields[outer] = other_fields
     else:
         fields.pop(outer, None)

@@ -25,15 +25,15 @@ from desktop_agent.types.errors import ServerFailed
 from desktop_agent.types.provider_events import StopReason, Usage
 
 _MAX_ITEMS = 1 << 16
-# Pieces of both are named alike, and a server may settle which one it is only at the end.
+# Their pieces have the same event names, and only the end may tell which one it is.
 _KIND_GROUPS = {"custom_tool_call": "function_call"}
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """One output item. `number` says where it and its parts stand in the answer; see PartBuilder.part.
+    """One output item. `number` places it and its parts in the answer; see PartBuilder.part.
 
-    `call_id` is empty where it is no call, or its call's id is not known yet; `end` is the item as its end said it.
+    `call_id` is empty if it is no call, or its call's id is not known yet; `end` is the item as its end event had it.
     """
 
     place: int
@@ -57,13 +57,12 @@ class Slots:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no item was opened."""
         return not self._all
 
     def find_or_open(self, item: dict[str, Any], index: int | None) -> Slot:
-        """The slot of an item that begins: one that its own pieces opened before, or a new one."""
+        """Return the slot of an item that begins: one that its own pieces opened before, or a new one."""
         kind, ids = _kind(item), ids_of(item)
-        # What begins is not what is over, unless the call's own id says so.
+        # A new item is not a finished one, unless the call's own id says so.
         known = (slot for slot in self._named(item) if not slot.is_done or slot.call_id)
         slot = next(known, None)
         if slot is None and index is not None:
@@ -72,54 +71,56 @@ class Slots:
         return self._with_call_id(slot, item) if slot is not None else self.open_slot(kind, item, index, ids)
 
     def find_for_piece(self, kind: str, ids: tuple[str, ...], index: int | None) -> Slot | None:
-        """The slot of a piece of an item of this kind."""
-        known = [slot for each in ids for slot in self._by_id.get((_kind_group(kind), each), ())]
+        """Return the slot of a piece of an item of this kind."""
+        known = [slot for item_id in ids for slot in self._by_id.get((_kind_group(kind), item_id), ())]
         numbered = self._numbered(kind, ids, index)
         if known:
-            # The newest of several with one id that are open, unless the number says which.
-            still = [slot for slot in known if not slot.is_done] or known
-            return numbered if numbered in still else still[-1]
+            # Of several open ones with one id: the numbered one, else the newest.
+            open_slots = [slot for slot in known if not slot.is_done] or known
+            return numbered if numbered in open_slots else open_slots[-1]
         if numbered is None and index is None:
-            return next((each for each in reversed(self._all) if each.kind == kind and not each.is_done), None)
+            return next(
+                (item_id for item_id in reversed(self._all) if item_id.kind == kind and not item_id.is_done), None
+            )
         return numbered
 
     def find_for_end(self, item: dict[str, Any], index: int | None) -> Slot:
-        """The slot of an item that is over."""
+        """Return the slot of an item that is over."""
         kind, ids = _kind(item), ids_of(item)
         named = self._named(item)
-        slot = next((each for each in named if not each.is_done), None)
-        slot = slot or next((each for each in named if each.call_id or each.end == item), None)
+        slot = next((candidate for candidate in named if not candidate.is_done), None)
+        slot = slot or next((candidate for candidate in named if candidate.call_id or candidate.end == item), None)
         if slot is None and not named:
             slot = self._numbered(kind, ids, index)
         if slot is None and index is None:
-            unfinished = (each for each in self._all if each.kind == kind and not each.is_done)
-            slot = next((each for each in unfinished if not (each.ids and ids)), None)
+            unfinished = (candidate for candidate in self._all if candidate.kind == kind and not candidate.is_done)
+            slot = next((candidate for candidate in unfinished if not (candidate.ids and ids)), None)
         slot = self._with_call_id(slot, item) if slot is not None else self.open_slot(kind, item, index, ids)
         slot.end = slot.end or item
         return slot
 
     def match_output(self, output: list[dict[str, Any]]) -> list[Slot]:
-        """The slots of the final output, which may name items differently than their events did, or hold more."""
-        found: list[Slot | None] = []
+        """Return the slots of the final output, which may have more items, or name them differently."""
+        slots: list[Slot | None] = []
         for item in output:
-            free = (self._if_free(each, item, found) for each in self._named(item))
-            found.append(next(filter(None, free), None))
-        for place, item in enumerate(output):
-            if found[place] is None:
-                numbered = self._by_index.get((_kind_group(_kind(item)), place))
-                alike = (each for each in self._all if each.kind == _kind(item))
-                guesses = (self._if_free(each, item, found) for each in (numbered, *alike))
-                found[place] = next(filter(None, guesses), None)
+            free = (self._if_free(candidate, item, slots) for candidate in self._named(item))
+            slots.append(next(filter(None, free), None))
+        for index, item in enumerate(output):
+            if slots[index] is None:
+                numbered = self._by_index.get((_kind_group(_kind(item)), index))
+                alike = (candidate for candidate in self._all if candidate.kind == _kind(item))
+                guesses = (self._if_free(candidate, item, slots) for candidate in (numbered, *alike))
+                slots[index] = next(filter(None, guesses), None)
         return [
-            self.open_slot(_kind(item), item, place, ids_of(item)) if slot is None else slot
-            for place, (item, slot) in enumerate(zip(output, found, strict=True))
+            self.open_slot(_kind(item), item, index, ids_of(item)) if slot is None else slot
+            for index, (item, slot) in enumerate(zip(output, slots, strict=True))
         ]
 
     def open_slot(self, kind: str, item: dict[str, Any], index: int | None, ids: Iterable[str]) -> Slot:
-        """A new slot."""
-        place = len(self._all)
-        number = _order_number(place if index is None else index, place)
-        slot = Slot(place, number, kind, item_reader_for(kind, dict(item), number, self._builder))
+        """Open a new slot."""
+        count = len(self._all)
+        number = _order_number(count if index is None else index, count)
+        slot = Slot(count, number, kind, item_reader_for(kind, dict(item), number, self._builder))
         self._with_call_id(slot, item)
         self._all.append(slot)
         if index is not None:
@@ -128,15 +129,15 @@ class Slots:
         return slot
 
     def add_ids(self, slot: Slot, ids: Iterable[str]) -> None:
-        """The server calls this item so, too."""
-        for each in ids:
-            slot.ids.add(each)
-            slots = self._by_id.setdefault((_kind_group(slot.kind), each), [])
+        """Add ids by which the server names this item."""
+        for item_id in ids:
+            slot.ids.add(item_id)
+            slots = self._by_id.setdefault((_kind_group(slot.kind), item_id), [])
             if slot not in slots:
                 slots.append(slot)
 
     def unfinished(self) -> list[Slot]:
-        """What is not done, in the order of the output."""
+        """Return what is not done, in the order of the output."""
         return sorted((slot for slot in self._all if not slot.is_done), key=lambda slot: slot.number)
 
     @staticmethod
@@ -145,38 +146,38 @@ class Slots:
         return slot if slot is not None and is_free and _is_possible(slot, item) else None
 
     def _named(self, item: dict[str, Any]) -> list[Slot]:
-        """Those that an item's ids name, the surest first; a call has no other call id."""
-        found = [slot for each in ids_of(item) for slot in self._by_id.get((_kind_group(_kind(item)), each), ())]
-        return sorted((slot for slot in found if _is_possible(slot, item)), key=lambda slot: not slot.call_id)
+        """Return the slots that an item's ids name, the surest first; a call has no other call id."""
+        slots = [slot for item_id in ids_of(item) for slot in self._by_id.get((_kind_group(_kind(item)), item_id), ())]
+        return sorted((slot for slot in slots if _is_possible(slot, item)), key=lambda slot: not slot.call_id)
 
     @staticmethod
     def _with_call_id(slot: Slot, item: dict[str, Any]) -> Slot:
-        """The slot, which knows the item's call id from now on."""
+        """Note the item's call id, and return the slot."""
         call_id = item.get("call_id")
         if not slot.call_id and isinstance(call_id, str):
             slot.call_id = call_id
         return slot
 
     def _numbered(self, kind: str, ids: Iterable[str], index: int | None) -> Slot | None:
-        """By number; a new id on the number of a finished item is another item."""
+        """Return a slot by number; a new id on the number of a finished item is another item."""
         slot = None if index is None else self._by_index.get((_kind_group(kind), index))
         return None if slot is not None and slot.is_done and any(ids) else slot
 
 
 def ids_of(item: dict[str, Any]) -> tuple[str, ...]:
-    """The names of an item. Some servers name a call in its pieces by the call's id, not the item's."""
-    return tuple(each for name in ("id", "call_id") if isinstance(each := item.get(name), str) and each)
+    """Return the names of an item. In its pieces some servers name a call by the call's id, not the item's."""
+    return tuple(item_id for name in ("id", "call_id") if isinstance(item_id := item.get(name), str) and item_id)
 
 
 def _is_possible(slot: Slot, item: dict[str, Any]) -> bool:
-    """Whether it may be this item's: one call has one call id."""
+    """Whether the slot may be this item's: one call has one call id."""
     call_id = item.get("call_id")
     return not (slot.call_id and isinstance(call_id, str) and call_id and call_id != slot.call_id)
 
 
-def _order_number(index: int, place: int) -> int:
-    """The order of the output; of the opening, where servers number no items or all alike."""
-    return (min(max(index, 0), _MAX_ITEMS) * _MAX_ITEMS + min(place, _MAX_ITEMS - 1)) * MAX_PARTS + 1
+def _order_number(index: int, count: int) -> int:
+    """Order by the output; by the opening, if servers number no items or all alike."""
+    return (min(max(index, 0), _MAX_ITEMS) * _MAX_ITEMS + min(count, _MAX_ITEMS - 1)) * MAX_PARTS + 1
 
 
 def _kind(item: dict[str, Any]) -> str:
@@ -189,7 +190,7 @@ def _kind_group(kind: str) -> str:
 
 
 def parse_usage(data: dict[str, Any]) -> Usage:
-    """Tokens and cost. What is missing, negative or not a number is unknown.
+    """Parse tokens and cost. What is missing, negative or not a number is unknown.
 
     The object is that of Chat Completions under other names; output includes reasoning in both.
     """
@@ -288,8 +289,8 @@ class FrameReader(BaseFrameReader):
         if not self._ending:
             self._finish_items([], was_cut=False)
         reason, raw = self._reason()
-        told = {name: self._ending[name] for name in _REPORTED_FIELDS if self._ending.get(name)}
-        self._builder.end(reason, raw, repair_json(self._redact_key(told)) if told else None)
+        details = {name: self._ending[name] for name in _REPORTED_FIELDS if self._ending.get(name)}
+        self._builder.end(reason, raw, repair_json(self._redact_key(details)) if details else None)
 
     def _read(self, name: str, data: Any) -> None:
         if not is_object(data):
@@ -331,13 +332,13 @@ class FrameReader(BaseFrameReader):
         slot = self._slots.find_for_piece(kind, ids, index)
         if slot is None:
             if event.startswith("content_part"):
-                return  # of what, only the pieces themselves will tell
+                return  # its kind shows only with the pieces
             slot = self._slots.open_slot(kind, {}, index, ids)
         self._feed_item(slot, event, data)
-        fold = slot.reader
-        if event == "output_text.delta" and ids and not slot.is_done and isinstance(fold, MessageReader):
+        reader = slot.reader
+        if event == "output_text.delta" and ids and not slot.is_done and isinstance(reader, MessageReader):
             number = data.get("content_index")
-            part = fold.part_for(number) if type(number) is int else None
+            part = reader.part_for(number) if type(number) is int else None
             if part is not None and not part.is_closed:
                 self._text_id, self._text_part = item_id, number
                 self._text, self._text_pieces = part.open.text, part.pieces
@@ -353,7 +354,7 @@ class FrameReader(BaseFrameReader):
             return
         item = object_in(data, "item") or None
         if item is not None and item.get("type") not in (slot.kind, None):
-            slot.reader.finish(None, cut=True)  # what seemed to be one thing turned out to be another
+            slot.reader.finish(None, cut=True)  # the item turned out to be of another type
             slot.kind = str(item["type"])
             slot.reader = item_reader_for(slot.kind, item, slot.number, self._builder)
         slot.reader.finish(item, cut=event == _ITEM_CUT)
@@ -362,9 +363,9 @@ class FrameReader(BaseFrameReader):
         if isinstance(slot.reader, MessageReader):
             self._refused = self._refused or slot.reader.refused
 
-    def _end_of_answer(self, said: str, response: dict[str, Any]) -> None:
+    def _end_of_answer(self, event_status: str, response: dict[str, Any]) -> None:
         status = response.get("status")
-        status = status if isinstance(status, str) and status else said
+        status = status if isinstance(status, str) and status else event_status
         self._builder.set_response_id(response.get("id"))
         if status in ("failed", "cancelled"):
             error = response.get("error")
@@ -383,7 +384,7 @@ class FrameReader(BaseFrameReader):
         self.done = True
 
     def _finish_items(self, output: list[dict[str, Any]], *, was_cut: bool) -> None:
-        """Bring every item to its end: by its own event, by the final output, or without either."""
+        """End every item: by its own event, by the final output, or without either."""
         event = _ITEM_CUT if was_cut else _ITEM_DONE
         items = {slot.number: item for slot, item in zip(self._slots.match_output(output), output, strict=True)}
         for slot in self._slots.unfinished():
@@ -396,18 +397,18 @@ class FrameReader(BaseFrameReader):
             self.failure = ServerFailed(otherwise, request_id=error_responses.request_id(self._headers))
 
     def _reason(self) -> tuple[StopReason, str | None]:
-        """The stop reason and the server's word. An incomplete answer was cut, whatever cut it: no call of it runs."""
+        """Return the stop reason and the server's word. An incomplete answer was cut, so no call of it runs."""
         status = str(self._ending["status"]) if self._ending else None
         if status is None or status == "completed":
             refused = self._refused and not self._builder.calls.ended_count
             return (StopReason.REFUSAL if refused else StopReason.END_TURN), status
-        why = object_in(self._ending, "incomplete_details").get("reason")
-        raw = f"{status}:{why}" if isinstance(why, str) and why else status
-        return (StopReason.CONTENT_FILTER if why == "content_filter" else StopReason.MAX_TOKENS), raw
+        cause = object_in(self._ending, "incomplete_details").get("reason")
+        raw = f"{status}:{cause}" if isinstance(cause, str) and cause else status
+        return (StopReason.CONTENT_FILTER if cause == "content_filter" else StopReason.MAX_TOKENS), raw
 
 
 def _is_error(data: dict[str, Any]) -> bool:
-    """An error without a type of its own, as gateways send it."""
+    """Whether this is an error without a type of its own, as gateways send it."""
     if isinstance(data.get("type"), str) and str(data["type"]).startswith(_PREFIX):
         return False
     is_answer = data.get("object") == "response"
