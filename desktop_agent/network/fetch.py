@@ -61,13 +61,30 @@ def _require_public(host: str, address: str, allowed: frozenset[str]) -> None:
         raise PrivateHost(host, address)
 
 
-class CheckedBackend(httpcore.AsyncNetworkBackend):
+class _WrappingBackend(httpcore.AsyncNetworkBackend):
+    def __init__(self, inner: httpcore.AsyncNetworkBackend) -> None:
+        self.inner = inner
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
+    ) -> httpcore.AsyncNetworkStream:
+        # No transport here asks for one: the web is not behind sockets of this machine.
+        raise httpcore.ConnectError(path)
+
+    async def sleep(self, seconds: float) -> None:
+        await self.inner.sleep(seconds)
+
+
+class CheckedBackend(_WrappingBackend):
     """Connects only to addresses that it has checked. `allowed` hosts may have a private address."""
 
     def __init__(
         self, inner: httpcore.AsyncNetworkBackend, allowed: frozenset[str], resolve: Resolver = resolve_host
     ) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self._allowed = allowed
         self._resolve = resolve
 
@@ -96,19 +113,6 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         except OSError:
             return
         _require_public(host, str(infos[0][4][0]), self._allowed)
-
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ARG002, ASYNC109
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
-    ) -> httpcore.AsyncNetworkStream:
-        """Raise ConnectError: the web is not behind sockets of this machine."""
-        raise httpcore.ConnectError(path)
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep as the library does."""
-        await self.inner.sleep(seconds)
 
 
 _HTTP = b"HTTP/"
@@ -155,11 +159,8 @@ def _check_first_bytes(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNet
     return stream
 
 
-class ClosingBackend(httpcore.AsyncNetworkBackend):
+class ClosingBackend(_WrappingBackend):
     """Opens connections as `inner` does, and closes those whose TLS handshake is given up."""
-
-    def __init__(self, inner: httpcore.AsyncNetworkBackend) -> None:
-        self._inner = inner
 
     async def connect_tcp(
         self,
@@ -170,7 +171,7 @@ class ClosingBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """Connect. The stream stays the library's own object: httpx_transport looks at its class."""
-        stream = _check_first_bytes(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
+        stream = _check_first_bytes(await self.inner.connect_tcp(host, port, timeout, local_address, socket_options))
         start = stream.start_tls
 
         async def closing(
@@ -186,19 +187,6 @@ class ClosingBackend(httpcore.AsyncNetworkBackend):
 
         stream.start_tls = closing
         return stream
-
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ASYNC109
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """Connect as the library does."""
-        return await self._inner.connect_unix_socket(path, timeout, socket_options)
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep as the library does."""
-        await self._inner.sleep(seconds)
 
 
 MAX_REDIRECTS = 5

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.chat_completions import ChatWriter, read_chat_request
 from desktop_agent.providers.demo.http import AnswerWriter, Request, RequestError
@@ -12,7 +13,6 @@ from desktop_agent.providers.demo.script import MODEL, ReceivedRequest, Script
 from desktop_agent.providers.demo.strict_anthropic import AnthropicWriter, read_anthropic_request
 from desktop_agent.providers.demo.strict_gemini import GeminiWriter, read_gemini_count_request, read_gemini_request
 from desktop_agent.providers.demo.strict_responses import ResponsesWriter, read_responses_request
-from desktop_agent.providers.tables import load_table
 from desktop_agent.types.providers import Dialect
 
 Json = dict[str, Any]

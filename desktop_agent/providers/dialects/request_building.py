@@ -6,11 +6,11 @@ incapable.
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from desktop_agent.providers.tables import load_table
+from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.blocks import Image, ToolResult
 from desktop_agent.types.errors import ImagesNotSupported, Sentence, ToolCallingNotSupported
@@ -43,8 +43,8 @@ class OpenAIModelFacts:
 
 
 def _parse_openai_row(row: dict[str, Any]) -> tuple[re.Pattern[str], OpenAIModelFacts]:
-    facts: dict[str, Any] = {**row, "efforts": tuple(row.get("efforts", ()))}
-    return re.compile(facts.pop("pattern")), OpenAIModelFacts(**facts)
+    pattern: str = row.pop("pattern")
+    return re.compile(pattern), OpenAIModelFacts(tuple(row.pop("efforts", ())), **row)
 
 
 _OPENAI_ROWS = [_parse_openai_row(row) for row in load_table(__name__, "openai_models.toml")["models"]]
@@ -146,6 +146,32 @@ def answer_limit(request: ModelRequest, known: Capabilities) -> tuple[int | None
         return wanted, ()
     values = {"model": request.model, "most": str(most)}
     return most, (Sentence("“{model}” answers with at most {most} tokens, so that is the limit.", values),)
+
+
+def tool_fields(
+    request: ModelRequest,
+    known: Capabilities,
+    notes: list[Sentence],
+    tools: list[dict[str, Any]],
+    choices: Mapping[str, Any],
+    *,
+    takes_choice: bool,
+) -> dict[str, Any]:
+    """Return `tools` and `tool_choice`; `choices` are the wire's values by mode.
+
+    A server that ignores the choice gets no tools if none may be called; there `required` and a named tool cannot be
+    sent.
+    """
+    mode = request.tool_choice.mode
+    if not tools or (mode == "none" and not takes_choice):
+        return {}
+    if mode == "auto":
+        return {"tools": tools}
+    if mode != "none" and (known.forced_tools is False or not takes_choice):
+        values = {"model": request.model}
+        notes.append(Sentence("“{model}” cannot be made to call a tool, so it decides by itself.", values))
+        return {"tools": tools}
+    return {"tools": tools, "tool_choice": choices[mode]}
 
 
 def _has_image(blocks: Iterable[Any]) -> bool:

@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 from desktop_agent.network.hosts import is_local_host
 from desktop_agent.providers.catalogue.catalogue import Pricing
+from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.error_responses import (
     error_from_stream,
@@ -378,18 +379,13 @@ def _truncation_error(reader: BaseFrameReader, decoder: SseDecoder, answer: Http
     return Truncated(f"stream ended without {reader.end_mark}{unreadable}", request_id=request_id(answer.headers))
 
 
-_WORDS_BY_REASON: Mapping[StopReason, str] = {
-    StopReason.END_TURN: "stop eos eos_token end_turn complete",
-    StopReason.STOP_SEQUENCE: "stop_sequence",
-    StopReason.MAX_TOKENS: "length max_tokens model_length max_output_tokens",
-    StopReason.TOOL_USE: "tool_calls tool_use function_call",
-    StopReason.CONTENT_FILTER: "content_filter content_filtered guardrail_intervened sensitive safety recitation "
-    "blocklist prohibited_content spii",
-    StopReason.REFUSAL: "refusal",
-    StopReason.PAUSE_TURN: "pause_turn",
-    StopReason.CONTEXT_WINDOW_EXCEEDED: "model_context_window_exceeded",
-}
-_REASONS: Mapping[str, StopReason] = {word: kind for kind, words in _WORDS_BY_REASON.items() for word in words.split()}
+def load_stop_reasons(dialect: str) -> dict[str, StopReason]:
+    """Return the stop reasons by the words of one table of finish_reasons.toml."""
+    table = load_table(__name__, "finish_reasons.toml")[dialect]
+    return {word: StopReason(reason) for reason, words in table.items() for word in words}
+
+
+_REASONS: Mapping[str, StopReason] = load_stop_reasons("any")
 _FAILURE_WORDS: Mapping[str, tuple[type[ProviderError], str]] = {
     "error": (ServerFailed, "the server ended the answer with an error"),
     "network_error": (ServerFailed, "the server lost its connection to the model"),

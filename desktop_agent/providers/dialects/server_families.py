@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 from urllib.parse import SplitResult, urlsplit
 
-from desktop_agent.providers.tables import load_table
+from desktop_agent.providers.data_tables import load_table
 from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF, SUPPORTED_MEDIA_TYPES
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.providers import ImageLimits, is_loopback

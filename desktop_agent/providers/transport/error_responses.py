@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
 
-from desktop_agent.providers.tables import load_table
+from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.transport.connection_errors import PROXY_AUTH_REQUIRED, proxy_auth_error
 from desktop_agent.providers.transport.json_codec import (
     dumps,

@@ -231,10 +231,7 @@ class SseDecoder:
         self._bare[-1] = line[:end]
         frame = _parse_frame("", b"[" + b"\n".join(self._bare).lstrip(b"[, \t\n") + b"]")
         if frame is None:
-            self.bad_events += 1
-            self.unexpected_line = self.unexpected_line or self._bare[0][:_MAX_UNEXPECTED_LINE].decode(
-                "utf-8", "replace"
-            )
+            self._count_bad_json()
         else:
             self._out.extend(("", element) for element in frame[1])
         self._bare = [b"[" + line[end:]]
@@ -249,13 +246,15 @@ class SseDecoder:
             return
         frame = _parse_frame("", b"\n".join(self._bare))
         if frame is None:
-            self.bad_events += 1
-            self.unexpected_line = self.unexpected_line or self._bare[0][:_MAX_UNEXPECTED_LINE].decode(
-                "utf-8", "replace"
-            )
+            self._count_bad_json()
         else:
             self._out.append(frame)
         self._reset_bare()
+
+    def _count_bad_json(self) -> None:
+        self.bad_events += 1
+        line = self._bare[0][:_MAX_UNEXPECTED_LINE]
+        self.unexpected_line = self.unexpected_line or line.decode("utf-8", "replace")
 
     def _reset_bare(self) -> None:
         self._bare.clear()

@@ -119,15 +119,6 @@ def _result_lines(entry: dict[str, Any]) -> list[str]:
     return [each for each in (page, *said) if isinstance(each, str) and each]
 
 
-_REASONS: Mapping[str, StopReason] = {
-    "end_turn": StopReason.END_TURN,
-    "stop_sequence": StopReason.STOP_SEQUENCE,
-    "tool_use": StopReason.TOOL_USE,
-    "max_tokens": StopReason.MAX_TOKENS,
-    "model_context_window_exceeded": StopReason.CONTEXT_WINDOW_EXCEEDED,
-    "pause_turn": StopReason.PAUSE_TURN,
-    "refusal": StopReason.REFUSAL,
-}
 _REPORTED = ("input_transformations", "diagnostics", "container")
 _EMPTY_CALL, _BROKEN_CALL = "call without input", "call with broken input"
 _CALLS = frozenset({"tool_use", _EMPTY_CALL, _BROKEN_CALL})
@@ -352,7 +343,7 @@ class FrameReader(BaseFrameReader):
 
     def _end(self) -> None:
         raw = self._reason
-        reason = StopReason.END_TURN if raw is None else (_REASONS.get(raw) or stop_reason_for(raw))
+        reason = StopReason.END_TURN if raw is None else stop_reason_for(raw)
         self._blocks.end()
         if reason is StopReason.REFUSAL:
             self._builder.end_calls(cut=True)

@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER, Grounding, PartReader
-from desktop_agent.providers.dialects.response_stream import BaseFrameReader, failure_for, finish_word, stop_reason_for
+from desktop_agent.providers.dialects.response_stream import (
+    BaseFrameReader,
+    failure_for,
+    finish_word,
+    load_stop_reasons,
+    stop_reason_for,
+)
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
 from desktop_agent.providers.transport.json_codec import (
@@ -45,40 +51,7 @@ def parse_usage(data: dict[str, Any]) -> Usage:
     )
 
 
-# ai.google.dev/api/generate-content, FinishReason. Other words are shown unchanged.
-_REASONS: Mapping[str, StopReason] = {
-    "STOP": StopReason.END_TURN,
-    "MAX_TOKENS": StopReason.MAX_TOKENS,
-    "CONTINUATION": StopReason.CONTINUATION,
-    **dict.fromkeys(
-        (
-            "SAFETY",
-            "RECITATION",
-            "LANGUAGE",
-            "BLOCKLIST",
-            "PROHIBITED_CONTENT",
-            "SPII",
-            "IMAGE_SAFETY",
-            "IMAGE_PROHIBITED_CONTENT",
-            "IMAGE_RECITATION",
-            "IMAGE_OTHER",
-            "NO_IMAGE",
-            "MODEL_ARMOR",
-            "ESCALATION",
-        ),
-        StopReason.CONTENT_FILTER,
-    ),
-    **dict.fromkeys(
-        (
-            "MALFORMED_FUNCTION_CALL",
-            "UNEXPECTED_TOOL_CALL",
-            "TOO_MANY_TOOL_CALLS",
-            "MALFORMED_RESPONSE",
-            "MISSING_THOUGHT_SIGNATURE",
-        ),
-        StopReason.MALFORMED_TOOL_CALL,
-    ),
-}
+_REASONS: Mapping[str, StopReason] = load_stop_reasons("gemini")
 _KNOWN_FIELDS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 
 

@@ -10,7 +10,12 @@ from typing import Any
 from desktop_agent.providers.dialects.gemini.request import thinking_ability
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
 from desktop_agent.providers.dialects.openai_chat.model_listing import ReasoningSetting, reasoning_setting
-from desktop_agent.providers.dialects.request_building import answer_limit, check_capabilities, openai_model_facts
+from desktop_agent.providers.dialects.request_building import (
+    answer_limit,
+    check_capabilities,
+    openai_model_facts,
+    tool_fields,
+)
 from desktop_agent.providers.dialects.server_families import ServerQuirks
 from desktop_agent.providers.transport.error_responses import error_words
 from desktop_agent.providers.transport.json_codec import dumps
@@ -246,21 +251,10 @@ def _stream_options(quirks: ServerQuirks) -> dict[str, Any]:
 
 
 def _tools(request: ModelRequest, quirks: ServerQuirks, known: Capabilities, notes: list[Sentence]) -> dict[str, Any]:
-    """Return tools and the choice among them. A server that ignores the choice gets no tools if none may be called;
-    there `required` and a named tool cannot be sent."""
-    choice = request.tool_choice
-    if not request.tools or (choice.mode == "none" and not quirks.tool_choice):
-        return {}
-    fields: dict[str, Any] = {"tools": [_tool(spec) for spec in request.tools]}
-    if choice.mode == "auto":
-        return fields
-    if choice.mode != "none" and (known.forced_tools is False or not quirks.tool_choice):
-        values = {"model": request.model}
-        notes.append(Sentence("“{model}” cannot be made to call a tool, so it decides by itself.", values))
-        return fields
-    words = {"none": "none", "required": quirks.required_word}
-    fields["tool_choice"] = words.get(choice.mode) or {"type": "function", "function": {"name": choice.name}}
-    return fields
+    named = {"type": "function", "function": {"name": request.tool_choice.name}}
+    choices = {"none": "none", "required": quirks.required_word, "named": named}
+    tools = [_tool(spec) for spec in request.tools]
+    return tool_fields(request, known, notes, tools, choices, takes_choice=quirks.tool_choice)
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:

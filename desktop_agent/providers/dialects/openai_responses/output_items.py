@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.tables import load_table
 from desktop_agent.providers.text_builder import TextBuilder
 from desktop_agent.providers.transport.json_codec import (
     array_in,

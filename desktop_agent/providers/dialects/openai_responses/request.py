@@ -18,6 +18,7 @@ from desktop_agent.providers.dialects.request_building import (
     effort_ignored,
     grok_version,
     openai_model_facts,
+    tool_fields,
 )
 from desktop_agent.providers.dialects.server_families import ServerQuirks
 from desktop_agent.providers.transport.error_responses import error_words
@@ -245,22 +246,11 @@ def _sampling(request: ModelRequest, setting: ReasoningSetting, adjustments: lis
     return values
 
 
-def _tools(
-    request: ModelRequest, known: Capabilities, quirks: ServerQuirks, adjustments: list[Sentence]
-) -> dict[str, Any]:
-    """Return tools and the choice among them. A server that ignores the choice gets no tools if none may be called."""
-    choice = request.tool_choice
-    if not request.tools or (choice.mode == "none" and not quirks.tool_choice):
-        return {}
-    fields: dict[str, Any] = {"tools": [_tool(spec) for spec in request.tools]}
-    if choice.mode == "auto":
-        return fields
-    if choice.mode != "none" and (known.forced_tools is False or not quirks.tool_choice):
-        values = {"model": request.model}
-        adjustments.append(Sentence("“{model}” cannot be made to call a tool, so it decides by itself.", values))
-        return fields
-    named = {"type": "function", "name": choice.name}
-    return {**fields, "tool_choice": named if choice.mode == "named" else choice.mode}
+def _tools(request: ModelRequest, known: Capabilities, quirks: ServerQuirks, notes: list[Sentence]) -> dict[str, Any]:
+    named = {"type": "function", "name": request.tool_choice.name}
+    choices = {"none": "none", "required": "required", "named": named}
+    tools = [_tool(spec) for spec in request.tools]
+    return tool_fields(request, known, notes, tools, choices, takes_choice=quirks.tool_choice)
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
