@@ -1,4 +1,4 @@
-"""Decompress responses a bounded piece at a time: a few kilobytes may stand for gigabytes."""
+"""Decompress responses a bounded piece at a time: a few kilobytes may become gigabytes."""
 
 import asyncio
 import zlib

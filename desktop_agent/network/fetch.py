@@ -47,9 +47,7 @@ async def resolve_host(host: str, port: int) -> list[str]:
 
 
 async def resolve_checked(host: str, port: int, allowed: frozenset[str], resolve: Resolver) -> list[str]:
-    """Return all addresses of a host. Raises OSError, and PrivateHost when one is private; `allowed` hosts may have
-    such.
-    """
+    """Return all addresses of a host. Raises OSError, and PrivateHost for a private one unless `allowed`."""
     addresses = await resolve(host, port)
     for address in addresses:
         _require_public(host, address, allowed)
@@ -139,9 +137,7 @@ class NotHttp(httpcore.RemoteProtocolError):
 
 
 def _check_first_bytes(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
-    """Make the first read of a stream raise NotHttp for other bytes, and return the stream; later reads cost nothing
-    more.
-    """
+    """Make the first read of a stream raise NotHttp for other bytes, and return the stream."""
     read, start = stream.read, bytearray()
 
     async def checking(max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109

@@ -1,4 +1,4 @@
-"""Read the tables of data that stand beside the modules, as TOML."""
+"""Read the tables of data beside the modules, in TOML."""
 
 from typing import Any
 

@@ -206,7 +206,7 @@ class PrefixDigest:
 
 
 NO_RESULT = "No result: the call was interrupted before it ended."
-"""What a model is told of a call that nobody answered."""
+"""The result that a model gets for a call without a result."""
 
 
 def results_after(messages: tuple[Message, ...], index: int) -> dict[str, ToolResult]:

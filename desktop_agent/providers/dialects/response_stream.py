@@ -211,7 +211,7 @@ def request_timeouts(request: ModelRequest, base_url: str, known: Capabilities) 
 
 
 async def send_request(http: HttpClient, call: HttpRequest, state: ProviderState) -> HttpResponse:
-    """Send a request. Raises what the server refuses with, and UnreadableAnswer for a web page."""
+    """Send a request. Raises the server's error, and UnreadableAnswer for a web page."""
     state.request_count += 1
     state.last_request_time = now()
     answer = await http.open(call)

@@ -96,7 +96,7 @@ class ServerAdapter(ABC):
     async def _send(
         self, request: ModelRequest, url: str, fields: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> HttpResponse:
-        """Return the head of a good answer. Raises what the server refuses with."""
+        """Return the head of a good answer. Raises the server's error."""
         call = HttpRequest(url, self._limits(request), dumps(fields), self._secret, headers or {}, EVENT_STREAM)
         return await send_request(self._http, call, self._state)
 

@@ -330,8 +330,7 @@ def request_id(headers: Mapping[str, str]) -> str | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return seconds to wait: `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110, section
-    10.2.3)."""
+    """Return seconds to wait: `retry-after-ms`, or `retry-after` as seconds or a date (RFC 9110, section 10.2.3)."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", value):

@@ -280,8 +280,7 @@ class HttpClient:
 
 
 async def error_from_response(answer: HttpResponse, call: HttpRequest) -> AgentError:
-    """Return the error that an answer of 400 or above means; reads at most 64 KB of it, for 10 seconds, without the
-    key."""
+    """Return the error for an answer of 400 or above; reads at most 64 KB, for 10 seconds, without the key."""
     received = bytearray()
     # A body that breaks off, or is held open, is used up to there.
     with suppress(Truncated, TimedOut, UnreadableAnswer, TimeoutError):

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import orjson
 
 MAX_DEPTH = 100
-"""Levels of nesting that are taken in. Every reader and writer down to the disk can carry twice as many."""
+"""Accepted levels of nesting. Every reader and writer down to the disk supports twice as many."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -115,7 +115,7 @@ def is_strict_json(text: str) -> bool:
 
 
 def dumps(value: Any) -> bytes:
-    """Compact JSON in UTF-8. What JSON cannot carry is mended: lone surrogates, NaN, integers beyond 64 bits stay."""
+    """Write compact JSON in UTF-8. Lone surrogates and NaN are repaired; integers beyond 64 bits are kept."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -124,14 +124,14 @@ def dumps(value: Any) -> bytes:
 
 
 def repair_text(text: str) -> str:
-    """The same text with pairs joined and lone surrogates replaced by U+FFFD. Cheap when there are none."""
+    """Join surrogate pairs, and replace lone surrogates by U+FFFD. Cheap if there are none."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def repair_json(value: Any, levels: int = MAX_DEPTH) -> Any:
-    """The same for every string inside; NaN, infinities and what is nested too deep become null."""
+    """Repair every string inside; NaN, infinities and what is nested too deep become null."""
     if isinstance(value, str):
         return repair_text(value)
     if is_object(value):
@@ -146,7 +146,7 @@ def repair_json(value: Any, levels: int = MAX_DEPTH) -> Any:
 
 
 class SurrogateJoiner:
-    """Joins the halves of a pair that came in neighbouring pieces; a half that stays alone becomes U+FFFD."""
+    """Joins the halves of a surrogate pair from neighbouring pieces; a lone half becomes U+FFFD."""
 
     __slots__ = ("_half",)
 
@@ -169,7 +169,7 @@ class SurrogateJoiner:
         return repair_text(piece)
 
     def flush(self) -> str:
-        """Return what still waited."""
+        """Return what is still waiting."""
         rest, self._half = repair_text(self._half), ""
         return rest
 

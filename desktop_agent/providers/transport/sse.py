@@ -14,7 +14,7 @@ from desktop_agent.providers.transport.json_codec import is_object, loads
 from desktop_agent.types.errors import UnreadableAnswer
 
 DONE = object()
-"""The data of a `[CHECK_DONE]` event."""
+"""The data of a `[DONE]` event."""
 
 Frame = tuple[str, Any]
 """Name of the event (often empty) and its JSON, or DONE."""

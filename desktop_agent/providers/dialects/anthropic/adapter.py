@@ -135,7 +135,7 @@ class Anthropic(ServerAdapter):
         )
 
     async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, RequestBody, tuple[Sentence, ...]]:
-        """Return the head of a good answer. Raises what the server refuses with."""
+        """Return the head of a good answer. Raises the server's error."""
         body = self._body(request)
         try:
             return await self._send_body(request, body), body, ()

@@ -357,8 +357,7 @@ class PictureEncoder:
         self._seen: list[_SeenPicture] = []
 
     def encode(self, image: Image) -> dict[str, Any]:
-        """Return the block of a picture. Raises ImagesNotSupported, ImageRefused, and WrongUse for one that is not
-        loaded."""
+        """Return a picture's block. Raises ImagesNotSupported, ImageRefused, and WrongUse if it is not loaded."""
         if self._known.images is False:
             raise ImagesNotSupported(Sentence("{model} does not read pictures.", {"model": self._model}))
         source = image.source

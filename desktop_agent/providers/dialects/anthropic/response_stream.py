@@ -60,7 +60,7 @@ class UsageCounter:
 
 
 PROVIDER = "anthropic"
-"""What blocks and answers of this dialect are marked with."""
+"""The mark of this dialect's blocks and answers."""
 
 _MAX_TEXT_LENGTH = 2000
 _INPUT_FIELDS = ("query", "url", "command", "code", "pattern", "path")

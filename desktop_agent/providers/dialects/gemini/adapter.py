@@ -351,7 +351,7 @@ class Gemini(ServerAdapter):
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
     async def _ask_with_cache(self, request: ModelRequest, body: RequestBody) -> HttpResponse:
-        """Return the head of a good answer. Raises what the server refuses with."""
+        """Return the head of a good answer. Raises the server's error."""
         url = self._url(f"{_model_path(request.model)}:streamGenerateContent", {"alt": "sse"})
         fields, prefix = self._caches.shortened(bare_model_name(request.model), body.fields)
         try:

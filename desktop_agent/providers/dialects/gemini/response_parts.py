@@ -205,8 +205,7 @@ class PartReader:
         return () if has_text else citations
 
     def release(self) -> None:
-        """Close the open text, with its signature after it, and the open call, which gateways may have repeated with
-        more."""
+        """Close the open text, followed by its signature, and the open call, which may have been repeated."""
         if self._call_id is not None:
             self._call_id = None
             self._builder.end_calls(index=self._calls)

@@ -80,7 +80,7 @@ class OpenAIChat(ServerAdapter):
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
     async def _ask(self, request: ModelRequest, recipient: Recipient) -> tuple[HttpResponse, RequestBody]:
-        """Return the head of a good answer, and what was asked. Raises what the server refuses with."""
+        """Return the head of a good answer, and what was asked. Raises the server's error."""
         known = self._capabilities(request.model)
         without = self._refused.get(request.model, frozenset())
         body, url = build_body(request, recipient, known, without), join_url(self._root, "chat/completions")

@@ -98,7 +98,7 @@ class OpenAIResponses(ServerAdapter):
         )
 
     async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, RequestBody, tuple[Sentence, ...]]:
-        """Return the head of a good answer, and what was asked in the end. Raises what the server refuses with."""
+        """Return the head of a good answer, and what was asked in the end. Raises the server's error."""
         without, forgotten = self._refused.get(request.model, frozenset[str]()), frozenset[str]()
         dropped = False
         while True:

@@ -20,7 +20,7 @@ from desktop_agent.providers.transport.json_codec import (
 from desktop_agent.types.blocks import Citation, ServerStep, Unknown
 
 PROVIDER = "openai-responses"
-"""What blocks of this dialect are marked with; which server and model they belong to stands in a message's origin."""
+"""The mark of this dialect's blocks; a message's origin has their server and model."""
 
 _STEP_TYPES = frozenset(load_table(__name__, "step_types.toml")["types"])
 _MAX_TEXT_LENGTH = 2000
@@ -66,7 +66,7 @@ def _lines(values: list[Any], between: str = "\n") -> str:
 
 CALLS = frozenset({"function_call", "custom_tool_call"})
 MAX_PARTS = 1024
-"""So many parts of one item have numbers of their own."""
+"""The parts of one item that get numbers of their own."""
 
 
 class ItemReader(Protocol):
