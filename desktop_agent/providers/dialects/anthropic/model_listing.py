@@ -190,31 +190,31 @@ def thinking_ability(request: ModelRequest, known: Capabilities, room: int) -> T
     return ThinkingAbility(request.model, known, known.reasoning_modes, request.config.show_reasoning, room)
 
 
-def thinking_setting(reasoning: Reasoning | None, able: ThinkingAbility) -> ThinkingSetting:
+def thinking_setting(reasoning: Reasoning | None, ability: ThinkingAbility) -> ThinkingSetting:
     """Return what to send for this reasoning."""
     match reasoning:
         case None:
-            return _default_setting(able)
+            return _default_setting(ability)
         case ReasoningDisabled():
-            return _off_setting(able)
+            return _off_setting(ability)
         case ReasoningEffort():
-            return _effort_setting(reasoning.level, able)
+            return _effort_setting(reasoning.level, ability)
         case ReasoningAdaptive():
-            return _adaptive_setting(able)
+            return _adaptive_setting(ability)
         case ReasoningBetweenTools():
-            return _between_tools_setting(able)
+            return _between_tools_setting(ability)
         case ReasoningBudget():
-            return _budget_setting(reasoning.tokens, able)
+            return _budget_setting(reasoning.tokens, ability)
 
 
 def resolve_conflicts(
-    setting: ThinkingSetting, able: ThinkingAbility, *, forced: bool, effort: str | None
+    setting: ThinkingSetting, ability: ThinkingAbility, *, forced: bool, effort: str | None
 ) -> ThinkingSetting:
     """Adapt the setting to a forced call, and to an `effort` that the person put into the body."""
-    if forced and setting.is_on and able.known.reasons_by_default is not True:
+    if forced and setting.is_on and ability.known.reasons_by_default is not True:
         setting = _with_adjustments(replace(setting, thinking=None), _NO_THINKING_WHEN_FORCED)
     kind = setting.thinking["type"] if setting.thinking is not None else ""
-    is_bound = kind == "between_tools" or (kind == "disabled" and able.model in _OFF_UP_TO_HIGH)
+    is_bound = kind == "between_tools" or (kind == "disabled" and ability.model in _OFF_UP_TO_HIGH)
     if is_bound and effort is not None and effort not in _UP_TO_HIGH:
         setting = _with_adjustments(replace(setting, thinking=None), Sentence(_ON_AT_THIS_LEVEL, {"level": effort}))
     return setting
@@ -236,76 +236,76 @@ def _with_adjustments(setting: ThinkingSetting, *sentences: Sentence) -> Thinkin
     return replace(setting, adjustments=(*setting.adjustments, *sentences))
 
 
-def _default_setting(able: ThinkingAbility) -> ThinkingSetting:
+def _default_setting(ability: ThinkingAbility) -> ThinkingSetting:
     """Ask a model that thinks anyway to show it; switch nothing else on or off."""
-    thinks = able.known.reasons_by_default
+    thinks = ability.known.reasons_by_default
     if thinks is None:
-        thinks = able.always_thinks
-    if able.shows and thinks and able.modes is not None and "adaptive" in able.modes:
-        return ThinkingSetting(able.adaptive)
+        thinks = ability.always_thinks
+    if ability.shows and thinks and ability.modes is not None and "adaptive" in ability.modes:
+        return ThinkingSetting(ability.adaptive)
     return ThinkingSetting()
 
 
-def _off_setting(able: ThinkingAbility) -> ThinkingSetting:
-    if able.takes("disabled"):
+def _off_setting(ability: ThinkingAbility) -> ThinkingSetting:
+    if ability.takes("disabled"):
         return ThinkingSetting({"type": "disabled"})
-    if able.takes("between_tools"):
+    if ability.takes("between_tools"):
         return ThinkingSetting({"type": "between_tools"}, adjustments=(_BETWEEN,))
-    if not able.always_thinks:
+    if not ability.always_thinks:
         return ThinkingSetting()
-    levels = _effort_levels(able)
-    return ThinkingSetting(able.adaptive, levels[0] if levels else None, (_NOT_OFF,))
+    levels = _effort_levels(ability)
+    return ThinkingSetting(ability.adaptive, levels[0] if levels else None, (_NOT_OFF,))
 
 
-def _adaptive_setting(able: ThinkingAbility) -> ThinkingSetting:
-    if able.takes("adaptive"):
-        return ThinkingSetting(able.adaptive)
-    if able.takes("budget"):
-        return _with_adjustments(_budget_setting(_BUDGETS["medium"], able), _AS_A_BUDGET)
+def _adaptive_setting(ability: ThinkingAbility) -> ThinkingSetting:
+    if ability.takes("adaptive"):
+        return ThinkingSetting(ability.adaptive)
+    if ability.takes("budget"):
+        return _with_adjustments(_budget_setting(_BUDGETS["medium"], ability), _AS_A_BUDGET)
     return ThinkingSetting(adjustments=(_NO_REASONING,))
 
 
-def _between_tools_setting(able: ThinkingAbility) -> ThinkingSetting:
-    if able.takes("between_tools"):
+def _between_tools_setting(ability: ThinkingAbility) -> ThinkingSetting:
+    if ability.takes("between_tools"):
         return ThinkingSetting({"type": "between_tools"})
-    setting = _adaptive_setting(able)
+    setting = _adaptive_setting(ability)
     return _with_adjustments(setting, _AS_IT_LIKES) if setting.thinking is not None else setting
 
 
-def _effort_setting(level: Effort, able: ThinkingAbility) -> ThinkingSetting:
-    levels = _effort_levels(able)
+def _effort_setting(level: Effort, ability: ThinkingAbility) -> ThinkingSetting:
+    levels = _effort_levels(ability)
     if not levels:
         setting = (
-            _adaptive_setting(able)
-            if not able.takes("budget") or able.takes("adaptive")
-            else _budget_setting(_BUDGETS[level], able)
+            _adaptive_setting(ability)
+            if not ability.takes("budget") or ability.takes("adaptive")
+            else _budget_setting(_BUDGETS[level], ability)
         )
-        note = _AS_IT_LIKES if able.takes("adaptive") else _AS_A_BUDGET
+        note = _AS_IT_LIKES if ability.takes("adaptive") else _AS_A_BUDGET
         return _with_adjustments(ThinkingSetting(setting.thinking), note) if setting.thinking is not None else setting
     sent = nearest_effort(level, levels)
     changed = () if sent == level else (Sentence(_LEVEL, {"level": level, "sent": sent}),)
-    if able.modes is None:
+    if ability.modes is None:
         return ThinkingSetting(None, sent, changed)
-    if "adaptive" in able.modes:
-        return ThinkingSetting(able.adaptive, sent, changed)
-    thinking = _budget_setting(_BUDGETS[level], able).thinking if "budget" in able.modes else None
+    if "adaptive" in ability.modes:
+        return ThinkingSetting(ability.adaptive, sent, changed)
+    thinking = _budget_setting(_BUDGETS[level], ability).thinking if "budget" in ability.modes else None
     return ThinkingSetting(thinking, sent, changed)
 
 
-def _budget_setting(tokens: int, able: ThinkingAbility) -> ThinkingSetting:
-    if not able.takes("budget"):
-        levels = _effort_levels(able)
-        setting = _effort_setting(effort_for_tokens(tokens), able) if levels else _adaptive_setting(able)
+def _budget_setting(tokens: int, ability: ThinkingAbility) -> ThinkingSetting:
+    if not ability.takes("budget"):
+        levels = _effort_levels(ability)
+        setting = _effort_setting(effort_for_tokens(tokens), ability) if levels else _adaptive_setting(ability)
         values = {"level": f"{tokens} tokens", "sent": setting.effort or ""}
         return (
             _with_adjustments(ThinkingSetting(setting.thinking, setting.effort), Sentence(_LEVEL, values))
             if setting.effort
             else setting
         )
-    least, most = able.known.budget or (MIN_BUDGET, tokens)
+    least, most = ability.known.budget or (MIN_BUDGET, tokens)
     least = max(least, MIN_BUDGET)
     # Leave some tokens for the answer itself.
-    most = min(max(most, least), able.room - 1 if able.room <= 2 * MIN_BUDGET else able.room - MIN_BUDGET)
+    most = min(max(most, least), ability.room - 1 if ability.room <= 2 * MIN_BUDGET else ability.room - MIN_BUDGET)
     if most < least:
         return ThinkingSetting(adjustments=(_NO_ROOM,))
     fit = min(max(tokens, least), most)
@@ -313,10 +313,10 @@ def _budget_setting(tokens: int, able: ThinkingAbility) -> ThinkingSetting:
     return ThinkingSetting({"type": "enabled", "budget_tokens": fit}, adjustments=changed)
 
 
-def _effort_levels(able: ThinkingAbility) -> tuple[Effort, ...]:
-    if not able.takes("effort"):
+def _effort_levels(ability: ThinkingAbility) -> tuple[Effort, ...]:
+    if not ability.takes("effort"):
         return ()
-    return tuple(level for level in EFFORTS if level in (able.known.efforts or _USUAL_EFFORTS))
+    return tuple(level for level in EFFORTS if level in (ability.known.efforts or _USUAL_EFFORTS))
 
 
 # The limit is for base64 text, so a file may have three quarters of it.

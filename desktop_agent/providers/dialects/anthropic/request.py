@@ -181,25 +181,25 @@ def _token_limit(config: ProviderConfig, known: Capabilities) -> tuple[int, tupl
 
 
 def _thinking(
-    request: ModelRequest, able: ThinkingAbility, written: EncodedHistory, extra: dict[str, Any]
+    request: ModelRequest, ability: ThinkingAbility, written: EncodedHistory, extra: dict[str, Any]
 ) -> ThinkingSetting:
-    setting = thinking_setting(request.config.reasoning, able)
-    is_forced = bool(request.tools) and request.tool_choice.mode in ("required", "named") and able.takes_forced_calls
+    setting = thinking_setting(request.config.reasoning, ability)
+    is_forced = bool(request.tools) and request.tool_choice.mode in ("required", "named") and ability.takes_forced_calls
     own_effort = object_in(extra, "output_config").get("effort")
     effort = own_effort if isinstance(own_effort, str) else setting.effort
-    setting = resolve_conflicts(setting, able, forced=is_forced, effort=effort)
+    setting = resolve_conflicts(setting, ability, forced=is_forced, effort=effort)
     if written.is_bare and setting.thinking is not None and setting.thinking["type"] == "enabled":
         return ThinkingSetting(None, setting.effort, (*setting.adjustments, _BARE_LOOP))
     return setting
 
 
-def _tool_choice(request: ModelRequest, able: ThinkingAbility) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
+def _tool_choice(request: ModelRequest, ability: ThinkingAbility) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
     choice = request.tool_choice
     if not request.tools or choice.mode == "auto":
         return {}, ()
     if choice.mode == "none":
         return {"tool_choice": {"type": "none"}}, ()
-    if not able.takes_forced_calls:
+    if not ability.takes_forced_calls:
         return {"tool_choice": {"type": "auto"}}, (_FREE_CHOICE,)
     if choice.mode == "required" or not choice.name:
         return {"tool_choice": {"type": "any"}}, ()
