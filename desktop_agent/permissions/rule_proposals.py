@@ -18,7 +18,7 @@ from desktop_agent.permissions.rule_matching import (
 )
 from desktop_agent.permissions.shell.escalating_options import known_name, program_names, subcommand, words_to_name
 from desktop_agent.permissions.shell.parser import Command
-from desktop_agent.permissions.shell.safe_program_options import PROGRAM_OPTIONS, SUBCOMMAND_OPTIONS
+from desktop_agent.permissions.shell.safe_options import program_options, subcommand_options
 from desktop_agent.permissions.shell.syntax import word_set
 from desktop_agent.permissions.shell.wrappers import (
     DO_ANYTHING,
@@ -341,11 +341,10 @@ def _telling_words(command: Command) -> tuple[str, ...]:
 
 
 def _is_clear_by_name(what: str, *, is_script: bool) -> bool:
-    """Whether what is started is known by its name alone."""
-    starts = (
-        unwrap((what, "x")) is not None or known_name(what) in PROGRAM_OPTIONS or known_name(what) in SUBCOMMAND_OPTIONS
-    )
-    says = known_name(what) in _CLEAR_MODULES - SUBCOMMAND_OPTIONS.keys()
+    """Return whether what is started is known by its name alone."""
+    name = known_name(what)
+    starts = unwrap((what, "x")) is not None or name in program_options() or name in subcommand_options()
+    says = name in _CLEAR_MODULES - subcommand_options().keys()
     return not _may_do_anything(what) and (is_script or says or not starts)
 
 

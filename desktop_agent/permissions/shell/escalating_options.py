@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from desktop_agent.permissions.shell.safe_options import NO_WORDS, SafeOptions
-from desktop_agent.permissions.shell.safe_program_options import PROGRAM_OPTIONS, SUBCOMMAND_OPTIONS
+from desktop_agent.permissions.shell.safe_options import NO_WORDS, SafeOptions, program_options, subcommand_options
 from desktop_agent.permissions.shell.wrappers import FIND_STARTS, SAY_ALL, program_name
 
 _Word = tuple[str | None, str]
@@ -67,7 +66,7 @@ def _exceeds(known: SafeOptions, pairs: Sequence[_Word], at: int, seen: int) -> 
 
 def subcommand(words: Sequence[str | None]) -> tuple[str, ...] | None:
     """The words behind a program's name that say what it does; none where they do not, None where it needs none."""
-    table = SUBCOMMAND_OPTIONS.get(known_name(words[0] or ""))
+    table = subcommand_options().get(known_name(words[0] or ""))
     if table is None:
         return None
     pair = tuple(each or "" for each in words[1:3])
@@ -77,7 +76,7 @@ def subcommand(words: Sequence[str | None]) -> tuple[str, ...] | None:
 def known_name(word: str) -> str:
     """A program by the name under which it is known, whatever its folder, version or platform."""
     names = program_names(word)
-    return next((each for each in names if each in PROGRAM_OPTIONS or each in SUBCOMMAND_OPTIONS), names[0])
+    return next((each for each in names if each in program_options() or each in subcommand_options()), names[0])
 
 
 def program_names(word: str) -> tuple[str, ...]:
@@ -107,9 +106,9 @@ def _known_options(words: Sequence[str | None], seen: int) -> tuple[SafeOptions 
     if len(words) <= start:
         return None, start
     name = known_name(words[start] or "")
-    table = SUBCOMMAND_OPTIONS.get(name)
+    table = subcommand_options().get(name)
     if table is None:
-        return PROGRAM_OPTIONS.get(name), start + 1
+        return program_options().get(name), start + 1
     said = subcommand(words[start:])
     if not said:
         # Before its subcommand a program takes options with which it does anything.
@@ -121,7 +120,7 @@ def _known_options(words: Sequence[str | None], seen: int) -> tuple[SafeOptions 
         return (NO_WORDS if known is None or is_another else known), seen if is_another else at
     # What it starts is a program of its own, and with more words than its name may do anything where nobody knows it.
     started = known_name(words[at] or "") if len(words) > at else ""
-    return PROGRAM_OPTIONS.get(started, None if started in SAY_ALL else NO_WORDS), at + 1
+    return program_options().get(started, None if started in SAY_ALL else NO_WORDS), at + 1
 
 
 def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:

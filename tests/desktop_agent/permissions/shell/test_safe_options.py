@@ -11,7 +11,7 @@ import pytest
 
 from desktop_agent.permissions.shell.escalating_options import has_escalating_words
 from desktop_agent.permissions.shell.parser import parse_line
-from desktop_agent.permissions.shell.safe_options import GIT_OPTIONS, SafeOptions
+from desktop_agent.permissions.shell.safe_options import SafeOptions, subcommand_options
 from tests.frame.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -154,11 +154,11 @@ BEHIND: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("command", sorted(GIT_OPTIONS.keys() - NOT_TRIED))
+@pytest.mark.parametrize("command", sorted(subcommand_options()["git"].keys() - NOT_TRIED))
 def test_for_words_that_are_harmless_git_starts_nothing_and_writes_nothing_elsewhere(
     command: str, repository: Repository
 ) -> None:
-    known, before, words = GIT_OPTIONS[command], repository.around, command.split()
+    known, before, words = subcommand_options()["git"][command], repository.around, command.split()
     assert known is not None
     for at, option in enumerate(options_of(known)):
         for behind in BEHIND.get(command, ("HEAD a",)):
