@@ -26,10 +26,10 @@ from desktop_agent.types.tool_calls import Effect, ToolClass
 
 @dataclass(frozen=True, slots=True)
 class HardDeny:
-    """Why a call is never run. Not `is_certain`: it may be such a call; a person must look.
+    """Why a call is never run; without `is_certain`, why a person must look at it first.
 
-    They must look `applies_to_reads`, which is let through otherwise. `asked_by` are ids, as rules have them, one for
-    each of the `sentences`: a rule that was made in answer to all of them allows what it says. Without, none does.
+    `applies_to_reads`: they must also look at a call that only reads. `asked_by` are ids, as rules have them, one for
+    each of the `sentences`: a rule that was made in answer to all of them allows the call; without ids no rule does.
     """
 
     sentences: tuple[Sentence, ...]
@@ -39,7 +39,6 @@ class HardDeny:
 
     @property
     def reason(self) -> str:
-        """Why, in English."""
         return " ".join(map(str, self.sentences))
 
 
@@ -47,9 +46,9 @@ class HardDeny:
 class ProtectedPaths:
     """Where this program keeps its data, as absolute paths, and the workspace, which may lie in there.
 
-    `private` and `startup` are places in the workspace that a person is asked about first: secrets, and what programs
-    run by themselves though its path does not tell. `has_untrusted_content`: content from outside came into the
-    conversation, trusted or not.
+    `private` and `startup` are paths in the workspace that a person is asked about first: secrets, and files that
+    programs run by themselves although their path does not show it. `has_untrusted_content`: content from outside came
+    into the conversation, trusted or not.
     """
 
     own_folders: tuple[str, ...] = ()
@@ -106,7 +105,7 @@ _WRITERS = (
 
 
 def find_hard_deny(facts: CallFacts, protected: ProtectedPaths = NO_PROTECTED_PATHS) -> HardDeny | None:
-    """Why nobody can allow this call, or None."""
+    """Return why nobody can allow this call, or None."""
     if facts.subjects is None:
         return _ask_deny(UNCLEAR) if may_write(facts.tool) else None
     for subject in facts.subjects:
@@ -124,67 +123,71 @@ def find_hard_deny(facts: CallFacts, protected: ProtectedPaths = NO_PROTECTED_PA
         if (reason := _line_reason(line, subject.line, protected)) is not None:
             return HardDeny((Sentence(_DENY_SENTENCES[reason]),))
         is_read_only = _is_read_only(line, subject, protected.workspace)
-        named = None if is_read_only else _startup_file_deny(_startup_files_named_in(line, subject), protected)
-        unclear = named or unclear
-        if not line.understood or any(_is_unclear(each) for each in line.commands):
-            unclear = HardDeny((*(named.sentences if named else ()), Sentence(UNCLEAR)), is_certain=False)
+        startup_deny = None if is_read_only else _startup_file_deny(_startup_files_named_in(line, subject), protected)
+        unclear = startup_deny or unclear
+        if not line.understood or any(_is_unclear(command) for command in line.commands):
+            unclear = HardDeny((*(startup_deny.sentences if startup_deny else ()), Sentence(UNCLEAR)), is_certain=False)
     return unclear
 
 
 def may_write(tool: AnyTool) -> bool:
-    """Whether a call of this tool may change something."""
+    """Return whether a call of this tool may change something."""
     return tool.tool_class is ToolClass.MUTATING or bool(tool.effects & {Effect.WRITE, Effect.EXECUTE})
 
 
 def startup_files_to_ask_about(facts: CallFacts, protected: ProtectedPaths) -> Mapping[str, StartupFile]:
-    """Startup files that a call may write and that are asked about now, by their paths as a person reads them."""
+    """Return the startup files that a call may write and that are asked about now, by their paths as a person reads
+    them.
+    """
     if not may_write(facts.tool):
         return {}
     workspace = _comparable_path(protected.workspace or "")
     places = {_comparable_path(place): entry for place, entry in protected.startup}
-    found: dict[str, StartupFile] = {}
+    startup_files: dict[str, StartupFile] = {}
     for subject in facts.subjects or ():
         if isinstance(subject, PathSubject):
             parts = _comparable_path(subject.path)
-            inside = len(workspace) if parts[: len(workspace)] == workspace else 0
-            entry = strictest_entry((_in_places(parts, places), find_startup_file("/".join(parts), inside=inside)))
+            workspace_parts = len(workspace) if parts[: len(workspace)] == workspace else 0
+            entry = strictest_entry(
+                (_in_places(parts, places), find_startup_file("/".join(parts), workspace_parts=workspace_parts))
+            )
             if entry is not None and (entry.level is not AskLevel.AFTER_OUTSIDE or protected.has_untrusted_content):
-                names = [each for each in subject.path.split("/") if each]
-                found["/".join(names[inside:]) if inside else subject.path] = entry
-    return found
+                names = [part for part in subject.path.split("/") if part]
+                startup_files["/".join(names[workspace_parts:]) if workspace_parts else subject.path] = entry
+    return startup_files
 
 
 def _startup_files_named_in(line: ParsedLine, subject: CommandSubject) -> Mapping[str, StartupFile]:
-    """Startup files that stand in a line: the confinement lets it write those (see docs/confinement.md).
+    """Return the startup files named in a line: the sandbox lets it write those (see docs/confinement.md).
 
     As they are written, and as the programs get them: quotes within a name hide nothing.
     """
     words = (word for command in line.commands for word in command.words if word is not None)
-    targets = (each.target for each in line.redirections if each.target is not None)
+    targets = (redirection.target for redirection in line.redirections if redirection.target is not None)
     return startup_files_in_line("\n".join((subject.line, *words, *targets)), subject.folder or WORKSPACE_ROOT)
 
 
 def _is_read_only(line: ParsedLine, subject: CommandSubject, workspace: str | None) -> bool:
-    """Whether it writes no file that it names, or only what git keeps of it."""
-    targets = (each.target or each.source for each in line.redirections if each.writes)
-    if any(startup_files_in_line(each, subject.folder or WORKSPACE_ROOT) for each in targets):
+    """Return whether the line writes no file that it names, or only what git keeps of it."""
+    targets = (redirection.target or redirection.source for redirection in line.redirections if redirection.writes)
+    if any(startup_files_in_line(target, subject.folder or WORKSPACE_ROOT) for target in targets):
         return False
     return line.understood and all(
-        each.words[:2] in _WRITES_ONLY_GIT or is_read_only_command(each, workspace) for each in line.commands
+        command.words[:2] in _WRITES_ONLY_GIT or is_read_only_command(command, workspace) for command in line.commands
     )
 
 
-def _startup_file_deny(found: Mapping[str, StartupFile], protected: ProtectedPaths) -> HardDeny | None:
-    sentences = tuple(entry.sentence(file) for file, entry in found.items())
+def _startup_file_deny(startup_files: Mapping[str, StartupFile], protected: ProtectedPaths) -> HardDeny | None:
+    sentences = tuple(entry.sentence(file) for file, entry in startup_files.items())
     # Of another workspace the same name is another file.
-    asked_by = tuple(f"startup file {protected.workspace or ''} {file}" for file in found)
-    return HardDeny(sentences, is_certain=False, asked_by=asked_by) if found else None
+    asked_by = tuple(f"startup file {protected.workspace or ''} {file}" for file in startup_files)
+    return HardDeny(sentences, is_certain=False, asked_by=asked_by) if startup_files else None
 
 
 def _private_path_deny(facts: CallFacts, private: Sequence[str]) -> HardDeny | None:
     places = dict.fromkeys(map(_comparable_path, private), PRIVATE_PATH)
-    paths = (_comparable_path(each.path) for each in facts.subjects or () if isinstance(each, PathSubject))
-    hit = any(_in_places(each, places) for each in paths)
+    paths = (_comparable_path(subject.path) for subject in facts.subjects or () if isinstance(subject, PathSubject))
+    hit = any(_in_places(path, places) for path in paths)
     return _ask_deny(PRIVATE_PATH, applies_to_reads=True) if hit else None
 
 
@@ -192,9 +195,9 @@ _Found = TypeVar("_Found")
 
 
 def _in_places(path: tuple[str, ...], places: Mapping[tuple[str, ...], _Found]) -> _Found | None:
-    """What is known of the outermost of these places that it is, or lies in."""
-    every = (places.get(path[:many]) for many in range(1, len(path) + 1)) if places else ()
-    return next((each for each in every if each is not None), None)
+    """Return what is known of the outermost of these paths that contains this one."""
+    entries = (places.get(path[:length]) for length in range(1, len(path) + 1)) if places else ()
+    return next((entry for entry in entries if entry is not None), None)
 
 
 def _comparable_path(path: str) -> tuple[str, ...]:
@@ -206,18 +209,18 @@ def _ask_deny(reason: str, *, applies_to_reads: bool = False) -> HardDeny:
 
 
 def _line_reason(line: ParsedLine, text: str, protected: ProtectedPaths) -> str | None:
-    if any(_is_fork_bomb(*found.groups()) for found in _FUNCTION.finditer(text)):
+    if any(_is_fork_bomb(*function.groups()) for function in _FUNCTION.finditer(text)):
         return FORK_BOMB
-    for each in line.redirections:
-        target = each.target or each.source
-        if each.writes and (reason := DISKS if _DISK.match(target) else _protected_reason(target, protected)):
+    for redirection in line.redirections:
+        target = redirection.target or redirection.source
+        if redirection.writes and (reason := DISKS if _DISK.match(target) else _protected_reason(target, protected)):
             return reason
-    reasons = (_command_reason(each, protected) for each in line.commands)
+    reasons = (_command_reason(command, protected) for command in line.commands)
     return next((reason for reason in reasons if reason is not None), None)
 
 
 def _is_fork_bomb(name: str, body: str) -> bool:
-    """Whether a function sends itself to itself, in the background."""
+    """Return whether a function pipes itself into itself, in the background."""
     itself = re.escape(name)
     return re.search(rf"(?<![\w:.]){itself}\s{{0,9}}\|\s{{0,9}}{itself}\s{{0,9}}&", body) is not None
 
@@ -225,17 +228,17 @@ def _is_fork_bomb(name: str, body: str) -> bool:
 def _command_reason(command: Command, protected: ProtectedPaths) -> str | None:
     name = program_name(command.words[0] or "")
     operands = tuple(_operands(command))
-    if any(_DISK.match(each) for each in _written_to(name, operands)):
+    if any(_DISK.match(target) for target in _written_to(name, operands)):
         return DISKS
-    if _is_recursive(name, command) and any(_is_whole_tree(each) for each in operands):
+    if _is_recursive(name, command) and any(_is_whole_tree(operand) for operand in operands):
         return EVERYTHING
-    if name in _WRITERS or (name == "sed" and any(each.startswith("-i") for each in command.sources)):
-        return next((reason for each in operands if (reason := _protected_reason(each, protected))), None)
+    if name in _WRITERS or (name == "sed" and any(source.startswith("-i") for source in command.sources)):
+        return next((reason for operand in operands if (reason := _protected_reason(operand, protected))), None)
     return None
 
 
 def _operands(command: Command) -> Iterator[str]:
-    """What it works on: literal where it can be, else as written; of `of=x` only x."""
+    """Yield the operands of a command: literal if possible, else as written; of `of=x` only x."""
     for word, source in zip(command.words[1:], command.sources[1:], strict=True):
         text = source if word is None else word
         if not text.startswith("-"):
@@ -246,17 +249,16 @@ def _written_to(name: str, operands: tuple[str, ...]) -> tuple[str, ...]:
     if _FORMATTERS.fullmatch(name):
         return operands
     if name == "dd":
-        return tuple(each for each in operands if not each.startswith("if="))
+        return tuple(operand for operand in operands if not operand.startswith("if="))
     return operands[-1:] if name in _WRITES_LAST_OPERAND else ()
 
 
 def _is_recursive(name: str, command: Command) -> bool:
-    """Whether it works on whole folders."""
     if name == "find":
         return "-delete" in command.words
-    options = [each for each in command.sources[1:] if each.startswith("-")]
+    options = [source for source in command.sources[1:] if source.startswith("-")]
     return name in _RECURSIVE_PROGRAMS and any(
-        each.startswith("--rec") or (not each.startswith("--") and "r" in each.lower()) for each in options
+        option.startswith("--rec") or (not option.startswith("--") and "r" in option.lower()) for option in options
     )
 
 
@@ -265,7 +267,7 @@ def _is_whole_tree(operand: str) -> bool:
 
 
 def _is_unclear(command: Command) -> bool:
-    """Whether an expansion may stand for a place that nobody may touch; a pattern below a folder may not."""
+    """Return whether an expansion may become a protected path; a pattern below a folder may not."""
     if program_name(command.words[0] or "") not in _WRITERS:
         return False
     pairs = zip(command.words[1:], command.sources[1:], strict=True)
@@ -273,15 +275,18 @@ def _is_unclear(command: Command) -> bool:
 
 
 def _protected_reason(path: str, protected: ProtectedPaths) -> str | None:
-    """Why nobody may write there, or None."""
+    """Return why nobody may write to this path, or None."""
     parts = _parts(path)
     workspace = _parts(protected.workspace or "")
-    for place, reason in (*_PROTECTED_FOLDERS, *((_parts(each), OWN_FILES) for each in protected.own_folders)):
-        for at in range(len(parts) - len(place) + 1):
-            folder = parts[: at + len(place)]
+    for place, reason in (
+        *_PROTECTED_FOLDERS,
+        *((_parts(own_folder), OWN_FILES) for own_folder in protected.own_folders),
+    ):
+        for offset in range(len(parts) - len(place) + 1):
+            folder = parts[: offset + len(place)]
             # A workspace in there was made to be worked in.
             in_workspace = len(workspace) > len(folder) and parts[: len(workspace)] == workspace
-            if folder[at:] == place and not in_workspace:
+            if folder[offset:] == place and not in_workspace:
                 return reason
     return None
 

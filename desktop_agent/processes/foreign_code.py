@@ -35,66 +35,66 @@ _TERMINAL_SEQUENCE = re.compile(
 
 
 def result_parts(value: object) -> tuple[ResultPart, ...]:
-    """None is no part, a text is a text, parts are themselves, anything else is JSON.
+    """Turn an answer into parts: None is no part, a text a text, a part itself, anything else JSON.
 
-    In a list or tuple with a part in it each element is a part of its own, up to MOST_PARTS; any other is one piece of
+    In a list or tuple with a part in it each element is a part of its own, up to MAX_PARTS; any other is one piece of
     JSON. Raises ToolFailed for what JSON cannot say.
     """
     if value is None:
         return ()
     if isinstance(value, list | tuple):
         elements = tuple(cast("tuple[object, ...]", value))
-        if any(isinstance(each, Text | Json | Image) for each in elements):
+        if any(isinstance(element, Text | Json | Image) for element in elements):
             first, rest = limit_parts(elements)
-            return (*(_result_part(each) for each in first), *((omitted_parts_note(rest),) if rest else ()))
+            return (*(_result_part(part) for part in first), *((omitted_parts_note(rest),) if rest else ()))
     return (_result_part(cast("object", value)),)
 
 
 def limit_parts(parts: Sequence[object]) -> tuple[tuple[object, ...], int]:
-    """Those of a list or tuple that are taken, and how many are left out.
+    """Return the elements of a list or tuple that are taken, and how many are left out.
 
-    Past whatever a class of somebody's own makes of its length and its elements.
+    Reads past whatever a foreign class makes of its length and its elements.
     """
     kind: Any = list if issubclass(type(parts), list) else tuple
     count = kind.__len__(parts)
-    taken = count if count <= MAX_PARTS else MAX_PARTS - 1
-    return tuple(kind.__getitem__(parts, slice(taken))), count - taken
+    many = count if count <= MAX_PARTS else MAX_PARTS - 1
+    return tuple(kind.__getitem__(parts, slice(many))), count - many
 
 
 def omitted_parts_note(count: int) -> Text:
-    """The word about parts that are not there."""
+    """Return the note about parts that are left out."""
     return Text(text=f"[left out: {count:,} more parts]")
 
 
 def plain_text(text: object) -> str:
-    """The characters alone, past whatever a class of somebody's own makes of them. Raises TypeError for no text."""
+    """Copy a text as str, past whatever a foreign class makes of its characters. Raises TypeError for no text."""
     return str.__str__(text)  # pyright: ignore[reportArgumentType]  it raises for what is none
 
 
 def replace_surrogates(text: str) -> str:
-    """Half a character, which Python's texts may hold, can be neither kept nor sent."""
+    """Replace lone surrogates, which Python's texts may hold: they can be neither stored nor sent."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def strip_terminal_sequences(output: str) -> str:
-    """What is written, without what only a terminal understands."""
+    """Remove what only a terminal understands."""
     return _TERMINAL_SEQUENCE.sub("", output) if "\x1b" in output or "\x9b" in output else output
 
 
 def normalize_newlines(text: str) -> str:
-    """Every line end as \\n; what a terminal would write over stands in a line of its own."""
+    r"""Write every line end as \n; what a terminal would write over stands in a line of its own."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def unique_keys(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """All of these: of two names that became one, the second is marked."""
-    made: dict[Any, Any] = {}
-    for given, each in pairs:
+    """Return the pairs with unique names: of two names that became one, the second is marked."""
+    unique: dict[Any, Any] = {}
+    for given, key in pairs:
         name = given
-        while name in made:
-            name = f"{name}⟨{len(made)}⟩"
-        made[name] = each
-    return made
+        while name in unique:
+            name = f"{name}⟨{len(unique)}⟩"
+        unique[name] = key
+    return unique
 
 
 def _result_part(value: object) -> ResultPart:
@@ -111,7 +111,7 @@ def _result_part(value: object) -> ResultPart:
 
 
 def clean_json(value: Any) -> Any:
-    """Without what JSON has no place for but Python's writers let through: half characters, no number, infinity."""
+    """Remove what JSON has no place for but Python's writers let through: lone surrogates, NaN, infinity."""
     match value:
         case str() if type(value) is str:
             return replace_surrogates(value)
@@ -120,10 +120,10 @@ def clean_json(value: Any) -> Any:
         case dict():
             pairs = cast("dict[Any, Any]", value).items()
             return unique_keys(
-                (replace_surrogates(name) if type(name) is str else name, clean_json(each)) for name, each in pairs
+                (replace_surrogates(name) if type(name) is str else name, clean_json(item)) for name, item in pairs
             )
         case list() | tuple():
-            return [clean_json(each) for each in cast("list[Any]", value)]
+            return [clean_json(item) for item in cast("list[Any]", value)]
         case _:
             return value
 
@@ -138,13 +138,13 @@ _UNCHANGEABLE = frozenset({str, int, float, bool, type(None), bytes, datetime})
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """It raised, or took too long (TimeoutError), or cancelled itself (CancelledError)."""
+    """Foreign code raised, or took too long (TimeoutError), or cancelled itself (CancelledError)."""
 
     error: BaseException
 
     @property
     def trace(self) -> str:
-        """For the log: what it was and where, but not what it says, which may be anybody's secret."""
+        """For the log: the error's type and where, but not its text, which may hold anybody's secret."""
         return safe_traceback(self.error)
 
     @property
@@ -154,7 +154,7 @@ class Fault:
 
     @property
     def message(self) -> str:
-        """What an error of ours says, and its remedy; of any other nothing, since its text may hold anything."""
+        """The sentence and remedy of an error of ours; empty for any other, since its text may hold anything."""
         if issubclass(type(self.error), AgentError):
             try:
                 return str(cast("AgentError", self.error).whole)
@@ -169,12 +169,12 @@ class Fault:
 
 
 async def call_foreign(work: Callable[[], Awaitable[T]]) -> T | Fault:
-    """What foreign code answers, or how it failed. Only a cancel of the task that waits for it is passed on.
+    """Return what foreign code answers, or how it failed. Only a cancel of the waiting task is passed on.
 
     SystemExit and KeyboardInterrupt are faults like any other: out of a task they would end the event loop. Ctrl-C is
-    not lost by that. Where asyncio's Runner has the loop, it cancels the main task, and the program's own faces make it
-    a Stop; a KeyboardInterrupt in here is the code's own, or a second Ctrl-C after such a cancel. A coroutine that is
-    closed is closed level by level, so a GeneratorExit that is held here makes nobody go on.
+    not lost by that. Where asyncio's Runner has the loop, it cancels the main task, and the program's entry points make
+    it a Stop; a KeyboardInterrupt in here is the code's own, or a second Ctrl-C after such a cancel. A coroutine that
+    is closed is closed level by level, so a GeneratorExit that is caught here makes nobody go on.
     """
     try:
         return await work()
@@ -188,7 +188,9 @@ async def call_foreign(work: Callable[[], Awaitable[T]]) -> T | Fault:
 
 
 def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-    """Tell it; who cannot listen must not end the run, nor keep the news from the others. Ctrl-C: see `contained`."""
+    """Call a listener; one that fails must not end the run, nor keep the news from the others. Ctrl-C: see
+    call_foreign.
+    """
     try:
         listener(*args, **kwargs)
     except BaseException as error:  # noqa: BLE001 - a listener may raise anything
@@ -196,15 +198,15 @@ def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 def deep_copy(value: T) -> T:
-    """Down to the last dictionary, for code that may change it. Raises RecursionError.
+    """Copy down to the last dictionary, for code that may change it. Raises RecursionError.
 
-    Faster than deepcopy; several times on what JSON is made of.
+    Faster than copy.deepcopy; several times on JSON.
     """
     return cast("T", _copy_value(value, dict, list))
 
 
 def read_only_copy(value: T) -> T:
-    """A copy that equals it and that many may share: to change it raises TypeError. Raises RecursionError.
+    """Return an equal copy that many may share: changing it raises TypeError. Raises RecursionError.
 
     What is copied from it can be changed.
     """
@@ -212,19 +214,19 @@ def read_only_copy(value: T) -> T:
 
 
 def type_name(value: object) -> str:
-    """The name of its type, whatever a foreign class does to be called otherwise."""
+    """Return the name of a value's type, whatever a foreign class does to be called otherwise."""
     name: str = type.__dict__["__name__"].__get__(type(value))
     return name[:_LONGEST_NAME]
 
 
 def first_problem(error: ValidationError) -> str:
-    """What is wrong with it, without a full stop and without what was given."""
+    """Return the first problem of a validation, without a full stop and without the input."""
     first = error.errors(include_input=False, include_url=False)[0]
     return first["msg"].removeprefix("Value error, ").rstrip(".")
 
 
 def safe_traceback(error: BaseException) -> str:
-    """For the log: what it was and where, but neither what it says nor source lines, which may hold secrets."""
+    """Return a traceback for the log, without messages and source lines, which may hold secrets."""
     traceback = BaseException.__dict__["__traceback__"].__get__(error)
     frames = [
         f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}'
@@ -277,49 +279,49 @@ def _copy_value(value: Any, dict_kind: type[dict[Any, Any]], list_kind: type[lis
         return copied_value
     if dataclasses.is_dataclass(kind):
         copied_value = copy(value)
-        for each in dataclasses.fields(kind):
-            object.__setattr__(copied_value, each.name, _copy_value(getattr(value, each.name), dict_kind, list_kind))
+        for field in dataclasses.fields(kind):
+            object.__setattr__(copied_value, field.name, _copy_value(getattr(value, field.name), dict_kind, list_kind))
         return copied_value
     return deepcopy(value)
 
 
 class TaskSupervisor:
-    """Starts foreign code in tasks of its own, so that what does not heed a cancel can be left behind."""
+    """Starts foreign code in tasks of its own, so that code that ignores a cancel can be abandoned."""
 
     def __init__(self) -> None:
         self._unfinished: set[asyncio.Task[Any]] = set()
 
     def start(self, work: Callable[[], Awaitable[T]]) -> "asyncio.Task[T | Fault]":
-        """Begin; the task raises nothing, and ends as cancelled only when it was asked to."""
+        """Start a task; it raises nothing, and ends as cancelled only when it was asked to."""
         task = asyncio.create_task(call_foreign(work))
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
         return task
 
     async def run(self, work: Callable[[], Awaitable[T]], seconds: float | None = None) -> T | Fault:
-        """What comes of it, at most after `seconds`. A cancel is passed on and not waited for."""
+        """Return what comes of it after at most `seconds`. A cancel is passed on and not waited for."""
         task = self.start(work)
         try:
             await asyncio.wait({task}, timeout=seconds)
         finally:
-            ended = task.done()
-            if not ended:
+            is_done = task.done()
+            if not is_done:
                 task.cancel()
-        if not ended:
+        if not is_done:
             return Fault(TimeoutError())
         return Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
 
     async def run_inline(self, work: Callable[[], Awaitable[T]]) -> T | Fault:
-        """The same for what has nothing to wait for, without a task of its own. A cancel is passed on."""
+        """Run code that has nothing to wait for, without a task of its own. A cancel is passed on."""
         return await call_foreign(work)
 
     def abandon(self, task: "asyncio.Task[Any]") -> None:
-        """It had its grace, and is left behind."""
+        """Stop waiting for a task that had its grace period."""
         self._unfinished.discard(task)
 
     @property
     def unfinished(self) -> frozenset["asyncio.Task[Any]"]:
-        """What has not ended yet."""
+        """The tasks that have not ended yet."""
         return frozenset(self._unfinished)
 
 
@@ -331,8 +333,8 @@ _REMEDY = "Make messages of texts, pictures, calls and results, and of what JSON
 class HistoryCopy:
     """The history as hooks and guards see it: copied when the first of them asks, and each message only once.
 
-    A message is copied the first time that it is shown to anybody; so what a turn costs is what the turn added. All
-    who are shown it share that copy, so it can only be read.
+    A message is copied the first time that it is shown to anybody; so a turn costs what the turn added. All share that
+    copy, so it can only be read.
     """
 
     def __init__(self, history: tuple[Message, ...]) -> None:
@@ -341,12 +343,14 @@ class HistoryCopy:
         self._copying = asyncio.Lock()
 
     async def copied(self) -> tuple[Message, ...]:
-        """A copy that can only be read, down to the last dictionary."""
+        """Return a copy that can only be read, down to the last dictionary."""
         async with self._copying:
             if self._copy is None:
                 fresh = [message for message in self._history if _COPIES.of(message) is None]
-                for message, made in zip(fresh, await run_by_size(lambda: read_only_copy(fresh), fresh), strict=True):
-                    _COPIES.keep(message, made)
+                for message, message_copy in zip(
+                    fresh, await run_by_size(lambda: read_only_copy(fresh), fresh), strict=True
+                ):
+                    _COPIES.keep(message, message_copy)
                 self._copy = tuple([_COPIES.of(message) or read_only_copy(message) for message in self._history])
             return self._copy
 
@@ -358,14 +362,12 @@ class _MessageCopies:
         self._known: dict[int, tuple[weakref.ref[Message], Message]] = {}
 
     def of(self, message: Message) -> Message | None:
-        """The copy, if there is one."""
         known = self._known.get(id(message))
         return None if known is None else known[1]
 
-    def keep(self, message: Message, made: Message) -> None:
-        """This is its copy from now on."""
+    def keep(self, message: Message, copied: Message) -> None:
         key = id(message)
-        self._known[key] = (weakref.ref(message, lambda _: self._known.pop(key, None)), made)
+        self._known[key] = (weakref.ref(message, lambda _: self._known.pop(key, None)), copied)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -374,15 +376,15 @@ class _MessageCopies:
 _COPIES = _MessageCopies()
 
 
-def validate_message(given: object) -> Message:
-    """A message that somebody else made, as our own: copied, and such that JSON carries it there and back.
+def validate_message(message: object) -> Message:
+    """Copy a message that somebody else made, such that JSON carries it there and back.
 
-    Raises WrongUse for what is none, is nested too deep, or holds what JSON cannot say.
+    Raises WrongUse for an invalid message, one nested too deep, or one that holds what JSON cannot say.
     """
-    if not isinstance(given, Message):
-        raise WrongUse(f"This is no message but {type_name(given)}.", "Make it with Message.user(…) and the like.")
+    if not isinstance(message, Message):
+        raise WrongUse(f"This is no message but {type_name(message)}.", "Make it with Message.user(…) and the like.")
     try:
-        return _round_trip(given)
+        return _round_trip(message)
     except RecursionError:
         raise WrongUse("A message is nested too deep.", _REMEDY) from None
     except ValidationError as error:
@@ -393,26 +395,31 @@ def validate_message(given: object) -> Message:
         raise WrongUse(f"A message cannot be kept as JSON ({type_name(error)}).", _REMEDY) from None
 
 
-def validate_messages(given: object, known: Sequence[Message] = ()) -> tuple[Message, ...]:
-    """All of them. What is `known`, the very same object, was looked at before. Raises WrongUse."""
-    found = tuple(cast("Iterable[object]", given)) if isinstance(given, Iterable) else (None,)
-    if not all(isinstance(each, Message) for each in found):
+def validate_messages(candidates: object, known: Sequence[Message] = ()) -> tuple[Message, ...]:
+    """Validate all messages. What is `known`, the very same object, was validated before. Raises WrongUse."""
+    messages = tuple(cast("Iterable[object]", candidates)) if isinstance(candidates, Iterable) else (None,)
+    if not all(isinstance(candidate, Message) for candidate in messages):
         raise WrongUse(
             "A history is a list of messages, and this is none.", "Make them with Message.user(…) and the like."
         )
     ids = {id(message) for message in known}
-    return tuple([each if id(each) in ids else validate_message(each) for each in cast("tuple[Message, ...]", found)])
+    return tuple(
+        [
+            candidate if id(candidate) in ids else validate_message(candidate)
+            for candidate in cast("tuple[Message, ...]", messages)
+        ]
+    )
 
 
-def _round_trip(given: Message) -> Message:
+def _round_trip(message: Message) -> Message:
     try:
-        quick = Message.model_validate_json(BaseModel.model_dump_json(given, warnings=False))
-        if quick == given:
+        quick = Message.model_validate_json(BaseModel.model_dump_json(message, warnings=False))
+        if quick == message:
             return quick
     except ValueError:
         # Half characters, for one, are no fault; the slower way takes them.
         pass
-    if is_nested_deeper(given, MAX_MESSAGE_DEPTH):
+    if is_nested_deeper(message, MAX_MESSAGE_DEPTH):
         raise RecursionError
-    said: Any = BaseModel.model_dump(given, warnings=False)
-    return Message.model_validate(json.loads(json.dumps(said, default=to_jsonable_python, allow_nan=False)))
+    dumped: Any = BaseModel.model_dump(message, warnings=False)
+    return Message.model_validate(json.loads(json.dumps(dumped, default=to_jsonable_python, allow_nan=False)))

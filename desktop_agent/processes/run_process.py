@@ -21,9 +21,10 @@ from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
 
 
 class OutputBuffer:
-    """Text out of bytes in UTF-8; what is none becomes a replacement character.
+    """Text decoded from UTF-8 bytes; invalid bytes become a replacement character.
 
-    `limit` is how many characters are told and how many are kept: half of them from the beginning, half from the end.
+    `limit` is how many characters are reported and how many are kept: half of them from the beginning, half from the
+    end.
     """
 
     def __init__(self, limit: int, send: Callable[[str], None]) -> None:
@@ -38,24 +39,23 @@ class OutputBuffer:
 
     @property
     def is_full(self) -> bool:
-        """Whether more came than is kept."""
         return self._length > self._limit
 
     def add(self, data: bytes, *, final: bool = False) -> None:
-        """Take what came. What the listener raises is in `failure`, and it is told no more."""
+        """Take a chunk. What the listener raises is in `failure`, and it is not called again."""
         text = self._decode(data, final)
         if not text:
             return
         self._append(text)
-        told, self._unreported = text[: self._unreported], max(self._unreported - len(text), 0)
-        if told and self.failure is None:
+        reported, self._unreported = text[: self._unreported], max(self._unreported - len(text), 0)
+        if reported and self.failure is None:
             try:
-                self._on_text(told)
+                self._on_text(reported)
             except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the program
                 self.failure = error
 
     def excerpt(self) -> tuple[str, bool]:
-        """The text, and whether something is missing from its middle."""
+        """Return the text, and whether something is missing from its middle."""
         head, tail = "".join(self._head), "".join(self._tail)
         if not self.is_full:
             return head + tail, False
@@ -85,18 +85,17 @@ _MAX_EMPTY_LOOKS = 4
 
 
 def new_mark() -> str:
-    """The name of an environment variable by which the descendants of one program are known."""
+    """Return a new name of an environment variable by which the descendants of one program are known."""
     return _MARK + secrets.token_hex(16)
 
 
 class ProcessTree:
-    """The processes that came of the one with `pid`, which leads a session and whose environment holds `mark`.
+    """The processes that descend from `pid`, which leads a session and whose environment holds `mark`.
 
     A process belongs to it as a descendant, as a member of the session, or by the mark, which is inherited. Only one
-    that gave up all three before it was seen gets away, and not even that one where the root `is_supervised`: it
-    adopts all who
-    lost their parents, ends by itself when the last of them has, and is killed only when it is alone. Every method but
-    `ids` reads the system's whole list of processes: call them in a thread.
+    that gave up all three before it was seen gets away, and not even that one where the root `is_supervised`: the root
+    adopts every process that lost its parent, ends by itself after the last of them, and is killed only when it is
+    alone. Every method but `ids` reads the system's whole list of processes: call them in a thread.
     """
 
     def __init__(self, pid: int, mark: str, *, is_supervised: bool = False) -> None:
@@ -112,21 +111,21 @@ class ProcessTree:
 
     @property
     def ids(self) -> list[int]:
-        """Of those that lived when last looked at."""
+        """The processes that lived when last looked at."""
         return sorted(process.pid for process in self._known)
 
     def terminate(self) -> int:
-        """Ask all to end (SIGTERM; on Windows there is only killing); how many there were."""
+        """Ask all to end (SIGTERM; on Windows there is only killing); return how many there were."""
         with self._lock:
             return self._signal_all(psutil.Process.terminate)
 
     def is_alive(self) -> bool:
-        """Whether any that was seen still runs."""
+        """Return whether any known process still runs."""
         with self._lock:
             return any(_is_alive(process) for process in self._known)
 
     def kill(self) -> int:
-        """Kill all; how many there were. Until it answers 0, some may have been born meanwhile."""
+        """Kill all; return how many there were. Until it returns 0, some may have been born meanwhile."""
         with self._lock:
             in_vain = 0
             for _ in range(_QUICK_LOOKS):
@@ -134,7 +133,7 @@ class ProcessTree:
                 if in_vain == _MAX_EMPTY_LOOKS:
                     break
             self._signal_all(self._kill)
-            killed = sum(each != self._spared for each in self._known)
+            killed = sum(process != self._spared for process in self._known)
             if killed or self._spared is None or not _is_alive(self._spared):
                 return killed
             # Who is born between two looks would be lost with it.
@@ -144,18 +143,18 @@ class ProcessTree:
             return 1
 
     def _signal_all(self, send: Callable[[psutil.Process], None]) -> int:
-        """Tell each at once when it is seen: who is born again and again is gone a moment later."""
-        told: set[psutil.Process] = set()
+        """Signal each process as soon as it is seen: one that is born again and again is gone a moment later."""
+        signalled: set[psutil.Process] = set()
         for seen in (*self._known, *self._find_strays()):
-            family = (seen, *_descendants(seen)) if seen not in told else ()
+            family = (seen, *_descendants(seen)) if seen not in signalled else ()
             # Looked at before any is told: some end with the first of them, and count all the same.
-            for process in [each for each in family if each not in told and _is_alive(each)]:
-                if process not in told:
-                    told.add(process)
+            for process in [member for member in family if member not in signalled and _is_alive(member)]:
+                if process not in signalled:
+                    signalled.add(process)
                     with contextlib.suppress(psutil.Error):
                         send(process)
-        self._known = told
-        return len(told)
+        self._known = signalled
+        return len(signalled)
 
     def _kill(self, process: psutil.Process) -> None:
         if process == self._spared:
@@ -165,7 +164,7 @@ class ProcessTree:
         process.kill()
 
     def _kill_group(self, pid: int) -> None:
-        """With all of its process group: the system lets none of that fork meanwhile, so nobody in it outruns this."""
+        """Kill all of a process group: none of it can fork meanwhile, so nobody in it outruns this."""
         if sys.platform == "win32" or os.getsid(pid) == os.getsid(0):
             return
         group = os.getpgid(pid)
@@ -175,7 +174,7 @@ class ProcessTree:
             os.killpg(group, signal.SIGKILL)
 
     def _find_strays(self) -> Iterator[psutil.Process]:
-        """Who is of the session, or has the mark, whoever its parent is by now; the youngest first."""
+        """Find members of the session or with the mark, whoever their parent is by now; the youngest first."""
         session_is_ours = self._session_is_ours()
         for pid in reversed(psutil.pids()):
             with contextlib.suppress(psutil.Error, OSError):
@@ -184,18 +183,18 @@ class ProcessTree:
                     yield process
 
     def _kill_session(self) -> bool:
-        """Look for the session and nothing else, which is quick; whether anybody was there."""
-        found = False
+        """Kill the session and nothing else, which is quick; return whether anybody was there."""
+        is_found = False
         for pid in reversed(psutil.pids()) if self._session_is_ours() else ():
             with contextlib.suppress(OSError):
                 is_spared = self._spared is not None and pid == self._spared.pid
                 if not is_spared and _session_of(pid) == self._session and not _is_zombie(pid):
-                    found = True
+                    is_found = True
                     self._kill_group(pid)
-        return found
+        return is_found
 
     def _session_is_ours(self) -> bool:
-        """A session is known by the number of its leader, which a stranger may get when all of ours have ended."""
+        """Check the session's number, which a stranger may get when all of ours have ended."""
         leader = _process(self._session)
         return leader is None or leader == self._root
 
@@ -215,7 +214,7 @@ def _descendants(process: psutil.Process) -> list[psutil.Process]:
 
 
 def _is_alive(process: psutil.Process) -> bool:
-    """A zombie has ended; only its parent has not looked yet."""
+    """Return whether a process runs. A zombie has ended; only its parent has not noticed yet."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -248,8 +247,8 @@ _READ_PAUSE = 0.01
 class ProcessResult:
     """How a program ended. `exit_code` is negative for the signal that ended it.
 
-    `output` is what it wrote to both of its streams. Where that was too much (`truncated`) it is the beginning and the
-    end, with a line in between about what is missing. `left_running` is how many processes it had left behind.
+    `output` is what it wrote to both streams. If that was too much (`truncated`) it is the beginning and the end, with
+    a line in between about what is missing. `left_running` is how many processes it had left behind.
     """
 
     exit_code: int
@@ -262,7 +261,7 @@ class ProcessResult:
 class Termination:
     """How a program is ended: asked to, and killed after `grace` seconds. `is_supervised` as in ProcessTree.
 
-    `told` hears how many processes were ended, also where a cancel is passed on.
+    `told` is called with how many processes were ended, also where a cancel is passed on.
     """
 
     grace: float = 1.0
@@ -286,10 +285,10 @@ async def run_process(
 ) -> ProcessResult:
     """Run a program to its end, and end all that it started.
 
-    A cancel asks the whole tree to end, kills what is left after a while, and is passed on when nothing is.
-    `env` replaces the environment; None passes on this program's own. `on_output` hears text as it comes, on the event
-    loop, as much as is kept; what it raises ends the program and is raised here. `output_limit` is in characters.
-    `pass_fds` are open in the program too, under the same numbers.
+    A cancel asks the whole tree to end, kills what is left after a while, and is passed on when nothing is left. `env`
+    replaces the environment; None passes on this program's own. `on_output` gets text as it comes, on the event loop,
+    as much as is kept; what it raises ends the program and is raised here. `output_limit` is in characters. `pass_fds`
+    are open in the program too, under the same numbers.
     Raises ToolFailed for a program that cannot be started, and WrongUse for no program at all.
     """
     if not argv or output_limit < 0:
@@ -297,14 +296,14 @@ async def run_process(
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else stdin
     program = _ProcessProtocol(OutputBuffer(output_limit, on_output), data, tuple(pass_fds))
     environment = dict(os.environ if env is None else env)
-    running = asyncio.ensure_future(_run(program, [str(each) for each in argv], str(cwd), environment, ending))
+    running = asyncio.ensure_future(_run(program, [str(word) for word in argv], str(cwd), environment, ending))
     return await wait_to_end(running, program.over.set)
 
 
 async def _run(
     program: "_ProcessProtocol", argv: list[str], cwd: str, environment: dict[str, str], ending: Termination
 ) -> ProcessResult:
-    """Not cancelled by a stop, which sets `over` instead: what was started is always ended here."""
+    """Run it to the end. A stop does not cancel this but sets `over`: what was started is always ended here."""
     mark = new_mark()
     try:
         transport, _ = await asyncio.get_running_loop().subprocess_exec(
@@ -325,8 +324,8 @@ async def _run(
         await program.over.wait()
         if program.exited.is_set():
             await _wait_at_most(program.silent, _OUTPUT_GRACE)
-        left = await _terminate(tree, ending.grace)
-        ending.on_ended(left)
+        left_running = await _terminate(tree, ending.grace)
+        ending.on_ended(left_running)
     except BaseException:
         await _terminate(tree, 0)
         raise
@@ -336,16 +335,16 @@ async def _run(
         await _wait_at_most(program.exited, _AFTER_KILL)
         transport.close()
         await _wait_at_most(program.closed, _OUTPUT_GRACE)
-    return _build_result(program.output, transport.get_returncode(), left)
+    return _build_result(program.output, transport.get_returncode(), left_running)
 
 
-def _build_result(output: OutputBuffer, code: int | None, left: int) -> ProcessResult:
+def _build_result(output: OutputBuffer, code: int | None, left_running: int) -> ProcessResult:
     if output.failure is not None:
         raise output.failure
     if code is None:
         raise ToolFailed("The program could not be ended.", "Look for it in the system's list of processes.")
     text, truncated = output.excerpt()
-    return ProcessResult(code, text, truncated, left)
+    return ProcessResult(code, text, truncated, left_running)
 
 
 def _not_started(name: str, cwd: str, error: OSError | ValueError) -> ToolFailed:
@@ -358,9 +357,9 @@ def _not_started(name: str, cwd: str, error: OSError | ValueError) -> ToolFailed
 
 
 async def _terminate(tree: ProcessTree, grace: float) -> int:
-    """Ask, wait, kill, until nothing of the tree is there; how many were asked."""
-    asked = await asyncio.to_thread(tree.terminate)
-    if not asked:
+    """Ask, wait, kill, until nothing of the tree is left; return how many were asked."""
+    count = await asyncio.to_thread(tree.terminate)
+    if not count:
         return 0
     await _until_gone(tree, grace)
     until = asyncio.get_running_loop().time() + _AFTER_KILL
@@ -369,7 +368,7 @@ async def _terminate(tree: ProcessTree, grace: float) -> int:
             _log.warning("processes of a tool could not be killed: %s", tree.ids)
             break
         await asyncio.sleep(_POLL_SECONDS)
-    return asked
+    return count
 
 
 async def _until_gone(tree: ProcessTree, seconds: float) -> None:
@@ -381,20 +380,17 @@ async def _until_gone(tree: ProcessTree, seconds: float) -> None:
 
 
 class _ProcessProtocol(asyncio.SubprocessProtocol):
-    """What the loop calls about the program."""
-
-    def __init__(self, output: OutputBuffer, stdin: bytes | None, passed: tuple[int, ...]) -> None:
+    def __init__(self, output: OutputBuffer, stdin: bytes | None, pass_fds: tuple[int, ...]) -> None:
         self.over = asyncio.Event()
         self.output = output
         self.input = stdin
-        self.passed = passed
+        self.passed = pass_fds
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()
         self.closed = asyncio.Event()
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Give it its input."""
         if not isinstance(transport, asyncio.SubprocessTransport):
             return
         self._transport = transport
@@ -414,23 +410,22 @@ class _ProcessProtocol(asyncio.SubprocessProtocol):
             asyncio.get_running_loop().call_later(_READ_PAUSE, pipe.resume_reading)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - named by asyncio
-        """The last one that could write has closed its end; input that nobody reads is no fault."""
+        """Note that the last writer closed its end; input that nobody reads is no fault."""
         if fd == 1:
             self.output.add(b"", final=True)
             self.silent.set()
 
     def process_exited(self) -> None:
-        """The program itself is done; others of its tree may go on."""
+        """Note that the program itself is done; others of its tree may go on."""
         self.exited.set()
         self.over.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - named by asyncio
-        """Nothing is open any more."""
         self.closed.set()
 
 
 async def _wait_at_most(event: asyncio.Event, seconds: float) -> None:
-    """Whoever holds on to a pipe, or cannot be killed, is not waited for for ever."""
+    """Wait, but not for ever: a process may keep a pipe open, or be impossible to kill."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -40,7 +40,7 @@ class WorkerThread:
 
 
 async def wait_for_all(*work: Awaitable[object]) -> None:
-    """Return when all of it is done; raise what the first one raised only then."""
+    """Return when all of them are done; only then raise what the first one raised."""
     for outcome in await asyncio.gather(*work, return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
@@ -63,7 +63,7 @@ class Stopped(ToolFailed):
 
 
 class CancelToken:
-    """Raised by the loop's side, looked at by the thread before each step that matters."""
+    """Set by the event loop's side, checked by the thread before each step that matters."""
 
     def __init__(self) -> None:
         self._raised = threading.Event()
@@ -74,7 +74,6 @@ class CancelToken:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the work should end."""
         return self._raised.is_set()
 
     def raise_if_cancelled(self) -> None:
@@ -106,7 +105,7 @@ async def wait_to_end(running: "asyncio.Future[Result]", on_cancel: Callable[[],
 async def run_in_thread(work: Callable[[CancelToken], Result]) -> Result:
     """Run `work` in a worker thread.
 
-    A cancel hoists the sign, waits for the thread's end, and only then is passed on.
+    A cancel sets the token, waits for the thread's end, and only then is passed on.
     """
     token = CancelToken()
     return await wait_to_end(asyncio.ensure_future(asyncio.to_thread(work, token)), token.cancel)
@@ -121,17 +120,17 @@ class _Outcome(Generic[Result]):
 
 
 async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: float = GRACE) -> Result:
-    """Run `work` that may not look at the sign, such as a function of the library's user, in a thread of its own.
+    """Run `work` that may ignore the token, such as a function of the library's user, in a thread of its own.
 
-    No thread can be killed: after a cancel the work gets `grace` seconds, and is then left to end by itself, unheard.
-    The thread is its own, so that such work starves nobody's pool, and a daemon, so that it does not hold up the exit.
+    No thread can be killed: after a cancel the work gets `grace` seconds, and is then abandoned. The thread is its own,
+    so that such work starves nobody's pool, and a daemon, so that it does not hold up the exit.
     """
     loop, token, context = asyncio.get_running_loop(), CancelToken(), contextvars.copy_context()
-    ended: asyncio.Future[_Outcome[Result]] = loop.create_future()
+    outcome_future: asyncio.Future[_Outcome[Result]] = loop.create_future()
 
     def set_outcome(outcome: _Outcome[Result]) -> None:
-        if not ended.done():
-            ended.set_result(outcome)
+        if not outcome_future.done():
+            outcome_future.set_result(outcome)
 
     def body() -> None:
         try:
@@ -144,10 +143,10 @@ async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: flo
 
     threading.Thread(target=body, name="tool", daemon=True).start()
     try:
-        outcome = await asyncio.shield(ended)
+        outcome = await asyncio.shield(outcome_future)
     except asyncio.CancelledError:
         token.cancel()
-        await asyncio.wait([ended], timeout=grace)
+        await asyncio.wait([outcome_future], timeout=grace)
         raise
     if outcome.error is not None:
         raise outcome.error
@@ -155,20 +154,22 @@ async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: flo
 
 
 def is_large(*values: object) -> bool:
-    """Whether it takes longer than about a millisecond to go through these; looks at no more of them than that."""
-    left, waiting = _MAX_QUICK_VALUES, list(values)
-    while waiting and left > 0:
-        each = waiting.pop()
-        left -= 1
-        if isinstance(each, str | bytes):
+    """Return whether going through these values takes longer than about a millisecond; looks at no more of them than
+    that.
+    """
+    remaining, waiting = _MAX_QUICK_VALUES, list(values)
+    while waiting and remaining > 0:
+        item = waiting.pop()
+        remaining -= 1
+        if isinstance(item, str | bytes):
             # Past whatever a class of somebody's own makes of its length.
-            left -= (str.__len__(each) if isinstance(each, str) else bytes.__len__(each)) // _CHARACTERS_PER_VALUE
+            remaining -= (str.__len__(item) if isinstance(item, str) else bytes.__len__(item)) // _CHARACTERS_PER_VALUE
             continue
-        inner = inner_values(each)
-        if len(inner) > left:
+        inner = inner_values(item)
+        if len(inner) > remaining:
             return True
         waiting.extend(inner)
-    return left <= 0
+    return remaining <= 0
 
 
 async def run_by_size(work: Callable[[], Result], *about: object) -> Result:
@@ -179,7 +180,7 @@ async def run_by_size(work: Callable[[], Result], *about: object) -> Result:
 
 
 def inner_values(value: object) -> Collection[object]:
-    """What is directly in it, if it is a container of JSON or a message or block."""
+    """Return the elements of a value, if it is a container of JSON or a message or block."""
     if isinstance(value, dict):
         return cast("dict[object, object]", value).values()
     if isinstance(value, list | tuple):
@@ -192,7 +193,7 @@ _CHUNK = 65_536
 
 
 def iter_json(value: Any, *, sort_keys: bool = False) -> Generator[str]:
-    """What json.dumps writes without spaces and escapes, in pieces. Raises TypeError, ValueError, RecursionError."""
+    """Yield compact JSON in pieces, without escapes. Raises TypeError, ValueError, RecursionError."""
     if not is_large(value):
         yield _dump(value, sort_keys=sort_keys)
     elif isinstance(value, str):
@@ -202,26 +203,26 @@ def iter_json(value: Any, *, sort_keys: bool = False) -> Generator[str]:
         yield '"'
     elif isinstance(value, list | tuple):
         yield "["
-        for position, each in enumerate(cast("list[Any]", value)):
+        for position, item in enumerate(cast("list[Any]", value)):
             yield "," if position else ""
-            yield from iter_json(each, sort_keys=sort_keys)
+            yield from iter_json(item, sort_keys=sort_keys)
         yield "]"
     elif isinstance(value, dict) and all(isinstance(key, str) for key in cast("dict[Any, Any]", value)):
-        named = cast("dict[str, Any]", value)
+        members = cast("dict[str, Any]", value)
         yield "{"
-        for position, key in enumerate(sorted(named) if sort_keys else named):
+        for position, key in enumerate(sorted(members) if sort_keys else members):
             yield f"{',' if position else ''}{_dump(key, sort_keys=sort_keys)}:"
-            yield from iter_json(named[key], sort_keys=sort_keys)
+            yield from iter_json(members[key], sort_keys=sort_keys)
         yield "}"
     else:
         yield _dump(value, sort_keys=sort_keys)
 
 
 def is_nested_deeper(value: object, levels: int) -> bool:
-    """Level by level, so that no depth is too deep to be looked at; how deep Python recurses differs by version."""
+    """Return whether the nesting exceeds a depth. Goes level by level: how deep Python recurses differs by version."""
     level = [value]
     for _ in range(levels):
-        level = [inner for each in level for inner in inner_values(each)]
+        level = [inner for item in level for inner in inner_values(item)]
         if not level:
             return False
     return True

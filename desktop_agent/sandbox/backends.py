@@ -27,16 +27,16 @@ _NAMESPACE_LIMITS = {"NPROC": 1024}
 
 
 def is_landlock_supported() -> bool:
-    """Whether it may work here; only trying tells for sure."""
+    """Return whether Landlock may work here; only trying tells for sure."""
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
 def namespace_command(argv: Sequence[str], policy: SandboxPolicy, places: Sequence[str]) -> list[str]:
-    """The words that start a program where namespaces hold the files already.
+    """Return the words that start a program where namespaces restrict the files already.
 
-    It may use the sockets of the internet and none of a service, and writes only in the writable folders and these
-    `places`: no read-only mount keeps anybody from writing into a pipe. Where the bounds have a `channel`, a socket
-    that is passed on under that number, over it comes one that listens where the program's proxy is.
+    It may use internet sockets and no others, and writes only in the writable folders and these `places`: no read-only
+    mount keeps a program from writing into a pipe. If the policy has a `channel`, a socket that is passed on under that
+    number, the launcher sends over it one that listens where the program's proxy is.
     """
     listener = {} if policy.channel is None else {"listener": policy.channel}
     writes = [*map(str, policy.writable[-1:] if policy.is_read_only else policy.writable), *places]
@@ -46,27 +46,27 @@ def namespace_command(argv: Sequence[str], policy: SandboxPolicy, places: Sequen
 
 
 def supervised_command(argv: Sequence[str], count_file: Path) -> list[str]:
-    """The words that start a program in no bounds, with a process around it that ends what it leaves running.
+    """Return the words that start a program without a sandbox, in a supervisor that ends what it leaves running.
 
-    How many these were will be in a file of that name, if any.
+    The number of these processes will be in the file `left_running_file`, if there were any.
     """
     return child_command(PART, _MODULE, json.dumps({"count_in": str(count_file)}), *argv)
 
 
 def supervised_command_from_socket(descriptor: int) -> list[str]:
-    """The words that start a program as the last function does, which and how being told over a socket.
+    """Return the words that start a supervisor which is told over a socket what to start.
 
-    As in `tools.confining.handed_over`; the socket is passed on under that number.
+    See `sandbox.launcher.start_from_socket`; the socket is passed on under that number.
     """
     return child_command(PART, _MODULE, json.dumps({"channel": descriptor}))
 
 
 def landlock_command(argv: Sequence[str], policy: SandboxPolicy) -> list[str]:
-    """The words that start a program in the current folder, within the bounds."""
+    """Return the words that start a program in the current folder, under Landlock."""
     spec = {
-        "writable": [str(each) for folder in policy.writable for each in policy.writable_in(folder)],
-        "readable": [str(each) for each in (*policy.readable, *policy.writable)],
-        "hidden": [str(each) for each in policy.hidden],
+        "writable": [str(path) for folder in policy.writable for path in policy.writable_in(folder)],
+        "readable": [str(path) for path in (*policy.readable, *policy.writable)],
+        "hidden": [str(path) for path in policy.hidden],
         "network": policy.network,
         # Without a namespace, processes that the person runs otherwise would count too.
         "limits": _LIMITS if policy.is_read_only else {},
@@ -83,12 +83,12 @@ _KERNEL_FILES = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 
 
 def find_bubblewrap() -> str | None:
-    """Where it is."""
+    """Return the path of the program `bwrap`, None where it is not installed."""
     return shutil.which("bwrap", path=_SEARCH_PATH)
 
 
 def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: SandboxPolicy) -> list[str]:
-    """The words that start a program in `folder`, within the bounds."""
+    """Return the words that start a program in `folder`, under bubblewrap."""
     options = ["--die-with-parent", "--unshare-all", "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"]
     if os.geteuid() == 0:
         for name in _KERNEL_FILES:
@@ -99,7 +99,7 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: 
         options += ["--symlink", str(link.readlink()), str(link)]
     copies = dict(policy.copies)
     places = {*policy.readable, *policy.hidden, *policy.writable, *copies}
-    for place in sorted(places, key=lambda each: len(each.parts)):
+    for place in sorted(places, key=lambda folder_name: len(folder_name.parts)):
         if place in policy.writable:
             options += _writable_mounts(policy, place)
         elif place in policy.hidden:
@@ -112,33 +112,35 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: 
     # A namespace keeps no socket away that has a path. Of the internet it has its own 127.0.0.1, which nobody else
     # reaches, and there the proxy to the hosts that are granted.
     # A rule for a folder is one for the workspace in it.
-    held = policy.writable[0].parents if policy.is_read_only else ()
-    own = (each for each in ("/dev", "/proc", *_EMPTY_FOLDERS) if Path(each) not in held)
-    started = namespace_command(argv, policy, tuple(own))
+    command_folders = policy.writable[0].parents if policy.is_read_only else ()
+    own_folders = (
+        folder_name for folder_name in ("/dev", "/proc", *_EMPTY_FOLDERS) if Path(folder_name) not in command_folders
+    )
+    started = namespace_command(argv, policy, tuple(own_folders))
     return [program, *options, "--chdir", str(folder), "--", *started]
 
 
 def _writable_mounts(policy: SandboxPolicy, writable: Path) -> list[str]:
     # Where nothing in it may be written it is seen all the same: it may lie where all else is closed.
-    inside = policy.writable_in(writable)
-    if inside == (writable,):
+    paths = policy.writable_in(writable)
+    if paths == (writable,):
         return ["--bind", str(writable), str(writable), *_protected_mounts(policy, writable)]
     options = ["--ro-bind", str(writable), str(writable)]
-    for each in inside:
-        options += ["--bind-try", str(each), str(each), *_protected_mounts(policy, each)]
+    for path in paths:
+        options += ["--bind-try", str(path), str(path), *_protected_mounts(policy, path)]
     return options
 
 
 def _protected_mounts(policy: SandboxPolicy, writable: Path) -> list[str]:
-    """A place of its own among the mounts cannot be renamed, nor be replaced by something else (rename(2), EBUSY)."""
+    """Mount paths by themselves: a mount point cannot be renamed, nor replaced (rename(2), EBUSY)."""
     options: list[str] = []
-    for each in policy.pinned:
-        options += ["--bind", str(each), str(each)] if writable in each.parents else []
-    for each in policy.read_only:
-        if writable not in (each, *each.parents):
+    for path in policy.pinned:
+        options += ["--bind", str(path), str(path)] if writable in path.parents else []
+    for path in policy.read_only:
+        if writable not in (path, *path.parents):
             continue
-        there = ["--ro-bind", str(each), str(each)]
-        options += there if each.exists() else ["--tmpfs", str(each), "--remount-ro", str(each)]
+        there = ["--ro-bind", str(path), str(path)]
+        options += there if path.exists() else ["--tmpfs", str(path), "--remount-ro", str(path)]
     return options
 
 
@@ -180,14 +182,13 @@ _ROOT = (
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """One way to keep a command in its bounds, by its name; without one nothing does. `note` is what to know besides.
+    """One way to confine a command, by its name; no name means no sandbox. `note` is what else to know.
 
-    `holds`: everything that the title claims is held. Not for root: the bounds are set, and root has ways around them.
-    `command` makes the words that start a program in a folder, within bounds. `ends_descendants`: what the program
-    leaves
-    running ends with it, and nobody learns how much it was. `extra_processes` are its own, around the program; one that
-    `stays` is the outermost, adopts who lost its parent, and ends when all of them have. `has_own_network`: it is
-    alone in a network, so that a proxy holds it to the hosts that are granted.
+    `is_enforced`: everything that the title claims is enforced. Not for root, who has ways around a sandbox. `command`
+    makes the words that start a program in a folder, under a policy. `ends_descendants`: what the program leaves
+    running ends with it, and nobody learns how much it was. `extra_processes` are the sandbox's own, around the
+    program; if `is_supervised`, the outermost adopts every process that lost its parent, and ends after all of them.
+    `has_own_network`: the program is alone in a network, so that a proxy holds it to the hosts that are granted.
     """
 
     name: str
@@ -200,7 +201,7 @@ class Sandbox:
     has_own_network: bool = False
 
     def title(self, hosts: Sequence[str], *, around_home: bool = False) -> str:
-        """What the person is told before a command runs that names these hosts.
+        """Return what the person is told before a command runs that names these hosts.
 
         `around_home`: their home folder is in the workspace.
         """
@@ -209,12 +210,12 @@ class Sandbox:
             return " ".join(filter(None, (_UNCONFINED, online if hosts else "", self.note)))
         if not self.is_enforced:
             return _ROOT
-        said = (_WRITES, _READS_HOME if around_home else _READS, online if hosts else _OFFLINE, self.note)
-        return " ".join((f"Confined by {self.name}.", *said)).strip()
+        parts = (_WRITES, _READS_HOME if around_home else _READS, online if hosts else _OFFLINE, self.note)
+        return " ".join((f"Confined by {self.name}.", *parts)).strip()
 
 
 def bubblewrap_sandbox(program: str) -> Sandbox:
-    """Namespaces: what is closed is not there."""
+    """Return the sandbox of namespaces: what is closed does not exist in it."""
     command = partial(bubblewrap_command, program)
     # One watches from outside, one is the first process inside.
     holds = _is_ordinary_user()
@@ -224,7 +225,7 @@ def bubblewrap_sandbox(program: str) -> Sandbox:
 
 
 def landlock_sandbox() -> Sandbox:
-    """Rules of the kernel: what is closed is there and cannot be opened."""
+    """Return the sandbox of kernel rules: what is closed exists and cannot be opened."""
     # Landlock has no rule for chmod(2) and the like (Documentation/userspace-api/landlock.rst, "Current limitations").
     # One stays around the program, and ends what that leaves running.
     holds = _is_ordinary_user()
@@ -234,7 +235,7 @@ def landlock_sandbox() -> Sandbox:
 
 
 def _is_ordinary_user() -> bool:
-    """Whether this is not root, whom namespaces and rules leave ways around them."""
+    """Return whether this is not root, who has ways around namespaces and rules."""
     return sys.platform != "win32" and os.geteuid() != 0
 
 
@@ -243,7 +244,7 @@ def _landlock_argv(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) ->
 
 
 def no_sandbox(why: str) -> Sandbox:
-    """Nothing keeps it. `why` is a sentence for the person, with a remedy if there is one."""
+    """Return the absence of a sandbox. `why` is a sentence for the person, with a remedy if there is one."""
     if sys.platform != "linux":
         return Sandbox("", lambda argv, _folder, _bounds: list(argv), why)
     return Sandbox("", _supervised_argv, why, extra_processes=1, is_supervised=True)
@@ -254,13 +255,13 @@ def _supervised_argv(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) 
 
 
 def left_running_file(policy: SandboxPolicy) -> Path:
-    """The file in which stands how many processes a command without bounds had left running."""
+    """Return the file that counts the processes which a command without a sandbox had left running."""
     return policy.writable[-1] / ".left-running"
 
 
 @lru_cache(maxsize=1)
 def available_sandbox() -> Sandbox:
-    """What works here, tried once for real. Starts programs and waits for them: call it in a thread."""
+    """Return the sandbox that works here, tried once for real. Starts programs and waits: call it in a thread."""
     if sys.platform != "linux":
         return no_sandbox("This system offers nothing to confine it with.")
     program = find_bubblewrap()
@@ -277,16 +278,16 @@ def available_sandbox() -> Sandbox:
 
 
 def is_working(sandbox: Sandbox) -> bool:
-    """Whether a program that does nothing comes to its end in there, and one that writes outside fails."""
+    """Return whether a program that does nothing ends well in the sandbox, and one that writes outside fails."""
     with tempfile.TemporaryDirectory(prefix="desktop-agent-") as name, tempfile.TemporaryDirectory() as outside:
-        inside = Path(name).resolve()
-        policy = build_policy(inside, inside, (), network=False)
+        folder = Path(name).resolve()
+        policy = build_policy(folder, folder, (), network=False)
         line = '! ( : >"$1/out" ) 2>/dev/null && : >in'
-        argv = sandbox.command(("/bin/sh", "-c", line, "sh", outside), inside, policy)
+        argv = sandbox.command(("/bin/sh", "-c", line, "sh", outside), folder, policy)
         try:
-            ended = subprocess.run(  # noqa: S603 - words of our own
+            finished = subprocess.run(  # noqa: S603 - words of our own
                 argv, cwd=name, env={"PATH": "/usr/bin:/bin"}, capture_output=True, timeout=_TRIAL_SECONDS, check=False
             )
         except (OSError, subprocess.TimeoutExpired):
             return False
-        return ended.returncode == 0 and (inside / "in").exists() and not (Path(outside) / "out").exists()
+        return finished.returncode == 0 and (folder / "in").exists() and not (Path(outside) / "out").exists()

@@ -19,7 +19,9 @@ _START_CODE = "import sys; sys.path.append({root!r}); from {module} import main;
 
 
 def child_command(part: str, module: str, *words: str) -> list[str]:
-    """The words that start a part. A frozen program is its own interpreter and knows the part by name."""
+    """Return the words that start a part of this program. A frozen program is its own interpreter and knows the part by
+    name.
+    """
     if getattr(sys, "frozen", False):
         return [sys.executable, CHILD, part, *words]
     code = _START_CODE.format(root=str(_ROOT), module=module)
@@ -27,12 +29,12 @@ def child_command(part: str, module: str, *words: str) -> list[str]:
 
 
 def minimal_environment() -> dict[str, str]:
-    """Nothing of the person's but what the system needs to start a program."""
+    """Return only the variables that the system needs to start a program."""
     return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
 
 
 def program_paths() -> tuple[Path, ...]:
-    """What a part is read from: the interpreter, its folders, and the program's."""
+    """Return what a part is read from: the interpreter, its folders, and the program's."""
     # Around a frozen program lies whatever the person keeps there.
     program = Path(sys.executable) if getattr(sys, "frozen", False) else Path(sys.executable).parent
     places = (program, Path(sys.prefix), Path(sys.base_prefix), _ROOT / "desktop_agent")
@@ -40,7 +42,7 @@ def program_paths() -> tuple[Path, ...]:
 
 
 def original_environment() -> dict[str, str]:
-    """The environment that this program was started with, for programs of the system.
+    """Return the environment that this program was started with, for programs of the system.
 
     A frozen program has the loader find its own libraries first, which others must not load. What LD_LIBRARY_PATH was
     before that stands in LD_LIBRARY_PATH_ORIG (PyInstaller manual, "LD_LIBRARY_PATH / LIBPATH considerations").
@@ -96,28 +98,30 @@ _FIXED_VARIABLES = {
 
 
 def command_environment(
-    own: Mapping[str, str], temporary: Path, *, network: bool, is_read_only: bool = False
+    parent: Mapping[str, str], temporary: Path, *, network: bool, is_read_only: bool = False
 ) -> dict[str, str]:
-    """The variables of a command, out of this program's `own`; it puts temporary files and caches in `temporary`.
+    """Return the variables of a command; temporary files and caches go to `temporary`.
 
-    Where it `is_read_only`, also the caches that programs keep in the workspace otherwise.
+    If the command `is_read_only`, also the caches that programs otherwise keep in the workspace.
     """
-    passed = {
-        name: value for name, value in own.items() if name in _PASSED_VARIABLES.split() or _LOCALE.fullmatch(name)
+    inherited = {
+        name: value for name, value in parent.items() if name in _PASSED_VARIABLES.split() or _LOCALE.fullmatch(name)
     }
     if network:
         # An address with a name and a password in it is a secret.
-        passed |= {name: value for name, value in own.items() if name in _PROXY_VARIABLES.split() and "@" not in value}
+        inherited |= {
+            name: value for name, value in parent.items() if name in _PROXY_VARIABLES.split() and "@" not in value
+        }
     else:
-        passed |= _WITHOUT_NETWORK
-    passed.setdefault("PATH", os.defpath)
-    found = passed | _FIXED_VARIABLES | _shared_caches(own) | _temporary_folders(temporary)
-    return found | _read_only_caches(temporary) if is_read_only else found
+        inherited |= _WITHOUT_NETWORK
+    inherited.setdefault("PATH", os.defpath)
+    variables = inherited | _FIXED_VARIABLES | _shared_caches(parent) | _temporary_folders(temporary)
+    return variables | _read_only_caches(temporary) if is_read_only else variables
 
 
 def proxy_environment(hosts: Collection[str]) -> dict[str, str]:
-    """The variables by which programs find the proxy to these hosts; its own servers a command reaches without."""
-    proxy, direct = f"http://127.0.0.1:{PROXY_PORT}", ",".join(each for each in _OWN_HOSTS if each not in hosts)
+    """Return the variables by which programs find the proxy to these hosts; local servers need no proxy."""
+    proxy, direct = f"http://127.0.0.1:{PROXY_PORT}", ",".join(host for host in _OWN_HOSTS if host not in hosts)
     names = {name: direct if "no" in name.lower() else proxy for name in _PROXY_VARIABLES.split()}
     # From version 22.21 on Node.js goes by the others if this is set.
     return {**names, "NODE_USE_ENV_PROXY": "1"}
@@ -139,10 +143,10 @@ def _read_only_caches(temporary: Path) -> dict[str, str]:
     }
 
 
-def _shared_caches(own: Mapping[str, str]) -> dict[str, str]:
-    home = own.get("XDG_CACHE_HOME") or (f"{own['HOME']}/.cache" if own.get("HOME") else "")
-    found = {name: Path(home, folder) for name, folder in _READ_CACHES.items() if home}
-    return {name: str(place) for name, place in found.items() if place.is_dir()}
+def _shared_caches(parent: Mapping[str, str]) -> dict[str, str]:
+    home = parent.get("XDG_CACHE_HOME") or (f"{parent['HOME']}/.cache" if parent.get("HOME") else "")
+    caches = {name: Path(home, folder) for name, folder in _READ_CACHES.items() if home}
+    return {name: str(place) for name, place in caches.items() if place.is_dir()}
 
 
 # Files that git takes from each other; it itself follows ten, one in the other.
@@ -159,7 +163,7 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class CleanedSettings:
-    """What is handed over of a file, and whether the file itself could be, as nothing else is in it."""
+    """What is passed on of a settings file; `is_whole` if there is nothing else in it."""
 
     text: str
     is_whole: bool
@@ -172,7 +176,7 @@ class AllowedKeys:
         self._patterns = [tuple(key.split(".")) for key in keys.split()]
 
     def allows(self, key: Key, value: object) -> bool:
-        """Whether this is handed over."""
+        """Return whether the value of this key is passed on."""
         return not any(map(_may_hold_secret, (*key, str(value)))) and any(
             len(pattern) == len(key) and all(part in ("*", own) for part, own in zip(pattern, key, strict=True))
             for pattern in self._patterns
@@ -180,52 +184,54 @@ class AllowedKeys:
 
 
 def _may_hold_secret(value: str) -> bool:
-    """Whether there is an address with a name, a query, or what looks like a token."""
+    """Return whether there is an address with a name, a query, or what looks like a token."""
     # `git@` is no secret. A password may have anything in it, also a slash.
     address = value.replace("://git@", "://").partition("://")[2]
     return bool("?" in address or "@" in address or _TOKEN.search(address))
 
 
-def clean_settings(file: Path, form: str, listed: AllowedKeys) -> CleanedSettings | None:
-    """Clean what a file says. None where it cannot be read."""
+def clean_settings(file: Path, form: str, allowed_keys: AllowedKeys) -> CleanedSettings | None:
+    """Clean the text of a settings file. None where it cannot be read."""
     text = read_text(file)
     if is_too_long(file):
         return None
     if form == "lines":
-        kept = [
-            line for line in text.splitlines() if "=" in line and listed.allows((line.partition("=")[0].strip(),), line)
+        lines = [
+            line
+            for line in text.splitlines()
+            if "=" in line and allowed_keys.allows((line.partition("=")[0].strip(),), line)
         ]
-        return CleanedSettings("".join(f"{line}\n" for line in kept), kept == text.splitlines())
+        return CleanedSettings("".join(f"{line}\n" for line in lines), lines == text.splitlines())
     try:
-        said = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return None
-    part: dict[str, Any] = _allowed_part(said, listed, ()) or {}
-    is_whole = part == said and not _SECRET_IN_COMMENT.search(text)
+    part: dict[str, Any] = _allowed_part(tables, allowed_keys, ()) or {}
+    is_whole = part == tables and not _SECRET_IN_COMMENT.search(text)
     return CleanedSettings("".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
 
 
-def _allowed_part(value: Any, listed: AllowedKeys, key: Key) -> Any:
-    """What is handed over of a value; None where that is nothing."""
+def _allowed_part(value: Any, allowed_keys: AllowedKeys, key: Key) -> Any:
+    """Return what is passed on of a value; None where that is nothing."""
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        parts = {name: _allowed_part(below, listed, (*key, name)) for name, below in table.items()}
+        parts = {name: _allowed_part(below, allowed_keys, (*key, name)) for name, below in table.items()}
         return {name: part for name, part in parts.items() if part is not None} or None
     if isinstance(value, list):
         if _may_hold_secret(str(cast("list[Any]", value))):
             # All of it: what is left of a table or of words that belong together could be an error.
             return None
-        each = [_allowed_part(below, listed, key) for below in cast("list[Any]", value)]
-        value = [part for part in each if part is not None]
+        item = [_allowed_part(below, allowed_keys, key) for below in cast("list[Any]", value)]
+        value = [part for part in item if part is not None]
         if value:
             return value
-    return value if listed.allows(key, value) else None
+    return value if allowed_keys.allows(key, value) else None
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        return "{" + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in table.items()) + "}"
+        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in table.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, cast("list[Any]", value))) + "]"
     if isinstance(value, date | time):
@@ -239,17 +245,17 @@ def _toml(value: Any) -> str:
 class GitSettingsCopies:
     """Copies of git's settings, each with copies of what it includes.
 
-    `real_of` leads to the file itself, or to none where it must not be read.
+    `real_of` returns the real path of a file, or None where it must not be read.
     """
 
-    def __init__(self, folder: Path, listed: AllowedKeys, real_of: Callable[[Path], Path | None]) -> None:
-        self._folder, self._listed, self._real_of = folder, listed, real_of
+    def __init__(self, folder: Path, allowed_keys: AllowedKeys, real_of: Callable[[Path], Path | None]) -> None:
+        self._folder, self._listed, self._real_of = folder, allowed_keys, real_of
         self._copies = dict[Path, Path]()
 
     def copy(self, files: Sequence[Path]) -> Path:
-        """One copy of several files, later ones counting more."""
+        """Make one copy of several files, later ones counting more."""
         place = self._folder / "gitconfig"
-        place.write_text("".join(f"[include]\n\tpath = {_quoted(str(each))}\n" for each in self._of_each(files)))
+        place.write_text("".join(f"[include]\n\tpath = {_quoted(str(path))}\n" for path in self._of_each(files)))
         return place
 
     def _of_each(self, files: Sequence[Path]) -> Iterator[Path]:

@@ -17,36 +17,36 @@ _MAX_NAME_LENGTH = 200
 
 
 def printable_path(path: str) -> str:
-    """The path as it is told of: a line end in a name would look like another sentence."""
-    seen = "".join(each if each.isprintable() else "\ufffd" for each in path[: _MAX_NAME_LENGTH + 1])
+    """Return the path for a sentence: a line end in a name would look like another sentence."""
+    seen = "".join(char if char.isprintable() else "\ufffd" for char in path[: _MAX_NAME_LENGTH + 1])
     return seen if len(seen) <= _MAX_NAME_LENGTH else f"{seen[:_MAX_NAME_LENGTH]}…"
 
 
 def is_link(place: Path) -> bool:
-    """Whether it is one, wherever it leads."""
+    """Return whether it is a link, wherever it leads."""
     return stat.S_ISLNK(_mode(place.lstat))
 
 
 def is_file(place: Path) -> bool:
-    """Whether it is one, or leads to one."""
+    """Return whether it is a file, or leads to one."""
     return stat.S_ISREG(_mode(place.stat))
 
 
 def is_folder(place: Path) -> bool:
-    """Whether it is one, or leads to one."""
+    """Return whether it is a folder, or leads to one."""
     return stat.S_ISDIR(_mode(place.stat))
 
 
-def _mode(look: Callable[[], os.stat_result]) -> int:
-    """0 for what is not there, not ours to look at, or has no name that a file can have."""
+def _mode(stat: Callable[[], os.stat_result]) -> int:
+    """Return the mode, 0 for what does not exist, may not be looked at, or has an impossible name."""
     try:
-        return look().st_mode
+        return stat().st_mode
     except (OSError, ValueError):
         return 0
 
 
 def resolve_path(place: Path) -> Path:
-    """Where links lead to, in circles too; a name that no file can have leads nowhere."""
+    """Return where links lead to, in circles too; the root for a name that no file can have."""
     try:
         return Path(os.path.realpath(place))
     except (OSError, ValueError):
@@ -54,7 +54,7 @@ def resolve_path(place: Path) -> Path:
 
 
 def read_text(file: Path) -> str:
-    """As much of it as is looked at, or nothing. Bytes that are no text come out as the system names files."""
+    """Read the beginning of a file, empty where it cannot be read. Bytes that are no text come as in file names."""
     try:
         with file.open("rb") as opened:
             return os.fsdecode(opened.read(MAX_READ_BYTES))
@@ -63,7 +63,7 @@ def read_text(file: Path) -> str:
 
 
 def is_too_long(file: Path) -> bool:
-    """Whether there is more in it than is looked at, or in what it leads to."""
+    """Return whether the file, or what it leads to, is longer than what is read of it."""
     try:
         return file.stat().st_size > MAX_READ_BYTES
     except (OSError, ValueError):
@@ -71,32 +71,32 @@ def is_too_long(file: Path) -> bool:
 
 
 def first_line(file: Path) -> str:
-    """Without spaces around it."""
+    """Return the first line of a file, stripped."""
     return read_text(file).partition("\n")[0].strip()
 
 
 def subfolders(folder: Path, most: int) -> tuple[list[Path], bool]:
-    """Those that are no links, by name; and whether there are more than `most`."""
+    """Return the folders that are no links, by name, and whether there are more than `most`."""
     try:
         with os.scandir(folder) as entries:
-            found = [Path(each.path) for each in islice(entries, most + 1) if each.is_dir(follow_symlinks=False)]
+            folders = [Path(entry.path) for entry in islice(entries, most + 1) if entry.is_dir(follow_symlinks=False)]
     except (OSError, ValueError):
         return [], False
-    return sorted(found)[:most], len(found) > most
+    return sorted(folders)[:most], len(folders) > most
 
 
 def fingerprint(place: Path) -> str:
-    """Of a file what is in it, of a link where it leads; empty for nothing."""
+    """Return the content of a file or the target of a link; empty for nothing."""
     try:
-        found = place.lstat()
-        if stat.S_ISLNK(found.st_mode):
+        status = place.lstat()
+        if stat.S_ISLNK(status.st_mode):
             return f"link {place.readlink()}"
-        if not stat.S_ISREG(found.st_mode):
-            return f"kind {stat.S_IFMT(found.st_mode)}"
+        if not stat.S_ISREG(status.st_mode):
+            return f"kind {stat.S_IFMT(status.st_mode)}"
         with place.open("rb") as file:
             known = hashlib.sha256(file.read(MAX_READ_BYTES)).hexdigest()
-        rest = f" {found.st_size} {found.st_ctime_ns}" if found.st_size > MAX_READ_BYTES else ""
-        return f"{found.st_mode & 0o111} {known}{rest}"
+        rest = f" {status.st_size} {status.st_ctime_ns}" if status.st_size > MAX_READ_BYTES else ""
+        return f"{status.st_mode & 0o111} {known}{rest}"
     except (OSError, ValueError):
         return ""
 
@@ -130,44 +130,44 @@ GitConfigEntry = tuple[str, str, str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """What files say, with those that they take more from: `included`, each whether it is there or not."""
+    """The settings of some files and of those that they include; `included` holds the latter, existing or not."""
 
     settings: tuple[GitSetting, ...]
     included: tuple[Path, ...]
 
 
 def read_settings(file: Path) -> tuple[GitSetting, ...]:
-    """Name and value of each, as `section.name` in lower case; nothing where the file cannot be read."""
+    """Return name and value of each setting, as `section.name` in lower case; none where the file cannot be read."""
     return tuple((f"{section}.{name}", value or "") for section, _, name, value in read_entries(file))
 
 
 def read_entries(file: Path) -> Iterator[GitConfigEntry]:
-    """Each setting with all parts of its name; none where the file cannot be read."""
+    """Return each setting with all parts of its name; none where the file cannot be read."""
     return _parse_entries(read_text(file).removeprefix("\ufeff"))
 
 
 def read_config(files: Iterable[Path]) -> GitConfig:
-    """All that git would know from these files, and from those that they include, whatever the condition."""
+    """Read all that git would know from these files and those that they include, whatever the condition."""
     settings: list[GitSetting] = []
     waiting, seen = list(files), dict[Path, None]()
-    own = set(waiting)
+    given_files = set(waiting)
     while waiting and len(seen) < _MAX_FILES:
         file = waiting.pop(0)
         if file not in seen:
             seen[file] = None
-            said = read_settings(file)
-            settings += said
-            waiting += included_files(said, file)
-    return GitConfig(tuple(settings), tuple(each for each in seen if each not in own))
+            own_settings = read_settings(file)
+            settings += own_settings
+            waiting += included_files(own_settings, file)
+    return GitConfig(tuple(settings), tuple(seen_file for seen_file in seen if seen_file not in given_files))
 
 
 def is_default(settings: tuple[GitSetting, ...]) -> bool:
-    """Whether there is nothing but what every new repository has."""
+    """Return whether there is nothing but what every new repository has."""
     return all(name in _DEFAULTS for name, _ in settings)
 
 
 def included_files(settings: tuple[GitSetting, ...], file: Path) -> Iterator[Path]:
-    """Files that this one takes more settings from."""
+    """Return the files that this one includes."""
     for name, value in settings:
         if name in ("include.path", "includeif.path") and value:
             place = file.parent / expand_home(value)
@@ -176,17 +176,17 @@ def included_files(settings: tuple[GitSetting, ...], file: Path) -> Iterator[Pat
 
 
 def hook_folders(settings: tuple[GitSetting, ...], top: Path) -> Iterator[Path]:
-    """Where hooks are, other than in the usual place. `top` is the folder that the repository is of."""
+    """Return the folders of hooks, other than the usual one. `top` is the working tree of the repository."""
     for name, value in settings:
         if name == "core.hookspath" and value:
             yield top / expand_home(value)
 
 
 def program_files(settings: tuple[GitSetting, ...], top: Path) -> Iterator[Path]:
-    """Files that git would run because a setting names them, there or not; also what interpreters are given to run.
+    """Return files that git would run because a setting names them, existing or not, and scripts that interpreters get.
 
     The settings that git runs are many, and those that name other files are few. A word without a slash is a file only
-    where there is one, and behind another word: the first is looked up among the programs of the system.
+    if one exists, and after another word: the first is looked up among the programs of the system.
     """
     for name, value in settings:
         words = filter(None, _SEPARATORS.split(value)) if name not in _NO_PROGRAMS else ()
@@ -197,7 +197,7 @@ def program_files(settings: tuple[GitSetting, ...], top: Path) -> Iterator[Path]
 
 
 def expand_home(value: str) -> Path:
-    """The path that a value means."""
+    """Return the path with a leading `~` replaced."""
     try:
         return Path(value).expanduser()
     except RuntimeError:
@@ -205,50 +205,50 @@ def expand_home(value: str) -> Path:
 
 
 def _parse_entries(text: str) -> Iterator[GitConfigEntry]:
-    section, below, at = "", "", 0
-    while at < len(text):
-        if text[at] in " \t\r\n":
-            at += 1
-        elif head := _SECTION.match(text, at):
+    section, below, offset = "", "", 0
+    while offset < len(text):
+        if text[offset] in " \t\r\n":
+            offset += 1
+        elif head := _SECTION.match(text, offset):
             section, _, old = head[1].lower().partition(".")
-            below, at = old if head[2] is None else _ANY_ESCAPED.sub(r"\1", head[2]), head.end()
-        elif text[at] in "#;":
-            at = _line_end(text, at)
-        elif name := _NAME.match(text, at):
-            value, at = _parse_value(text, name.end())
+            below, offset = old if head[2] is None else _ANY_ESCAPED.sub(r"\1", head[2]), head.end()
+        elif text[offset] in "#;":
+            offset = _line_end(text, offset)
+        elif name := _NAME.match(text, offset):
+            value, offset = _parse_value(text, name.end())
             yield section, below, name[0].lower(), value
         else:
-            end = _line_end(text, at)
-            yield section, below, "?", text[at:end].strip()
-            at = end
+            end = _line_end(text, offset)
+            yield section, below, "?", text[offset:end].strip()
+            offset = end
 
 
-def _line_end(text: str, at: int) -> int:
-    end = text.find("\n", at)
+def _line_end(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
     return len(text) if end < 0 else end
 
 
-def _parse_value(text: str, at: int) -> tuple[str | None, int]:
-    """From after a name to the end of its line, which may go on in the next; and where that is."""
-    while at < len(text) and text[at] in " \t\r":
-        at += 1
-    if text[at : at + 1] != "=":
-        return None, _line_end(text, at)
-    said, kept, is_quoted, at = list[str](), 0, False, at + 1
-    while at < len(text) and text[at] != "\n":
-        each = text[at]
-        if each == "\\":
-            at += 1
-            more = text[at : at + 1]
-            said += [] if more == "\n" else [_ESCAPED.get(more, more)]
-            kept = len(said) if more != "\n" else kept
-        elif each == '"':
-            is_quoted, kept = not is_quoted, len(said)
-        elif each in "#;" and not is_quoted:
-            at = _line_end(text, at)
+def _parse_value(text: str, offset: int) -> tuple[str | None, int]:
+    """Parse a value up to the end of its line, which may go on in the next; return it and where it ends."""
+    while offset < len(text) and text[offset] in " \t\r":
+        offset += 1
+    if text[offset : offset + 1] != "=":
+        return None, _line_end(text, offset)
+    pieces, kept_length, is_quoted, offset = list[str](), 0, False, offset + 1
+    while offset < len(text) and text[offset] != "\n":
+        char = text[offset]
+        if char == "\\":
+            offset += 1
+            more = text[offset : offset + 1]
+            pieces += [] if more == "\n" else [_ESCAPED.get(more, more)]
+            kept_length = len(pieces) if more != "\n" else kept_length
+        elif char == '"':
+            is_quoted, kept_length = not is_quoted, len(pieces)
+        elif char in "#;" and not is_quoted:
+            offset = _line_end(text, offset)
             break
-        elif said or is_quoted or each not in " \t\r":
-            said.append(each)
-            kept = len(said) if is_quoted or each not in " \t\r" else kept
-        at += 1
-    return "".join(said[:kept]), at
+        elif pieces or is_quoted or char not in " \t\r":
+            pieces.append(char)
+            kept_length = len(pieces) if is_quoted or char not in " \t\r" else kept_length
+        offset += 1
+    return "".join(pieces[:kept_length]), offset

@@ -17,9 +17,9 @@ from typing import Any
 
 
 def limit_process(*, for_good: bool, **most: int) -> None:
-    """Limit each of `most`, named as in `resource` without RLIMIT_, where the system knows limits.
+    """Limit each of `most`, named as in `resource` without RLIMIT_, where the system has limits.
 
-    `for_good`: the process cannot raise them again. Who uses up the time of the processor is then ended without a word.
+    `for_good`: the process cannot raise them again. A process that uses up its processor time is then killed.
     """
     try:
         import resource
@@ -28,14 +28,14 @@ def limit_process(*, for_good: bool, **most: int) -> None:
     for name, value in most.items():
         limit: int = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(limit)[1]
-        own = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(limit, (own, own if for_good else hard))
+        soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (soft, soft if for_good else hard))
 
 
 def counts_per_namespace() -> bool:
-    """Whether NPROC counts the processes of a user namespace alone, as since Linux 5.14, or all that a user runs."""
-    found = re.match(r"(\d+)\.(\d+)", platform.release())
-    return found is not None and tuple(map(int, found.groups())) >= (5, 14)
+    """Return whether NPROC counts the processes of one user namespace, as since Linux 5.14, or all of the user."""
+    version = re.match(r"(\d+)\.(\d+)", platform.release())
+    return version is not None and tuple(map(int, version.groups())) >= (5, 14)
 
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
@@ -60,22 +60,23 @@ class _Beneath(ctypes.Structure):
 
 
 def no_new_privileges(libc: ctypes.CDLL) -> None:
-    """What the kernel wants of a process before it closes itself in. Raises OSError."""
+    """Set what the kernel requires before a process restricts itself. Raises OSError."""
     check_syscall(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
 
 
 def landlock_version(libc: ctypes.CDLL) -> int:
-    """Which Landlock this kernel has. Raises OSError where it has none."""
+    """Return the version of Landlock of this kernel. Raises OSError where it has none."""
     return check_syscall(libc.syscall(_CREATE, None, 0, _VERSION_FLAG))
 
 
 def all_rights(version: int) -> int:
-    """Every right to files that a version knows."""
+    """Return every right to files that a version knows."""
     return (1 << max(bits for since, bits in _RIGHTS.items() if since <= version)) - 1
 
 
 class LandlockRules:
-    """Nothing of files, TCP, signals and sockets without a path, as far as the version knows them, but what is allowed.
+    """A ruleset that denies files, TCP, signals and sockets without a path, as far as the version can, but what is
+    allowed.
 
     Each method raises OSError.
     """
@@ -89,18 +90,18 @@ class LandlockRules:
         self._rules = check_syscall(libc.syscall(_CREATE, ctypes.byref(ruleset), size, 0))
 
     def allow(self, place: int, allowed: int) -> None:
-        """Rights to what an open file is, and to all that is in it."""
+        """Allow rights to an open file, and to everything in an open folder."""
         beneath = _Beneath(allowed, place)
         check_syscall(self._libc.syscall(_ADD, self._rules, _PATH_BENEATH, ctypes.byref(beneath), 0))
 
     def enforce(self) -> None:
-        """From now on, this process and all that come of it."""
+        """Restrict this process and its future children, for good."""
         check_syscall(self._libc.syscall(_RESTRICT, self._rules, 0))
         os.close(self._rules)
 
 
 def check_syscall(answer: int) -> int:
-    """What the kernel answered. Raises OSError for a refusal."""
+    """Return what the kernel answered. Raises OSError for a refusal."""
     if answer < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
@@ -126,14 +127,14 @@ class _Program(ctypes.Structure):
 
 
 def install_filter(libc: ctypes.CDLL, steps: list[bytes]) -> None:
-    """For this process and all that come of it, for good. Raises OSError."""
-    kept = ctypes.create_string_buffer(b"".join(steps))
-    program = _Program(len(steps), ctypes.addressof(kept))
+    """Install a seccomp filter for this process and its future children, for good. Raises OSError."""
+    buffer = ctypes.create_string_buffer(b"".join(steps))
+    program = _Program(len(steps), ctypes.addressof(buffer))
     check_syscall(libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program)))
 
 
 def instruction(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
-    """One instruction; `then` and `otherwise` are how many to leap over."""
+    """Return one BPF instruction; `then` and `otherwise` are how many to skip."""
     return struct.pack("HBBI", code, then, otherwise, value)
 
 
@@ -154,7 +155,7 @@ _WHOLE_USER, _WHOLE_USER_IO = 2, 3
 
 
 def install_command_filter(libc: ctypes.CDLL, *, internet: bool, in_namespaces: bool) -> None:
-    """For this process and all that come of it, for good. `internet`: its sockets may be made. Raises OSError.
+    """Install the filter of commands. `internet`: sockets of the internet may be made. Raises OSError.
 
     `in_namespaces`: what other programs share with this one lies in namespaces of its own.
     """
@@ -162,12 +163,12 @@ def install_command_filter(libc: ctypes.CDLL, *, internet: bool, in_namespaces: 
 
 
 def command_filter(machine: str, *, internet: bool, in_namespaces: bool) -> list[bytes]:
-    """What the filter asks of each call. Raises OSError for a machine whose calls are not known."""
+    """Return the steps of the filter of commands. Raises OSError for a machine whose calls are not known."""
     if machine not in _MACHINES:
         raise OSError(f"no filter is known for {machine}")
     column, tables = _MACHINES.index(machine), _tables()
     refused = [tables["refused"], *([] if in_namespaces else [tables["without_namespaces"]])]
-    made = [
+    steps = [
         instruction(LOAD, ARCHITECTURE),
         instruction(EQUAL, ARCHITECTURES[machine], then=1),
         instruction(RETURN, REFUSE | errno.EACCES),
@@ -178,22 +179,22 @@ def command_filter(machine: str, *, internet: bool, in_namespaces: bool) -> list
     for error, calls in (pair for table in refused for pair in table.items()):
         for numbers in calls.values():
             if numbers[column] >= 0:
-                made += _when(numbers[column], [instruction(RETURN, REFUSE | getattr(errno, error))])
-    made += _when(_SOCKET[column], _unless_one_of((_INET, _INET6, _NETLINK) if internet else (), FIRST_ARGUMENT))
-    made += _when(_PAIR[column], _unless_one_of((_STREAM, _SEQUENCE), SECOND_ARGUMENT, _TYPE_BITS))
+                steps += _when(numbers[column], [instruction(RETURN, REFUSE | getattr(errno, error))])
+    steps += _when(_SOCKET[column], _unless_one_of((_INET, _INET6, _NETLINK) if internet else (), FIRST_ARGUMENT))
+    steps += _when(_PAIR[column], _unless_one_of((_STREAM, _SEQUENCE), SECOND_ARGUMENT, _TYPE_BITS))
     for call in (_CLONE, _UNSHARE):
-        made += _when(call[column], [*_unless(0, FIRST_ARGUMENT, _NAMESPACES), instruction(RETURN, ALLOW)])
-    made += _when(_IOCTL[column], [*_if_one_of(_TERMINAL_INPUT, SECOND_ARGUMENT), instruction(RETURN, ALLOW)])
+        steps += _when(call[column], [*_unless(0, FIRST_ARGUMENT, _NAMESPACES), instruction(RETURN, ALLOW)])
+    steps += _when(_IOCTL[column], [*_if_one_of(_TERMINAL_INPUT, SECOND_ARGUMENT), instruction(RETURN, ALLOW)])
     if not in_namespaces:
-        made += _when(_PRLIMIT[column], [*_unless(0, FIRST_ARGUMENT), instruction(RETURN, ALLOW)])
+        steps += _when(_PRLIMIT[column], [*_unless(0, FIRST_ARGUMENT), instruction(RETURN, ALLOW)])
         for call, of_all in ((_SET_PRIORITY, _WHOLE_USER), (_SET_IO_PRIORITY, _WHOLE_USER_IO)):
             only_own = [
                 *_if_one_of((of_all,), FIRST_ARGUMENT),
                 *_unless(0, SECOND_ARGUMENT),
                 instruction(RETURN, ALLOW),
             ]
-            made += _when(call[column], only_own)
-    return [*made, instruction(RETURN, ALLOW)]
+            steps += _when(call[column], only_own)
+    return [*steps, instruction(RETURN, ALLOW)]
 
 
 @lru_cache(maxsize=1)
@@ -202,15 +203,21 @@ def _tables() -> dict[str, Any]:
 
 
 def _when(call: int, then: list[bytes]) -> list[bytes]:
-    """Steps for one call, which end in an answer."""
+    """Return steps for one call, which end in an answer."""
     return [instruction(EQUAL, call, otherwise=len(then)), *then]
 
 
 def _unless_one_of(values: tuple[int, ...], argument: int, bits: int = 0xFFFFFFFF) -> list[bytes]:
-    """Refused as where a kernel has none of these: programs know what to do then."""
-    asked = [instruction(EQUAL, value, then=len(values) - at) for at, value in enumerate(values)]
+    """Return steps that refuse as a kernel does that has none of these calls: programs know what to do then."""
+    comparisons = [instruction(EQUAL, value, then=len(values) - index) for index, value in enumerate(values)]
     refused = instruction(RETURN, REFUSE | errno.EAFNOSUPPORT)
-    return [instruction(LOAD, argument), instruction(KEEP_BITS, bits), *asked, refused, instruction(RETURN, ALLOW)]
+    return [
+        instruction(LOAD, argument),
+        instruction(KEEP_BITS, bits),
+        *comparisons,
+        refused,
+        instruction(RETURN, ALLOW),
+    ]
 
 
 def _unless(value: int, argument: int, bits: int = 0xFFFFFFFF) -> list[bytes]:
@@ -220,8 +227,8 @@ def _unless(value: int, argument: int, bits: int = 0xFFFFFFFF) -> list[bytes]:
 
 def _if_one_of(values: tuple[int, ...], argument: int) -> list[bytes]:
     refused = instruction(RETURN, REFUSE | errno.EPERM)
-    asked = [part for value in values for part in (instruction(EQUAL, value, otherwise=1), refused)]
-    return [instruction(LOAD, argument), *asked]
+    comparisons = [part for value in values for part in (instruction(EQUAL, value, otherwise=1), refused)]
+    return [instruction(LOAD, argument), *comparisons]
 
 
 # read write close fstat lseek; mmap mprotect munmap brk mremap madvise; sigaction sigprocmask sigreturn sigaltstack;
@@ -239,7 +246,7 @@ _WORKER_CALLS = {
 
 
 def confine_worker() -> None:
-    """No file, socket, program or other process from now on, where the system can hold to that. Never fails."""
+    """Deny files, sockets, programs and processes from now on, where the system can enforce it. Never fails."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)
@@ -252,7 +259,7 @@ def confine_worker() -> None:
 
 
 def _worker_filter(machine: str) -> list[bytes]:
-    """What is not named is refused, and with it what later kernels will have. Raises OSError."""
+    """Return steps that allow only the named calls, and so refuse what later kernels add. Raises OSError."""
     # An interpreter of 32 bits runs on such machines too, and all that it calls has other numbers.
     if machine not in _WORKER_CALLS or sys.maxsize < 2**32:
         raise OSError(f"no filter is known for {machine}")
@@ -263,7 +270,7 @@ def _worker_filter(machine: str) -> list[bytes]:
         instruction(EQUAL, ARCHITECTURES[machine], then=1),
         refused,
         instruction(LOAD, NUMBER),
-        *(instruction(EQUAL, call, then=len(calls) - at) for at, call in enumerate(calls)),
+        *(instruction(EQUAL, call, then=len(calls) - index) for index, call in enumerate(calls)),
         refused,
         instruction(RETURN, ALLOW),
     ]

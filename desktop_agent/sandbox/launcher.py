@@ -47,27 +47,27 @@ _POLL_SECONDS = 0.005
 def fork_supervisor(
     libc: ctypes.CDLL, count_file: str | None = None, release: Callable[[], None] = lambda: None
 ) -> None:
-    """Fork: comes back in the child, which goes on. The parent never does. Raises OSError.
+    """Fork; returns in the child only, the parent becomes its supervisor. Raises OSError.
 
     `left_running_file` is a file that will hold how many processes were left running, if any were. The parent calls
     `on_nested_end`.
     """
     check_syscall(libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
     # Who is asked to end asks all: the program ends by itself, or is killed. A function, as a child inherits no such.
-    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(each, lambda _number, _frame: None)
+    for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(signal_number, lambda _number, _frame: None)
     child = os.fork()
     if child:
         release()
         _exit_like(_wait_for_all(child, count_file))
-    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(each, signal.SIG_DFL)
+    for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(signal_number, signal.SIG_DFL)
     # A signal to all of its group is not for the one that waits.
     os.setpgid(0, 0)
 
 
 def read_left_running(count_file: Path) -> int:
-    """What the process that stayed has written there."""
+    """Read the count that the supervisor has written."""
     try:
         return int(count_file.read_bytes()[:20])
     except (OSError, ValueError):
@@ -75,18 +75,18 @@ def read_left_running(count_file: Path) -> int:
 
 
 def _wait_for_all(child: int, count_file: str | None) -> int:
-    """How the program ended, when all that came of it has too."""
+    """Return how the program ended, after all its descendants have ended too."""
     while True:
-        ended, status = os.wait()
-        if ended == child:
+        pid, status = os.wait()
+        if pid == child:
             break
     # Held back, the end of a child can be waited for, and not only so long.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if not _has_children():
         return status
-    left = _signal_descendants(signal.SIGTERM)
-    if left and count_file is not None:
-        _write_count(count_file, left)
+    left_running = _signal_descendants(signal.SIGTERM)
+    if left_running and count_file is not None:
+        _write_count(count_file, left_running)
     _until_gone(_GRACE)
     _until_gone(_KILL_SECONDS, lambda: _signal_descendants(signal.SIGKILL))
     return status
@@ -100,7 +100,7 @@ def _until_gone(seconds: float, again: Callable[[], object] = lambda: None) -> N
 
 
 def _has_children() -> bool:
-    """Whether anybody is left whose parent this is by now; those that have ended are let go."""
+    """Reap ended children; return whether any are left."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -109,35 +109,35 @@ def _has_children() -> bool:
 
 
 def _signal_descendants(what: signal.Signals) -> int:
-    """Of all that came of this process; whose parent ends becomes its child with that. How many there were."""
-    told = _descendants(os.getpid())
-    for each in told:
+    """Signal all descendants; those whose parent ends become children of this process. Return how many there were."""
+    descendants = _descendants(os.getpid())
+    for pid in descendants:
         with suppress(OSError):
-            os.kill(each, what)
-    return len(told)
+            os.kill(pid, what)
+    return len(descendants)
 
 
 def _descendants(of: int) -> list[int]:
-    """By what the system says of each process: its list of children is not in every kernel. Not those that ended."""
+    """List descendants by each process's status: its list of children is not in every kernel. Without zombies."""
     children: dict[int, list[int]] = {}
-    ended: set[int] = set()
-    for each in Path("/proc").iterdir():
-        if each.name.isdecimal():
+    zombies: set[int] = set()
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
             with suppress(OSError, IndexError):
                 # The name may have spaces and brackets in it.
-                state, parent = (each / "stat").read_bytes().rpartition(b")")[2].split()[:2]
-                children.setdefault(int(parent), []).append(int(each.name))
+                state, parent = (folder / "stat").read_bytes().rpartition(b")")[2].split()[:2]
+                children.setdefault(int(parent), []).append(int(folder.name))
                 if state == b"Z":
-                    ended.add(int(each.name))
-    found = children.get(of, [])[:]
-    for each in found:
+                    zombies.add(int(folder.name))
+    family = children.get(of, [])[:]
+    for folder in family:
         # Grows while it is walked: theirs come behind them.
-        found += children.get(each, ())
-    return [each for each in found if each not in ended]
+        family += children.get(folder, ())
+    return [folder for folder in family if folder not in zombies]
 
 
 def _write_count(place: str, count: int) -> None:
-    """Nowhere else, though somebody put a link there."""
+    """Write the count, but not through a link that somebody put there."""
     with suppress(OSError):
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         os.write(descriptor, str(count).encode())
@@ -145,7 +145,6 @@ def _write_count(place: str, count: int) -> None:
 
 
 def _exit_like(status: int) -> None:
-    """End as the program did."""
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -160,16 +159,16 @@ _PIECE = 65_536
 
 
 def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
-    """Of the socket `descriptor` is the one end: words and environment come from there as JSON, then its end.
+    """Read words and environment as JSON from the socket `descriptor`, and start them.
 
-    Back goes the number of the error where the program cannot be started, and its end in any case. Raises OSError,
+    Sends back the number of the error where the program cannot be started, and its end in any case. Raises OSError,
     ValueError, LookupError, TypeError before anything is started.
     """
     channel = socket.socket(fileno=descriptor)
     # Closed by what is started: whoever waits at the other end sees the end of it.
     channel.set_inheritable(False)
     spec = json.loads(_receive_all(channel))
-    argv, environment = [str(each) for each in spec["argv"]], dict[str, str](spec["environment"])
+    argv, environment = [str(word) for word in spec["argv"]], dict[str, str](spec["environment"])
     fork_supervisor(libc, release=lambda: _release(channel))
     restore_signals()
     try:
@@ -180,9 +179,9 @@ def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
 
 
 def restore_signals() -> None:
-    """Signals that Python ignores are ignored by what it becomes too, which expects to be ended by them."""
-    for each in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(each, signal.SIG_DFL)
+    """Restore signals that Python ignores: the program would inherit that, and expects to be ended by them."""
+    for signal_number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(signal_number, signal.SIG_DFL)
 
 
 def _receive_all(channel: socket.socket) -> bytes:
@@ -193,11 +192,11 @@ def _receive_all(channel: socket.socket) -> bytes:
 
 
 def _release(channel: socket.socket) -> None:
-    """Who waits holds nothing open that is the program's to close."""
+    """Close what the program has to be able to close itself."""
     channel.close()
     nothing = os.open(os.devnull, os.O_RDWR)
-    for each in range(3):
-        os.dup2(nothing, each)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
     os.close(nothing)
 
 
@@ -217,10 +216,11 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
 def main() -> int:
-    """The words are bounds as JSON, a program, and its arguments. Comes back only when it was not started.
+    """Start a program; the words are a policy as JSON, the program, and its arguments. Returns only when it was not
+    started.
 
-    Where no namespace ends what the program leaves running, a process stays outside of the bounds to do that. It is all
-    there is around a program without bounds, and then says in the file `left_running_file` how many it ended; and
+    Where no namespace ends what the program leaves running, a supervisor stays outside of the sandbox to do that. It is
+    all there is around a program without a sandbox, and then writes to `left_running_file` how many it ended; and
     around one that is told over the socket `channel`.
     """
     words = sys.argv[3:]
@@ -247,7 +247,9 @@ def main() -> int:
 
 
 def _confine(spec: dict[str, Any]) -> None:
-    """Without `writable` namespaces hold the files, and only system calls are closed. Raises OSError, LookupError."""
+    """Apply the policy. Without `writable` namespaces restrict the files, and only system calls are filtered. Raises
+    OSError, LookupError.
+    """
     if "listener" in spec:
         _send_listener(spec["listener"])
     libc, internet = ctypes.CDLL(None, use_errno=True), bool(spec["network"])
@@ -269,11 +271,11 @@ class _Header(ctypes.Structure):
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
     """Give up all rights of root for good, also those that a program started later would get. Raises OSError."""
     check_syscall(libc.prctl(_AMBIENT, _CLEAR_AMBIENT, 0, 0, 0))
-    each = 0
+    capability = 0
     # Who may not drop them has none to give, and gets none by a program (no_new_privileges).
-    while libc.prctl(_READ_BOUNDING, each, 0, 0, 0) >= 0:
-        libc.prctl(_DROP_BOUNDING, each, 0, 0, 0)
-        each += 1
+    while libc.prctl(_READ_BOUNDING, capability, 0, 0, 0) >= 0:
+        libc.prctl(_DROP_BOUNDING, capability, 0, 0, 0)
+        capability += 1
     nothing = (ctypes.c_uint32 * 6)()
     check_syscall(libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION, 0)), nothing))
 
@@ -300,18 +302,18 @@ def _restrict_files(
         raise OSError(f"Landlock is of version {version}")
     rules, everything = LandlockRules(libc, version, network=network), all_rights(version)
     for place in (Path("/proc"), *readable):
-        for path in paths_except(place, tuple(each for each in hidden if place in each.parents)):
+        for path in paths_except(place, tuple(hidden_path for hidden_path in hidden if place in hidden_path.parents)):
             _allow(rules, path, _READ)
     for name in _DEVICES:
         _allow(rules, Path("/dev", name), (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL) & everything)
     for folder in writable:
-        for path in paths_except(folder, tuple(each for each in hidden if folder in each.parents)):
+        for path in paths_except(folder, tuple(hidden_path for hidden_path in hidden if folder in hidden_path.parents)):
             _allow(rules, path, everything)
     rules.enforce()
 
 
 def _restrict_writes(libc: ctypes.CDLL, writes: list[str]) -> None:
-    """Writing is for these places alone. What is no file or folder can be written though its mount is read-only."""
+    """Allow writing to these paths alone. Devices and pipes can be written although their mount is read-only."""
     try:
         version = landlock_version(libc)
     except OSError:
@@ -326,7 +328,7 @@ def _restrict_writes(libc: ctypes.CDLL, writes: list[str]) -> None:
 
 
 def _allow(rules: LandlockRules, path: Path, allowed: int) -> None:
-    """What is gone, or not ours to look at, needs no rule."""
+    """Allow a path; one that is gone, or not ours to look at, needs no rule."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

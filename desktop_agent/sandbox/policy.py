@@ -30,7 +30,7 @@ _MAX_LINKS = 40
 class ReadablePaths:
     """Real paths that may be read, and links outside of them that lead there.
 
-    `copies` stand for files with settings that may not be read themselves, and `variables` lead tools to such copies.
+    `copies` replace settings files that may not be read themselves, and `variables` lead tools to such copies.
     """
 
     places: dict[Path, None] = field(default_factory=dict[Path, None])
@@ -52,31 +52,31 @@ def path_lists() -> dict[str, Any]:
 
 
 def private_paths() -> Iterator[Path]:
-    """What is the person's own secret, there or not."""
+    """Return the paths of the person's secrets, existing or not."""
     return iter(_listed_paths("private", home_folders(), _moved_folders()))
 
 
 def startup_file_paths() -> Iterator[Path]:
-    """What says which programs the person's own programs start, there or not."""
+    """Return the paths that say which programs the person's own programs start, existing or not."""
     return iter(_listed_paths("start files", home_folders(), _moved_folders()))
 
 
 def paths_of(name: str) -> Iterator[Path]:
-    """Where such a thing lies: below each home folder, and where the person moved such things to."""
+    """Return where such a path lies: below each home folder, and where the person moved it to."""
     yield from _below(name, home_folders(), _moved_folders())
 
 
 @lru_cache(maxsize=16)
-def _listed_paths(kind: str, own: tuple[Path, ...], moved: tuple[tuple[str, str], ...]) -> tuple[Path, ...]:
-    """All of one list: it is asked for before every command."""
+def _listed_paths(kind: str, homes: tuple[Path, ...], moved_folders: tuple[tuple[str, str], ...]) -> tuple[Path, ...]:
+    """Return all paths of one list; cached, since it is asked for before every command."""
     names = home_startup_files() if kind == "start files" else path_lists()[kind]
-    return tuple(place for name in names for place in _below(name, own, moved))
+    return tuple(place for name in names for place in _below(name, homes, moved_folders))
 
 
-def _below(name: str, own: tuple[Path, ...], moved: tuple[tuple[str, str], ...]) -> Iterator[Path]:
-    for home in own:
+def _below(name: str, homes: tuple[Path, ...], moved_folders: tuple[tuple[str, str], ...]) -> Iterator[Path]:
+    for home in homes:
         yield home / name
-    for usual, folder in moved:
+    for usual, folder in moved_folders:
         if name.startswith(usual):
             yield Path(folder) / name.removeprefix(usual)
 
@@ -86,7 +86,7 @@ def _moved_folders() -> tuple[tuple[str, str], ...]:
 
 
 def home_folders() -> tuple[Path, ...]:
-    """The person's home folder, as the environment says and as the system knows it."""
+    """Return the person's home folders, as the environment says and as the system knows it."""
     if sys.platform == "win32":
         return (Path.home(),)
     import pwd
@@ -99,124 +99,124 @@ def home_folders() -> tuple[Path, ...]:
 
 
 def contains_home(folder: Path) -> bool:
-    """Whether it is a home folder of the person, or has one in it."""
+    """Return whether the path is a home folder of the person, or contains one."""
     real = folder.resolve()
     return any(real in (home.resolve(), *home.resolve().parents) for home in home_folders())
 
 
 def system_paths() -> Iterator[Path]:
-    """Places of the system that are readable, and this program's own, which closes the command in."""
+    """Return the paths of the system that are readable, and this program's own, which contains the launcher."""
     yield from map(Path, path_lists()["system"])
     yield from program_paths()
 
 
 def readable_paths(writable: tuple[Path, ...], copies: Path | None = None) -> ReadablePaths:
-    """Return what is there of the listed places. A path that leads into a `writable` folder opens nothing.
+    """Return the listed paths that exist. A path that leads into a `writable` folder opens nothing.
 
     A command could else put a link there, and the next one would read whatever it leads to. `copies` is a folder for
-    copies of settings; without one there are none.
+    copies of settings; None makes none.
     """
-    found = ReadablePaths()
+    readable = ReadablePaths()
     for place in system_paths():
-        found.add(*resolve_links(place, writable))
+        readable.add(*resolve_links(place, writable))
     forbidden = _Forbidden.current()
 
     # Most folders of the path are many times beside each other.
     for place in dict.fromkeys(_candidate_paths(writable)):
         real, links = resolve_links(place, writable)
         if real is not None and not forbidden.touches(real):
-            found.add(real, links)
+            readable.add(real, links)
 
     def real_of(place: Path) -> Path | None:
         real, _ = resolve_links(place, writable)
         return None if real is None or forbidden.touches(real) else real
 
     if copies is not None:
-        found.places[copies] = None
-        _copy_settings(found, copies, real_of)
-    return found
+        readable.places[copies] = None
+        _copy_settings(readable, copies, real_of)
+    return readable
 
 
-def _copy_settings(found: ReadablePaths, folder: Path, real_of: Callable[[Path], Path | None]) -> None:
+def _copy_settings(readable: ReadablePaths, folder: Path, real_of: Callable[[Path], Path | None]) -> None:
     for number, known in enumerate(path_lists()["settings"]):
         # Tools look in one place: where it was moved to, or below the home folder that the environment names.
         places = [list(_below(name, home_folders()[:1], _moved_folders()))[-1] for name in known["files"]]
         files = [place for place in places if real_of(place) is not None]
-        listed, variable = AllowedKeys(known["keys"]), known.get("variable")
+        allowed, variable = AllowedKeys(known["keys"]), known.get("variable")
         if files and known["form"] == "git":
-            found.variables[variable] = str(GitSettingsCopies(folder, listed, real_of).copy(files))
+            readable.variables[variable] = str(GitSettingsCopies(folder, allowed, real_of).copy(files))
             continue
         for file in files:
             real, links = resolve_links(file, ())
-            if real is None or (copy := clean_settings(real, known["form"], listed)) is None:
+            if real is None or (copy := clean_settings(real, known["form"], allowed)) is None:
                 continue
             # For who cannot be given the copy in its place.
-            found.add(real if copy.is_whole else None, links)
-            place = found.copies[real] = folder / f"{number}-{file.name}"
+            readable.add(real if copy.is_whole else None, links)
+            place = readable.copies[real] = folder / f"{number}-{file.name}"
             place.write_text(copy.text, encoding="utf-8", errors="surrogateescape")
             if variable:
-                found.variables[variable] = str(place)
+                readable.variables[variable] = str(place)
 
 
 def resolve_links(place: Path, writable: tuple[Path, ...]) -> tuple[Path | None, list[Path]]:
-    """The real path and the links on the way; None where nothing is, or where it leads through a writable folder."""
+    """Return the real path and the links on the way; None if it does not exist, or leads through a writable folder."""
     if not os.path.lexists(place):
         return None, []
     if os.path.realpath(place) == str(place):
         return (None if is_inside(place, writable) else place), []
     links: list[Path] = []
-    here, parts = Path(place.anchor), list(reversed(place.parts[1:]))
+    current, parts = Path(place.anchor), list(reversed(place.parts[1:]))
     while parts:
         name = parts.pop()
-        here = here.parent if name == ".." else here / name
-        if is_inside(here, writable):
+        current = current.parent if name == ".." else current / name
+        if is_inside(current, writable):
             return None, []
         try:
-            target = here.readlink()
+            target = current.readlink()
         except OSError as error:
             if error.errno == errno.EINVAL:
                 continue
             return None, []
-        links.append(here)
+        links.append(current)
         if len(links) > _MAX_LINKS:
             return None, []
         parts += reversed(target.parts[1:] if target.is_absolute() else target.parts)
-        here = Path(target.anchor) if target.is_absolute() else here.parent
-    return here, links
+        current = Path(target.anchor) if target.is_absolute() else current.parent
+    return current, links
 
 
 @dataclass(frozen=True, slots=True)
 class _Forbidden:
-    """What no list opens: what is in `closed`, and the folders `around` private places and home folders."""
+    """What no list opens: what is in `closed`, and the folders `around` private paths and home folders."""
 
     closed: frozenset[Path]
     ancestors: frozenset[Path]
 
     @classmethod
     def current(cls) -> "_Forbidden":
-        listed = _listed_paths("private", home_folders(), _moved_folders())
-        closed = {*listed, *(_real_path(place) for place in listed if os.path.lexists(place))}
+        private = _listed_paths("private", home_folders(), _moved_folders())
+        closed = {*private, *(_real_path(place) for place in private if os.path.lexists(place))}
         # Of what is not there yet, the folder may be a link.
-        tops = {place.parent for place in listed}
-        own = (
+        tops = {place.parent for place in private}
+        homes = (
             {real for home in home_folders() for real in (home, _real_path(home))}
             | tops
             | {_real_path(top) for top in tops}
         )
-        nearest = own | {place.parent for place in closed | own}
-        return cls(frozenset(closed), frozenset(nearest | {above for each in nearest for above in each.parents}))
+        nearest = homes | {place.parent for place in closed | homes}
+        return cls(frozenset(closed), frozenset(nearest | {parent for path in nearest for parent in path.parents}))
 
     def touches(self, place: Path) -> bool:
         return place in self.ancestors or not self.closed.isdisjoint((place, *place.parents))
 
 
 def is_inside(place: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path is one of the folders, or in one of them."""
+    """Return whether a path is one of the folders, or in one of them."""
     return not set(folders).isdisjoint((place, *place.parents))
 
 
 def _candidate_paths(writable: tuple[Path, ...]) -> Iterator[Path]:
-    """Places that may be opened, there or not."""
+    """Return paths that may be opened, existing or not."""
     known = path_lists()
     for kind in ("home", "plain_settings"):
         yield from _listed_paths(kind, home_folders(), _moved_folders())
@@ -229,14 +229,14 @@ def _candidate_paths(writable: tuple[Path, ...]) -> Iterator[Path]:
 
 
 def _program_paths(folder: Path, writable: tuple[Path, ...]) -> Iterator[Path]:
-    """A folder of programs, with what belongs to them; of one in a home folder also what its links lead to."""
+    """Return a folder of programs, with what belongs to them; of one in a home folder also what its links lead to."""
     yield from _paths_beside_programs(folder)
     real, _ = resolve_links(folder, writable)
     if real is None or not any(home in folder.parents for home in home_folders()):
         return
     try:
         with os.scandir(real) as entries:
-            links = [Path(each.path) for each in entries if each.is_symlink()]
+            links = [Path(entry.path) for entry in entries if entry.is_symlink()]
         targets = [Path(os.path.normpath(real / link.readlink())) for link in links]
     except OSError:
         return
@@ -261,15 +261,16 @@ def _real_path(place: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class SandboxPolicy:
-    """Absolute paths without links. What is neither `writable` nor `readable` is closed, as is what is `hidden` in it.
+    """What one command may read and write, as absolute paths without links.
 
-    Of places in each other the inner one counts. `links` lie outside of them and lead into what is readable.
+    What is neither `writable` nor `readable` is closed, as is what is `hidden` in it. Of nested paths the inner one
+    counts. `links` lie outside of them and lead into what is readable.
     `read_only` is not to be written though it lies in what is writable, nor are the folders moved aside that are
-    `pinned`, each of which comes before those in it. Not every confinement can hold these two. `closed` are places,
-    there or not, that nobody writes: nothing is made, replaced or removed in a folder on the way to one. `network`:
-    hosts were granted; over `channel` goes a command's proxy to them, where it is alone in its network.
-    Where it `is_read_only`, of the writable folders only the last, the command's own, may be written. In place of some
-    closed files with settings there are `copies` to be read, and `variables` of the environment that lead to copies.
+    `pinned`, each of which comes before those in it. Not every sandbox can enforce these two. `closed` are paths,
+    existing or not, that nobody writes: nothing is made, replaced or removed in a folder on the way to one. `network`:
+    hosts were granted; a command's proxy to them comes over `channel`, where the command is alone in its network.
+    If the command `is_read_only`, of the writable folders only the last, its own, may be written. In place of some
+    closed settings files there are `copies` to read, and `variables` of the environment that lead to copies.
     """
 
     writable: tuple[Path, ...]
@@ -286,31 +287,34 @@ class SandboxPolicy:
     variables: tuple[tuple[str, str], ...] = ()
 
     def writable_in(self, folder: Path) -> tuple[Path, ...]:
-        """What of a writable folder may be written: itself, or what is in it now but for what is closed."""
+        """Return what of a writable folder may be written: itself, or its content without what is closed."""
         if self.is_read_only and folder != self.writable[-1]:
             return ()
-        below = tuple(each for each in self.closed if folder in each.parents)
+        below = tuple(path for path in self.closed if folder in path.parents)
         return tuple(paths_except(folder, (*below, *self.hidden_below(folder)))) if below else (folder,)
 
     def hidden_below(self, folder: Path) -> tuple[Path, ...]:
-        """What of a folder stays closed."""
-        return tuple(each for each in self.hidden if folder in each.parents)
+        """Return what of a folder stays closed."""
+        return tuple(path for path in self.hidden if folder in path.parents)
 
 
 def build_policy(
     workspace: Path, temporary: Path, own_folders: tuple[Path, ...], *, network: bool, copies: Path | None = None
 ) -> SandboxPolicy:
-    """The bounds of one command. `own_folders`: where this program keeps its data; `copies`: for those of settings."""
+    """Build the policy of one command.
+
+    `own_folders`: where this program keeps its data; `copies`: a folder for copies of settings.
+    """
     writable = (workspace.resolve(), temporary.resolve())
-    found = readable_paths(writable, copies)
-    secrets = (*private_paths(), *own_folders, *_homes_in(found.places), *_root_only_paths())
+    allowed = readable_paths(writable, copies)
+    secrets = (*private_paths(), *own_folders, *_homes_in(allowed.places), *_root_only_paths())
     real = dict.fromkeys(place.resolve() for place in secrets if os.path.lexists(place))
-    seen = {*writable, *found.places}
+    seen = {*writable, *allowed.places}
     hidden = tuple(place for place in real if place not in writable and is_inside(place, seen))
-    readable = tuple(_outermost_paths(found.places, writable, hidden))
-    links = tuple(link for link in found.links if not is_inside(link, (*writable, *hidden, *readable)))
+    readable = tuple(_outermost_paths(allowed.places, writable, hidden))
+    links = tuple(link for link in allowed.links if not is_inside(link, (*writable, *hidden, *readable)))
     closed = tuple(_closed_paths_below(writable[0]))
-    handed_over, variables = tuple(found.copies.items()), tuple(found.variables.items())
+    handed_over, variables = tuple(allowed.copies.items()), tuple(allowed.variables.items())
     return SandboxPolicy(
         *(writable, hidden, network),
         closed=closed,
@@ -322,22 +326,22 @@ def build_policy(
 
 
 def _outermost_paths(places: Iterable[Path], writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> Iterator[Path]:
-    """Those whose nearest folder above is not open already."""
+    """Return the paths whose nearest folder above is not open already."""
     seen = {**dict.fromkeys(places, True), **dict.fromkeys(writable, True), **dict.fromkeys(hidden, False)}
     for place in places:
-        above = next((each for each in place.parents if each in seen), None)
-        if seen[place] and place not in writable and not (above is not None and seen[above]):
+        nearest = next((parent for parent in place.parents if parent in seen), None)
+        if seen[place] and place not in writable and not (nearest is not None and seen[nearest]):
             yield place
 
 
 def _homes_in(places: Iterable[Path]) -> Iterator[Path]:
-    """Home folders that lie in a place of the system, such as /opt: there too reading goes by list."""
-    own = set(places)
-    return (home for home in home_folders() if not own.isdisjoint(home.resolve().parents))
+    """Return home folders that lie in a path of the system, such as /opt: there too reading goes by list."""
+    known = set(places)
+    return (home for home in home_folders() if not known.isdisjoint(home.resolve().parents))
 
 
 def _root_only_paths() -> Iterator[Path]:
-    """What of the system only root may read, if this is root: for everybody else the system closes it."""
+    """Return what of the system only root may read, if this is root: for everybody else the system closes it."""
     if sys.platform == "win32" or os.geteuid() != 0:
         return
     yield from map(Path, path_lists()["system_secrets"])
@@ -354,21 +358,21 @@ def _root_only_paths() -> Iterator[Path]:
 
 
 def _closed_paths_below(workspace: Path) -> Iterator[Path]:
-    """Of a workspace that is a home folder, or has one in it: what is the person's own affair, there or not."""
-    inside = f"{workspace}{os.sep}"
+    """Return what is private in a workspace that is a home folder, or contains one, existing or not."""
+    prefix = f"{workspace}{os.sep}"
     folders: dict[Path, str] = {}
     for place in (*private_paths(), *startup_file_paths()):
         if place.parent not in folders:
             folders[place.parent] = os.path.realpath(place.parent)
-        found = {os.path.join(folders[place.parent], place.name)}  # noqa: PTH118 - of several hundred, before each command
+        closed_paths = {os.path.join(folders[place.parent], place.name)}  # noqa: PTH118 - of several hundred, before each command
         if os.path.islink(place):  # noqa: PTH114 - as above
-            found.add(os.path.realpath(place))
-        yield from (Path(each) for each in found if each.startswith(inside))
+            closed_paths.add(os.path.realpath(place))
+        yield from (Path(closed_path) for closed_path in closed_paths if closed_path.startswith(prefix))
 
 
 def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
-    """The fewest files and folders that together are everything below a folder, but for what is closed."""
-    below = tuple(each for each in closed if folder in each.parents)
+    """Return the fewest files and folders that together are everything below a folder but what is closed."""
+    below = tuple(path for path in closed if folder in path.parents)
     if folder in closed:
         return
     if not below:
@@ -376,8 +380,8 @@ def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
         return
     try:
         with os.scandir(folder) as entries:
-            inside = [Path(entry.path) for entry in entries if not entry.is_symlink()]
+            children = [Path(entry.path) for entry in entries if not entry.is_symlink()]
     except OSError:
         return  # not ours to read
-    for each in inside:
-        yield from paths_except(each, below)
+    for path in children:
+        yield from paths_except(path, below)

@@ -34,7 +34,7 @@ class AskLevel(StrEnum):
 class StartupFile:
     """What runs such files, and when, which `template` says. `patterns` are as in the table.
 
-    Builds make those that are `is_built`.
+    `is_built`: builds make such files.
     """
 
     level: AskLevel
@@ -45,93 +45,95 @@ class StartupFile:
     template: str = _SENTENCE
 
     def sentence(self, file: str) -> Sentence:
-        """Say it of one file."""
+        """Return the sentence about one file."""
         return Sentence(self.template, {"file": file, "program": self.program, "when": self.when})
 
 
 @lru_cache(maxsize=1)
 def startup_file_table() -> tuple[StartupFile, ...]:
-    """All entries, in the order of the table."""
-    told = tomllib.loads(files(__package__ or __name__).joinpath("startup_files.toml").read_text("utf-8"))
+    """Return all entries, in the order of the table."""
+    data = tomllib.loads(files(__package__ or __name__).joinpath("startup_files.toml").read_text("utf-8"))
     return tuple(
         StartupFile(level, entry["program"], entry["when"], tuple(entry["files"].split()), entry.get("is_built", False))
         for level in AskLevel
-        for entry in told[level]
+        for entry in data[level]
     )
 
 
 @lru_cache(maxsize=1)
 def home_startup_files() -> Mapping[str, StartupFile]:
-    """Files and folders below a home folder, each with its entry."""
-    return {each: entry for entry in startup_file_table() if entry.level is AskLevel.HOME for each in entry.patterns}
+    """Return files and folders below a home folder, each with its entry."""
+    return {
+        pattern: entry for entry in startup_file_table() if entry.level is AskLevel.HOME for pattern in entry.patterns
+    }
 
 
 def entry_for_pattern(pattern: str) -> StartupFile:
-    """The entry that has this very pattern, for what is found in another way. Raises StopIteration for none."""
+    """Return the entry with exactly this pattern. Raises StopIteration for none."""
     return next(entry for entry in startup_file_table() if pattern in entry.patterns)
 
 
-def find_startup_file(path: str, *, inside: int = 0) -> StartupFile | None:
+def find_startup_file(path: str, *, workspace_parts: int = 0) -> StartupFile | None:
     """Return the entry for a path with forward slashes; None for an ordinary file.
 
-    Its first `inside` parts are those of the workspace: a folder in which somebody chose to work is not asked about for
-    being there.
+    Its first `workspace_parts` parts are the workspace's: a folder in which somebody chose to work is not asked about
+    for being there.
     """
-    return next((entry for entry, _ in _matching_entries(comparable_parts(path), max(inside - 1, 0))), None)
+    return next((entry for entry, _ in _matching_entries(comparable_parts(path), max(workspace_parts - 1, 0))), None)
 
 
 def strictest_entry(entries: Iterable[StartupFile | None]) -> StartupFile | None:
-    """The one that is asked about most; None where none is given."""
-    found = (each for each in entries if each is not None)
-    return min(found, key=lambda each: each.level is AskLevel.AFTER_OUTSIDE, default=None)
+    """Return the entry that is asked about most; None where none is given."""
+    known = (entry for entry in entries if entry is not None)
+    return min(known, key=lambda candidate: candidate.level is AskLevel.AFTER_OUTSIDE, default=None)
 
 
 def comparable_parts(path: str) -> tuple[str, ...]:
-    """The parts of a path with forward slashes, each in the one form in which it is compared."""
-    return tuple(_comparable(each) for each in path.split("/") if each not in {"", "."})
+    """Return the parts of a path with forward slashes, each in the one form in which it is compared."""
+    return tuple(_comparable(part) for part in path.split("/") if part not in {"", "."})
 
 
 def _comparable(part: str) -> str:
-    """The part of a path as the disk that takes the most for the same would have it."""
+    """Fold a part as the least distinguishing file system would."""
     return _INVISIBLE.sub("", part).casefold().partition(":")[0].rstrip(" .")
 
 
 def startup_files_in_line(line: str, folder: str = ".") -> Mapping[str, StartupFile]:
-    """Startup files of level ALWAYS that stand in a line of a shell, word for word, as paths from the workspace.
+    """Return startup files of level ALWAYS named in a shell line, word for word, as paths from the workspace.
 
     Not those that builds make, such as `.venv/bin/pip`: a command writes them whether a line names them or not. Also
     folders that are named for them, such as `.vscode`: what is moved or copied there may be one. `folder` is where the
     line runs, relative to the workspace.
     """
-    words = dict.fromkeys(each for each in _SEPARATORS.split(line) if each)
-    paths = (each if each.startswith("/") else normpath(f"{folder}/{each}") for each in words)
-    found = (
-        (each, find_startup_file(each) or _folders_of_files().get(_comparable(each.rpartition("/")[2])))
-        for each in paths
+    words = dict.fromkeys(part for part in _SEPARATORS.split(line) if part)
+    paths = (word if word.startswith("/") else normpath(f"{folder}/{word}") for word in words)
+    matches = (
+        (path, find_startup_file(path) or _folders_of_files().get(_comparable(path.rpartition("/")[2])))
+        for path in paths
     )
-    always = ((path, entry) for path, entry in found if entry is not None and entry.level is AskLevel.ALWAYS)
+    always = ((path, entry) for path, entry in matches if entry is not None and entry.level is AskLevel.ALWAYS)
     return {path: entry for path, entry in always if not entry.is_built}
 
 
 def may_contain_startup_files(names: AbstractSet[str]) -> bool:
-    """Whether one of the files and folders of these names, as they stand in one folder, may be a startup file; quick.
+    """Return quickly whether one of these names, all of one folder, may be a startup file.
 
-    It is one of level ALWAYS, spelled as its program spells it, or is none.
+    Only those of level ALWAYS count, spelled as their program spells them.
     """
     exact, signs = _last_parts()
     if not names.isdisjoint(exact):
         return True
     joined = "\0".join(("", *names, ""))
-    return any(each in joined for each in signs)
+    return any(sign in joined for sign in signs)
 
 
 def startup_files_below(name: str) -> Sequence[str]:
-    """Startup files of level ALWAYS that lie in a folder of this name, as paths from there; not those with a `*`."""
+    """Return startup files of level ALWAYS in a folder of this name, as paths from there; none with a `*`."""
     return _below_folders().get(_comparable(name), ())
 
 
 def startup_part_index(path: str) -> int | None:
-    """Which part of a path is the first that makes it a startup file of level ALWAYS; None for another file."""
+    """Return the first part of a path that makes it a startup file of level ALWAYS; None for another file."""
     return next(
         (start for entry, start in _matching_entries(comparable_parts(path), 0) if entry.level is AskLevel.ALWAYS), None
     )
@@ -139,36 +141,36 @@ def startup_part_index(path: str) -> int | None:
 
 @lru_cache(maxsize=1)
 def folder_suffixes() -> AbstractSet[tuple[str, ...]]:
-    """What comes after the first parts of a pattern that is a folder, such as `workflows` after `.github`."""
-    return frozenset(each[at:] for each in _index().folders for at in range(1, len(each)))
+    """Return what comes after the first parts of a pattern that is a folder, such as `workflows` after `.github`."""
+    return frozenset(folder[index:] for folder in _index().folders for index in range(1, len(folder)))
 
 
 @lru_cache(maxsize=1)
 def _folders_of_files() -> Mapping[str, StartupFile]:
-    """Hidden folders in which startup files of level ALWAYS lie."""
+    """Return hidden folders in which startup files of level ALWAYS lie."""
     always = [
-        (each.casefold(), entry)
+        (pattern.casefold(), entry)
         for entry in startup_file_table()
         if entry.level is AskLevel.ALWAYS
-        for each in entry.patterns
+        for pattern in entry.patterns
     ]
-    within = ((each.partition("/"), entry) for each, entry in always)
+    within = ((folder.partition("/"), entry) for folder, entry in always)
     return {first: entry for (first, _, rest), entry in reversed([*within]) if rest and first.startswith(".")}
 
 
 @lru_cache(maxsize=1)
 def _below_folders() -> Mapping[str, Sequence[str]]:
     always = (
-        each.rstrip("/").partition("/")
+        pattern.rstrip("/").partition("/")
         for entry in startup_file_table()
         if entry.level is AskLevel.ALWAYS
-        for each in entry.patterns
+        for pattern in entry.patterns
     )
-    found = dict[str, list[str]]()
+    names = dict[str, list[str]]()
     for first, _, rest in always:
         if rest and "*" not in rest:
-            found.setdefault(first.casefold(), []).append(rest)
-    return found
+            names.setdefault(first.casefold(), []).append(rest)
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,30 +199,37 @@ def _index() -> _Index:
 
 @lru_cache(maxsize=1)
 def _last_parts() -> tuple[frozenset[str], tuple[str, ...]]:
-    """Those of patterns of level ALWAYS; and of those with a `*` the longer half, with what stands beside a name."""
+    """Return the last parts of patterns of level ALWAYS; of those with a `*` the longer half, and where the name goes
+    on.
+    """
     always = (
-        each.rstrip("/") for entry in startup_file_table() if entry.level is AskLevel.ALWAYS for each in entry.patterns
+        pattern.rstrip("/")
+        for entry in startup_file_table()
+        if entry.level is AskLevel.ALWAYS
+        for pattern in entry.patterns
     )
-    last = {each.rpartition("/")[2] for each in always}
+    last = {pattern.rpartition("/")[2] for pattern in always}
     halves = [each.partition("*") for each in sorted(last) if "*" in each]
     return frozenset(last), tuple(f"\0{before}" if before else f"{after}\0" for before, _, after in halves)
 
 
 def _matching_entries(parts: Sequence[str], first: int) -> Iterator[tuple[StartupFile, int]]:
-    """Those that it is one of, each with where its pattern begins; it must end at the part `first` or later."""
+    """Return matching entries, each with where its pattern begins; it must end at the part `first` or later."""
     index = _index()
-    found = list[tuple[StartupFile, int]]()
+    matches = list[tuple[StartupFile, int]]()
     for end in range(first, len(parts)):
         for start in range(max(end - 2, 0), end + 1):
             key = tuple(parts[start : end + 1])
-            found += [(index.folders[key], start)] if key in index.folders else []
-            found += [(index.files[key], start)] if end == len(parts) - 1 and key in index.files else []
+            matches += [(index.folders[key], start)] if key in index.folders else []
+            matches += [(index.files[key], start)] if end == len(parts) - 1 and key in index.files else []
     if parts and len(parts) > first:
         last = len(parts) - 1
-        found += [(entry, last - len(above)) for form, above, entry in index.forms if _matches_form(parts, form, above)]
-    yield from sorted(found, key=lambda each: each[0].level is not AskLevel.ALWAYS)
+        matches += [
+            (entry, last - len(parents)) for form, parents, entry in index.forms if _matches_form(parts, form, parents)
+        ]
+    yield from sorted(matches, key=lambda match: match[0].level is not AskLevel.ALWAYS)
 
 
 def _matches_form(parts: Sequence[str], form: re.Pattern[str], before: tuple[str, ...]) -> bool:
-    above = tuple(parts[:-1])
-    return form.fullmatch(parts[-1]) is not None and (not before or above[-len(before) :] == before)
+    parents = tuple(parts[:-1])
+    return form.fullmatch(parts[-1]) is not None and (not before or parents[-len(before) :] == before)

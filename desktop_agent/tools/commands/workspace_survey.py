@@ -41,19 +41,17 @@ _Stamp = tuple[int, int, int]
 
 
 class ListedName(Protocol):
-    """A name in a folder, and what it stands for; os.DirEntry is one."""
+    """A name in a folder, and its kind; os.DirEntry is one."""
 
     @property
-    def name(self) -> str:
-        """In the folder."""
-        ...
+    def name(self) -> str: ...
 
     def is_dir(self, *, follow_symlinks: bool) -> bool:
-        """Whether it is a folder."""
+        """Return whether it is a folder."""
         ...
 
     def is_symlink(self) -> bool:
-        """Whether it is a link, wherever it leads."""
+        """Return whether it is a link, wherever it leads."""
         ...
 
 
@@ -71,9 +69,9 @@ class _CachedName:
 
 
 class ListingCache:
-    """Names in folders, by path, or only those of folders, links and `.git`: `without_files`. Asked from any thread.
+    """Names in folders, by path, or only those of folders, links and `.git`: `without_files`. Used from any thread.
 
-    `read` counts the folders that were looked into.
+    `read` counts the folders that were read.
     """
 
     def __init__(self, most: int = MAX_FOLDERS, *, without_files: bool = False) -> None:
@@ -84,7 +82,7 @@ class ListingCache:
         self._lock = Lock()
 
     def entries(self, folder: Path | str) -> Sequence[ListedName]:
-        """Names in it, with their kinds. Raises OSError."""
+        """Return the names in a folder, with their kinds. Raises OSError."""
         path = str(folder)
         before = _folder_stamp(path)
         with self._lock:
@@ -93,24 +91,26 @@ class ListingCache:
                 self._known.move_to_end(path)
                 return known
         with os.scandir(path) as entries:
-            every = (_CachedName(each.name, each.is_dir(follow_symlinks=False), each.is_symlink()) for each in entries)
-            found = tuple([each for each in every if self._is_wanted(each)])
+            scanned = (
+                _CachedName(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries
+            )
+            wanted = tuple([name for name in scanned if self._is_wanted(name)])
         with self._lock:
             self.read += 1
             self._known.pop(path, None)
             if _HAS_CHANGE_TIMES and before[-1] < time.time_ns() - _SETTLED_NS and before == _folder_stamp(path):
-                self._known[path] = (before, found)
+                self._known[path] = (before, wanted)
                 if len(self._known) > self._most:
                     self._known.popitem(last=False)
-        return found
+        return wanted
 
-    def _is_wanted(self, each: _CachedName) -> bool:
-        return not self._without_files or each.is_folder or each.is_link or each.name == ".git"
+    def _is_wanted(self, entry: _CachedName) -> bool:
+        return not self._without_files or entry.is_folder or entry.is_link or entry.name == ".git"
 
 
 def _folder_stamp(path: str) -> _Stamp:
-    found = os.lstat(path)
-    return found.st_dev, found.st_ino, found.st_ctime_ns
+    status = os.lstat(path)
+    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 MAX_ENTRIES = 200_000
@@ -131,7 +131,7 @@ HEAVY_LISTINGS = ListingCache()
 
 
 class EntryKind(Enum):
-    """What a name stands for."""
+    """The kind of a name."""
 
     FILE = auto()
     FOLDER = auto()
@@ -141,11 +141,11 @@ class EntryKind(Enum):
 
 @dataclass(slots=True)
 class Survey:
-    """Paths are relative, those of folders end in a slash, with their kinds. `touched`: changed since the moment asked.
+    """What a workspace holds. Paths are relative, those of folders end in a slash, with their kinds.
 
-    `heavy` are folders that are not looked into, and `repositories` what git would take for one, or may later; for
-    those it is looked in heavy folders too. `startup` are files and folders of startup files, not in heavy ones.
-    `is_cut`: there was too much.
+    `touched`: changed since the moment asked for. `heavy` are folders that are not searched, and `repositories` what
+    git would take for one, or may later; heavy folders too are searched for those. `startup` are startup files and
+    folders of them, not in heavy folders. `is_cut`: there was too much.
     """
 
     entries: dict[str, EntryKind] = field(default_factory=dict[str, EntryKind])
@@ -163,99 +163,101 @@ def survey_workspace(
     most: int | None = None,
     before: Survey | None = None,
 ) -> Survey:
-    """Look around. `since` is in nanoseconds, as files have it; without, no time is looked at. Links are not followed.
+    """Survey a folder. `since` is in nanoseconds; without it no time is compared. Links are not followed.
 
     `check` is called for each folder; what it raises is raised. What was there `before` is as heavy as it was.
     """
-    found = Survey()
-    left = MAX_ENTRIES if most is None else most
+    survey = Survey()
+    remaining = MAX_ENTRIES if most is None else most
     waiting = deque([("", False)])
     while waiting:
         check()
-        here, is_heavy = waiting.popleft()
+        folder_path, is_heavy = waiting.popleft()
         if is_heavy:
-            left -= _scan_heavy_folder(found, folder, here, waiting)
-            if left < 0:
-                _check_for_repositories(found, folder, (each for each, _ in waiting))
-                return found
+            remaining -= _scan_heavy_folder(survey, folder, folder_path, waiting)
+            if remaining < 0:
+                _check_for_repositories(survey, folder, (entry for entry, _ in waiting))
+                return survey
             continue
-        inside, is_closed = _scan_folder(folder, here)
+        entries, is_closed = _scan_folder(folder, folder_path)
         if is_closed and not is_heavy:
-            found.heavy.add(here or "./")
-        left -= len(inside)
-        names = {each.name for each in inside}
-        if here and _may_be_bare_repository(names):
-            found.repositories.append(here)
-        if left < 0:
-            waiting.extendleft((f"{here}{each.name}/", True) for each in inside if each.is_dir(follow_symlinks=False))
-            _check_for_repositories(found, folder, (here, *(each for each, _ in waiting)))
-            return found
+            survey.heavy.add(folder_path or "./")
+        remaining -= len(entries)
+        names = {entry.name for entry in entries}
+        if folder_path and _may_be_bare_repository(names):
+            survey.repositories.append(folder_path)
+        if remaining < 0:
+            waiting.extendleft(
+                (f"{folder_path}{entry.name}/", True) for entry in entries if entry.is_dir(follow_symlinks=False)
+            )
+            _check_for_repositories(survey, folder, (folder_path, *(entry for entry, _ in waiting)))
+            return survey
         # Before a mark of a cache is looked for, which a command may set to hide them.
-        found.startup += _startup_files_in(here, inside, names)
-        if here and not is_heavy and _is_generated(here, names, before):
-            found.heavy.add(here)
+        survey.startup += _startup_files_in(folder_path, entries, names)
+        if folder_path and not is_heavy and _is_generated(folder_path, names, before):
+            survey.heavy.add(folder_path)
             is_heavy = True
-        for each in inside:
-            inner = _record_entry(found, folder, here, each, since, is_heavy=is_heavy)
+        for entry in entries:
+            inner = _record_entry(survey, folder, folder_path, entry, since, is_heavy=is_heavy)
             if inner is not None:
                 waiting.append(inner)
-    return found
+    return survey
 
 
-def _startup_files_in(here: str, inside: Iterable[os.DirEntry[str]], names: set[str]) -> Iterator[str]:
-    for each in inside if may_contain_startup_files(names) else ():
-        path = f"{here}{each.name}"
+def _startup_files_in(folder_path: str, entries: Iterable[os.DirEntry[str]], names: set[str]) -> Iterator[str]:
+    for entry in entries if may_contain_startup_files(names) else ():
+        path = f"{folder_path}{entry.name}"
         # What git keeps is looked at in another way, and what programs make anew not at all.
         if (
-            each.name not in HEAVY_FOLDERS
-            and each.name not in _GENERATED_MARKERS
+            entry.name not in HEAVY_FOLDERS
+            and entry.name not in _GENERATED_MARKERS
             and startup_part_index(path) is not None
         ):
-            yield f"{path}/" if each.is_dir(follow_symlinks=False) else path
+            yield f"{path}/" if entry.is_dir(follow_symlinks=False) else path
 
 
-def _scan_heavy_folder(found: Survey, folder: Path, here: str, waiting: deque[tuple[str, bool]]) -> int:
-    """Only for repositories, and not at all where nothing came or went since the last time. How much is in there."""
+def _scan_heavy_folder(survey: Survey, folder: Path, folder_path: str, waiting: deque[tuple[str, bool]]) -> int:
+    """Search for repositories only, and not where nothing changed since the last time; return how much is in there."""
     try:
-        inside = HEAVY_LISTINGS.entries(folder / here)
+        entries = HEAVY_LISTINGS.entries(folder / folder_path)
     except OSError:
         return 0
-    if _may_be_bare_repository({each.name for each in inside}):
-        found.repositories.append(here)
-    for each in inside:
-        path = f"{here}{each.name}"
-        is_folder = each.is_dir(follow_symlinks=False)
-        if each.name == _GIT:
-            found.repositories.append(f"{path}/" if is_folder else path)
+    if _may_be_bare_repository({entry.name for entry in entries}):
+        survey.repositories.append(folder_path)
+    for entry in entries:
+        path = f"{folder_path}{entry.name}"
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if entry.name == _GIT:
+            survey.repositories.append(f"{path}/" if is_folder else path)
         elif is_folder:
             waiting.append((f"{path}/", True))
-    return len(inside)
+    return len(entries)
 
 
 def _may_be_bare_repository(names: set[str]) -> bool:
-    """Also where something is missing, which may be put back when the rest has been written to."""
+    """Also count one of which something is missing, which may be put back when the rest has been written to."""
     return names >= _BARE_REPOSITORY and not names.isdisjoint(_BARE_REPOSITORY_EXTRAS)
 
 
-def _is_generated(here: str, names: set[str], before: Survey | None) -> bool:
-    if before is not None and here in before.entries:
+def _is_generated(folder_path: str, names: set[str], before: Survey | None) -> bool:
+    if before is not None and folder_path in before.entries:
         # Else a mark that is made meanwhile would hide what happens in there.
-        return here in before.heavy
+        return folder_path in before.heavy
     return not names.isdisjoint(_GENERATED_MARKERS)
 
 
-def _check_for_repositories(found: Survey, folder: Path, waiting: Iterable[str]) -> None:
-    """Too much to look at: only the name is asked for that git asks for."""
-    found.is_cut = True
-    for here in islice(waiting, _MAX_CHECKED):
-        if os.path.lexists(folder / here / _GIT):
-            found.repositories.append(f"{here}{_GIT}/")
+def _check_for_repositories(survey: Survey, folder: Path, waiting: Iterable[str]) -> None:
+    """Check many folders only for the name that git asks for."""
+    survey.is_cut = True
+    for folder_path in islice(waiting, _MAX_CHECKED):
+        if os.path.lexists(folder / folder_path / _GIT):
+            survey.repositories.append(f"{folder_path}{_GIT}/")
 
 
-def _scan_folder(folder: Path, here: str) -> tuple[list[os.DirEntry[str]], bool]:
-    """What is in there, and whether it could not be looked at."""
+def _scan_folder(folder: Path, folder_path: str) -> tuple[list[os.DirEntry[str]], bool]:
+    """Return the entries, and whether they could not be read."""
     try:
-        with os.scandir(folder / here) as entries:
+        with os.scandir(folder / folder_path) as entries:
             return list(entries), False
     except FileNotFoundError:
         return [], False
@@ -264,28 +266,28 @@ def _scan_folder(folder: Path, here: str) -> tuple[list[os.DirEntry[str]], bool]
 
 
 def _record_entry(
-    found: Survey, folder: Path, here: str, entry: os.DirEntry[str], since: int | None, *, is_heavy: bool
+    survey: Survey, folder: Path, folder_path: str, entry: os.DirEntry[str], since: int | None, *, is_heavy: bool
 ) -> tuple[str, bool] | None:
-    """Note one entry; the folder to look into and whether it is heavy."""
-    path = f"{here}{entry.name}"
+    """Note one entry; return the folder to search and whether it is heavy."""
+    path = f"{folder_path}{entry.name}"
     kind = _entry_kind(entry)
     is_folder = kind is EntryKind.FOLDER
     if is_folder:
         path += "/"
     if not is_heavy:
-        found.entries[path] = kind
+        survey.entries[path] = kind
         if since is not None and not is_folder and _is_changed_since(entry, since):
-            found.touched.add(path)
+            survey.touched.add(path)
     if entry.name == _GIT:
-        found.repositories.append(path)
+        survey.repositories.append(path)
     if kind is EntryKind.LINK and not is_heavy:
         # What it leads to is elsewhere under a name of its own.
-        inside = (f"{path}/{each}" for each in startup_files_below(entry.name))
-        found.startup += [each for each in inside if os.path.lexists(folder / each)]
+        startup = (f"{path}/{startup_path}" for startup_path in startup_files_below(entry.name))
+        survey.startup += [startup_path for startup_path in startup if os.path.lexists(folder / startup_path)]
     if not is_folder:
         return None
     if not is_heavy and entry.name in HEAVY_FOLDERS:
-        found.heavy.add(path)
+        survey.heavy.add(path)
         is_heavy = True
     return None if entry.name == _GIT else (path, is_heavy)
 
@@ -300,23 +302,23 @@ def _entry_kind(entry: os.DirEntry[str]) -> EntryKind:
 
 def _is_changed_since(entry: os.DirEntry[str], since: int) -> bool:
     try:
-        found = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
     except OSError:
         return False
-    return stat.S_IFMT(found.st_mode) in (stat.S_IFREG, stat.S_IFLNK) and found.st_ctime_ns >= since
+    return stat.S_IFMT(status.st_mode) in (stat.S_IFREG, stat.S_IFLNK) and status.st_ctime_ns >= since
 
 
 _HOME_VARIABLES = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 
 
 def private_paths_in(workspace: str | None) -> tuple[str, ...]:
-    """Files and folders below this one that hold secrets, as absolute paths with forward slashes."""
+    """Return files and folders below this one that hold secrets, as absolute paths with forward slashes."""
     return () if workspace is None else _private_paths(workspace, home_variables())
 
 
 def home_variables() -> tuple[str | None, ...]:
-    """What says where a home folder is, and what was moved out of it."""
-    return tuple(os.environ.get(each) for each in _HOME_VARIABLES)
+    """Return the variables that say where a home folder is, and what was moved out of it."""
+    return tuple(os.environ.get(variable) for variable in _HOME_VARIABLES)
 
 
 @lru_cache(maxsize=16)
@@ -325,10 +327,10 @@ def _private_paths(workspace: str, _: tuple[str | None, ...]) -> tuple[str, ...]
 
 
 def paths_below(workspace: str, places: Iterable[Path]) -> tuple[str, ...]:
-    """Those in a workspace, links followed, as tools follow them."""
+    """Return the paths inside a workspace, links followed, as tools follow them."""
     folder = Path(os.path.realpath(workspace))
-    real = (Path(os.path.realpath(each)) for each in places)
-    return tuple(dict.fromkeys(each.as_posix() for each in real if folder in each.parents))
+    real = (Path(os.path.realpath(place)) for place in places)
+    return tuple(dict.fromkeys(path.as_posix() for path in real if folder in path.parents))
 
 
 StartupPaths = tuple[tuple[str, StartupFile], ...]
@@ -362,56 +364,63 @@ _OTHER_PART = "-"
 def startup_paths(
     paths: Iterable[str], workspace: str | None, check: Callable[[], None] = lambda: None
 ) -> StartupPaths:
-    """Files and folders that are startup files now, or of these paths would be: absolute, with forward slashes.
+    """Return existing startup files, and those of these paths that would be: absolute, with forward slashes.
 
-    Reads the disk, in large workspaces for long: call it in a thread. `check` is called before each look at a folder or
-    a link, and ends all by what it raises.
+    Reads the disk, in large workspaces for long: call it in a thread. `check` is called before each read of a folder or
+    a link; what it raises is raised.
     """
     if workspace is None:
         return ()
-    top, every = Path(os.path.realpath(workspace)), tuple(paths)
+    top, all_paths = Path(os.path.realpath(workspace)), tuple(paths)
     git = entry_for_pattern(".git/")
-    parts = ((each, git) for each in every if _is_repository_part(Path(each), top))
+    parts = ((known_path, git) for known_path in all_paths if _is_repository_part(Path(known_path), top))
     links, entries = _find_links(top, check)
-    above = (folder for each in every for folder in Path(each).parents if folder == top or top in folder.parents)
-    entries |= dict.fromkeys(each / _GIT_ENTRY for each in above)
+    parents = (
+        folder
+        for known_path in all_paths
+        for folder in Path(known_path).parents
+        if folder == top or top in folder.parents
+    )
+    entries |= dict.fromkeys(known_path / _GIT_ENTRY for known_path in parents)
     of_home = _startup_paths_in_home(workspace, home_variables())
-    return (*of_home, *_startup_paths_of_git(entries, top, check), *parts, *_behind_links(every, links, top))
+    return (*of_home, *_startup_paths_of_git(entries, top, check), *parts, *_behind_links(all_paths, links, top))
 
 
 @lru_cache(maxsize=16)
 def _startup_paths_in_home(workspace: str, _: tuple[str | None, ...]) -> StartupPaths:
     return tuple(
-        (each, entry) for name, entry in home_startup_files().items() for each in paths_below(workspace, paths_of(name))
+        (path, entry) for name, entry in home_startup_files().items() for path in paths_below(workspace, paths_of(name))
     )
 
 
 def _startup_paths_of_git(
     entries: Iterable[Path], top: Path, check: Callable[[], None]
 ) -> Iterator[tuple[str, StartupFile]]:
-    """What repositories around the workspace and in it lead to; of what is in `.git` its name tells."""
-    found = find_repositories(entries, top, repository_memory(top), check)
-    hooks, others = entry_for_pattern(".githooks/"), entry_for_pattern(".git/")
-    for place in {**found.folders, **found.files, **found.watched}:
-        inside = f"{place}{os.sep}"[len(f"{top}") :]
-        if place.is_relative_to(top) and f"{os.sep}{_GIT_ENTRY}{os.sep}" not in inside:
-            yield place.as_posix(), hooks if place in found.folders else others
+    """Return what repositories around the workspace and in it lead to; paths in `.git` are known by name."""
+    repositories = find_repositories(entries, top, repository_memory(top), check)
+    hooks, other_entries = entry_for_pattern(".githooks/"), entry_for_pattern(".git/")
+    for place in {**repositories.folders, **repositories.files, **repositories.watched}:
+        relative = f"{place}{os.sep}"[len(f"{top}") :]
+        if place.is_relative_to(top) and f"{os.sep}{_GIT_ENTRY}{os.sep}" not in relative:
+            yield place.as_posix(), hooks if place in repositories.folders else other_entries
 
 
 def _behind_links(
     paths: Sequence[str], links: Mapping[_Parts, Sequence[_Parts]], top: Path
 ) -> Iterator[tuple[str, StartupFile]]:
-    """Those of the paths that are startup files under a name that a link gives them, or may be."""
-    inside, steps = len(comparable_parts(top.as_posix())), iter(range(_MAX_STEPS))
+    """Yield those paths that are startup files under a name that a link gives them, or may be."""
+    workspace_parts, steps = len(comparable_parts(top.as_posix())), iter(range(_MAX_STEPS))
     for path in paths if links else ():
-        if (entry := strictest_entry(_entries_for_all_names(comparable_parts(path), links, inside, steps))) is not None:
+        if (
+            entry := strictest_entry(_entries_for_all_names(comparable_parts(path), links, workspace_parts, steps))
+        ) is not None:
             yield path, entry
 
 
 def _entries_for_all_names(
-    path: _Parts, links: Mapping[_Parts, Sequence[_Parts]], inside: int, steps: Iterator[int]
+    path: _Parts, links: Mapping[_Parts, Sequence[_Parts]], workspace_parts: int, steps: Iterator[int]
 ) -> Iterator[StartupFile | None]:
-    """What each name of a path may be: where links lead around, it has names without end, but no new parts in a row."""
+    """Yield the entry for each name of a path: links may give it endless names, but no new parts in a row."""
     waiting: list[tuple[_Parts, _Parts]] = [(path, ())]
     known, looked_at = set(waiting), set[tuple[_Parts, int]]()
     for place, after in waiting:
@@ -420,26 +429,26 @@ def _entries_for_all_names(
                 yield _TOO_MANY_LINKS
                 return
             row = (name[-1], *after)
-            looked = (row, max(inside - len(name) + 1, 0))
+            looked = (row, max(workspace_parts - len(name) + 1, 0))
             if looked not in looked_at:
                 looked_at.add(looked)
-                yield find_startup_file("/".join(row), inside=looked[1])
-            above = (name[:-1], _last_relevant_parts(row))
-            if above not in known:
-                known.add(above)
-                waiting.append(above)
+                yield find_startup_file("/".join(row), workspace_parts=looked[1])
+            parents = (name[:-1], _last_relevant_parts(row))
+            if parents not in known:
+                known.add(parents)
+                waiting.append(parents)
 
 
 def _last_relevant_parts(row: _Parts) -> _Parts:
-    """Of the parts at the end of a name those that a pattern may have after another part: none has more than three."""
+    """Return the last parts of a name that a pattern may have after another part: at most three."""
     if len(row) < _MAX_PATTERN_PARTS and row[-1] != _OTHER_PART:
         return row
-    many = next((many for many in range(_MAX_PATTERN_PARTS - 1, 0, -1) if row[:many] in folder_suffixes()), 0)
-    return (*row[:many], _OTHER_PART)
+    count = next((count for count in range(_MAX_PATTERN_PARTS - 1, 0, -1) if row[:count] in folder_suffixes()), 0)
+    return (*row[:count], _OTHER_PART)
 
 
 def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list[_Parts]], dict[Path, None]]:
-    """Where links lead in the workspace, from where, and what leads to repositories: in folders nearest to its top.
+    """Return where links of the workspace lead, from where, and what leads to repositories: in folders near its top.
 
     Not the links that installing makes.
     """
@@ -451,23 +460,23 @@ def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list
         check()
         folder = waiting.popleft()
         try:
-            listed = _FOLDER_LISTINGS.entries(folder)
+            listing = _FOLDER_LISTINGS.entries(folder)
         except OSError:
             continue
-        if folder != f"{top}" and {each.name for each in listed} >= _BARE_REPOSITORY:
+        if folder != f"{top}" and {entry.name for entry in listing} >= _BARE_REPOSITORY:
             entries[Path(folder)] = None
-        for each in listed:
-            place = f"{folder}{os.sep}{each.name}"
-            if each.name == _GIT_ENTRY:
+        for entry in listing:
+            place = f"{folder}{os.sep}{entry.name}"
+            if entry.name == _GIT_ENTRY:
                 entries[Path(place)] = None
-            if each.is_symlink():
+            if entry.is_symlink():
                 check()
                 real = Path(os.path.realpath(place))
                 if real == top or top in real.parents:
                     links.setdefault(comparable_parts(real.as_posix()), []).append(
                         comparable_parts(Path(place).as_posix())
                     )
-            elif each.name not in HEAVY_FOLDERS and each.is_dir(follow_symlinks=False):
+            elif entry.name not in HEAVY_FOLDERS and entry.is_dir(follow_symlinks=False):
                 waiting.append(place)
     return links, entries
 
@@ -475,6 +484,6 @@ def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list
 def _is_repository_part(path: Path, top: Path) -> bool:
     if top not in path.parents:
         return False
-    inside = path.relative_to(top).parts
-    names = ((at, _REPOSITORY_PARTS.get(part.casefold())) for at, part in enumerate(inside))
-    return any(name is not None and becomes_repository(top.joinpath(*inside[:at]), name) for at, name in names)
+    parts = path.relative_to(top).parts
+    names = ((index, _REPOSITORY_PARTS.get(part.casefold())) for index, part in enumerate(parts))
+    return any(name is not None and becomes_repository(top.joinpath(*parts[:index]), name) for index, name in names)

@@ -16,7 +16,7 @@ def test_a_part_runs_alone_and_gets_its_words_behind_its_name() -> None:
 
 
 def test_what_every_command_waits_for_loads_no_large_library() -> None:
-    code = "import sys; from desktop_agent.tools.commands import launcher; print(*sys.modules)"
+    code = "import sys; from desktop_agent.sandbox import launcher; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert {"asyncio", "pydantic", "psutil"}.isdisjoint(ended.stdout.split())
 

@@ -115,11 +115,11 @@ def test_an_ordinary_file_is_none(path: str) -> None:
 
 def test_a_workspace_inside_of_such_a_folder_is_worked_in() -> None:
     inside = "/home/me/.claude/worktrees/fix"
-    assert find_startup_file(f"{inside}/main.py", inside=5) is None
-    assert find_startup_file(f"{inside}/.envrc", inside=5) is not None
+    assert find_startup_file(f"{inside}/main.py", workspace_parts=5) is None
+    assert find_startup_file(f"{inside}/.envrc", workspace_parts=5) is not None
     # But the workspace may be half of what a program looks for.
-    assert find_startup_file("/home/me/.vscode/tasks.json", inside=3) is not None
-    assert find_startup_file("/home/me/.husky/pre-commit", inside=3) is not None
+    assert find_startup_file("/home/me/.vscode/tasks.json", workspace_parts=3) is not None
+    assert find_startup_file("/home/me/.husky/pre-commit", workspace_parts=3) is not None
 
 
 def test_always_goes_before_the_next_build() -> None:

@@ -206,9 +206,9 @@ def packages(work: Path, many: int) -> None:
 def test_of_names_that_only_go_round_few_are_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[str]()
 
-    def look(name: str, *, inside: int) -> StartupFile | None:
+    def look(name: str, *, workspace_parts: int) -> StartupFile | None:
         asked.append(name)
-        return find_startup_file(name, inside=inside)
+        return find_startup_file(name, workspace_parts=workspace_parts)
 
     monkeypatch.setattr(looking, "find_startup_file", look)
     packages(home / "work", 16)
