@@ -64,13 +64,13 @@ _HOST = re.compile(r"(?://|@)([^\s/@:?#]+)")
 
 
 def explain_line(line: str) -> tuple[tuple[CommandPart, ...], bool]:
-    """The commands of a line in their order, and whether it is sure to run nothing else. Raises nothing."""
-    found = parse_line(line)
-    parts = [part for command in found.written for part in _command_parts(command, 0)]
-    parts += [_redirection_part(each) for each in found.redirections]
-    if found.sets_variables:
+    """Return the commands of a line in order, and whether it is sure to run nothing else. Raises nothing."""
+    parsed = parse_line(line)
+    parts = [part for command in parsed.written for part in _command_parts(command, 0)]
+    parts += [_redirection_part(redirection) for redirection in parsed.redirections]
+    if parsed.sets_variables:
         parts.append(CommandPart(_SETS, (Risk.UNCLEAR,)))
-    return tuple(parts), found.understood
+    return tuple(parts), parsed.understood
 
 
 _SETS = "NAME=…"
@@ -79,71 +79,77 @@ _SETS = "NAME=…"
 def _command_parts(command: Command, depth: int) -> Iterator[CommandPart]:
     risks, lookalikes = _risks(command), tuple(_lookalikes(command))
     yield CommandPart(" ".join(command.sources), (*risks, Risk.LOOKALIKE) if lookalikes else risks, depth, lookalikes)
-    for each in command.starts:
-        yield from _command_parts(each, depth + 1)
+    for start in command.starts:
+        yield from _command_parts(start, depth + 1)
 
 
-def _redirection_part(found: Redirection) -> CommandPart:
-    sign, risks = (">", (Risk.WRITES,)) if found.writes else ("<", ())
-    alike = find_lookalike(found.target or found.source, found.source)
+def _redirection_part(redirection: Redirection) -> CommandPart:
+    sign, risks = (">", (Risk.WRITES,)) if redirection.writes else ("<", ())
+    alike = find_lookalike(redirection.target or redirection.source, redirection.source)
     if alike is None:
-        return CommandPart(f"{sign} {found.source}", risks)
-    return CommandPart(f"{sign} {found.source}", (*risks, Risk.LOOKALIKE), lookalikes=(alike,))
+        return CommandPart(f"{sign} {redirection.source}", risks)
+    return CommandPart(f"{sign} {redirection.source}", (*risks, Risk.LOOKALIKE), lookalikes=(alike,))
 
 
 def _lookalikes(command: Command) -> Iterator[Lookalike]:
-    """In its own words: those of what it starts are said there."""
-    many = command.starts_at if command.starts else len(command.words)
+    """Yield the lookalikes in the command's own words; those of a command that it starts are reported there."""
+    own_words = command.starts_at if command.starts else len(command.words)
     reaches_hosts = Risk.NETWORK in _risks(command)
-    for at, (word, source) in enumerate(zip(command.words[:many], command.sources[:many], strict=True)):
+    for position, (word, source) in enumerate(zip(command.words[:own_words], command.sources[:own_words], strict=True)):
         text = source if word is None else word
-        is_name = at == 0 or ascii_lookalike(text[:1]) == "-" or text.startswith("-")
-        found = find_lookalike(text, source, is_name=is_name or (reaches_hosts and "." in text))
-        found = found or next(filter(None, (find_lookalike(each, is_name=True) for each in _HOST.findall(text))), None)
-        if found is not None:
-            yield Lookalike(text, found.char, found.passes_for)
+        is_name = position == 0 or ascii_lookalike(text[:1]) == "-" or text.startswith("-")
+        lookalike = find_lookalike(text, source, is_name=is_name or (reaches_hosts and "." in text))
+        lookalike = lookalike or next(
+            filter(None, (find_lookalike(host, is_name=True) for host in _HOST.findall(text))), None
+        )
+        if lookalike is not None:
+            yield Lookalike(text, lookalike.char, lookalike.passes_for)
 
 
 def _risks(command: Command) -> tuple[Risk, ...]:
     name = program_name(command.words[0] or "") if command.words else ""
-    words = {each for each in command.words[1:] if each is not None}
+    words = {word for word in command.words[1:] if word is not None}
     risks = {risk for risk, names in _RISKY_PROGRAMS.items() if name in names or _family(name) in names}
-    risks |= {risk for risk, pairs in _RISKY_WORDS.items() if any((name, each) in pairs for each in words)}
+    risks |= {risk for risk, pairs in _RISKY_WORDS.items() if any((name, word) in pairs for word in words)}
     if name in SHELLS:
         risks.add(Risk.RUNS_CODE)
-    if any(each is None for each in command.words):
+    if any(word is None for word in command.words):
         risks.add(Risk.UNCLEAR)
     return tuple(risk for risk in _ORDER if risk in risks)
 
 
 def _family(name: str) -> str:
-    """`mkfs.ext4` is an mkfs, `python3.11` a python3."""
+    """Return the family of a program: `mkfs.ext4` is an mkfs, `python3.11` a python3."""
     return name.partition(".")[0]
 
 
-def copy_preview(made: object) -> Preview | None:
-    """Nothing but the words of what a tool shows; of a command line also what is found in it. Raises TypeError."""
-    match made:
+def copy_preview(preview: object) -> Preview | None:
+    """Copy the texts of a tool's preview; explain the commands of a command line. Raises TypeError."""
+    match preview:
         case None:
             return None
         case TextPreview():
-            return TextPreview(plain_text(made.text))
+            return TextPreview(plain_text(preview.text))
         case DiffPreview():
-            before, after = (None if each is None else plain_text(each) for each in (made.before, made.after))
-            return DiffPreview(plain_text(made.path), before, after)
+            before, after = (None if text is None else plain_text(text) for text in (preview.before, preview.after))
+            return DiffPreview(plain_text(preview.path), before, after)
         case CommandPreview():
-            parts, understood = explain_line(plain_text(made.line))
-            line, folder, confinement = plain_text(made.line), plain_text(made.folder), plain_text(made.confinement)
-            hosts = tuple(plain_text(each) for each in made.hosts)
-            return CommandPreview(line, folder, confinement, parts, understood, hosts, made.only_hosts is True)
+            parts, understood = explain_line(plain_text(preview.line))
+            line, folder, confinement = (
+                plain_text(preview.line),
+                plain_text(preview.folder),
+                plain_text(preview.confinement),
+            )
+            hosts = tuple(plain_text(host) for host in preview.hosts)
+            return CommandPreview(line, folder, confinement, parts, understood, hosts, preview.only_hosts is True)
         case NetworkPreview():
             return NetworkPreview(
-                plain_text(made.method), plain_text(made.url), plain_text(made.host), plain_text(made.note)
+                plain_text(preview.method), plain_text(preview.url), plain_text(preview.host), plain_text(preview.note)
             )
-        case PicturePreview() if type(made.data) is bytes:
-            return PicturePreview(plain_text(made.name), made.data, plain_text(made.note))
+        case PicturePreview() if type(preview.data) is bytes:
+            return PicturePreview(plain_text(preview.name), preview.data, plain_text(preview.note))
         case _:
-            return TextPreview(f"What it would do cannot be shown ({type_name(made)}).")
+            return TextPreview(f"What it would do cannot be shown ({type_name(preview)}).")
 
 
 # Tools that can do nearly anything: allowing one for a conversation allows only what the call shows.
@@ -157,8 +163,8 @@ _MAX_REMEMBERED = 200
 class Resolution:
     """How an approval ended. `decision` is None when Stop took it back.
 
-    `input` and `digest` are what the decision is about: the edited arguments where there are any. `rule` is what
-    holds from now on, where the person decided about more than this call; whoever asked adds it to the standing.
+    `input` and `digest` are what the decision is about: the edited arguments if there are any. `rule` holds from now
+    on, where the person decided about more than this call; whoever asked adds it to the policy.
     """
 
     decision: Decision | None
@@ -170,12 +176,11 @@ class Resolution:
 
     @property
     def allows(self) -> bool:
-        """Whether the call may run."""
         return isinstance(self.decision, _AllowDecision)
 
     @property
     def verdict(self) -> Allowed | None:
-        """What the last look before the start compares with, or None when the call may not run."""
+        """The verdict to compare with the one before the start; None when the call may not run."""
         if not self.allows:
             return None
         trusts = self.rule is not None and self.rule.trusts
@@ -185,9 +190,9 @@ class Resolution:
 class Approval:
     """One question to a person about one call, bound to the digest of its tool and arguments.
 
-    `tool_use` and `input` are copies: whoever is asked may do to them what they like. `arguments` are what would run,
-    where a hook made others of them. `verdict` is the gate's that asks, about just these arguments; without `reasons`
-    it is the tool's default. `proposals` are the rules that the person may make of it, shown with the question.
+    `tool_use` and `input` are copies: whoever is asked may change them. `arguments` are what would run, where a hook
+    changed them. `verdict` is that of the gate that asks, about just these arguments; without `reasons` it is the
+    tool's default. `proposals` are the rules that the person may make of it, shown with the question.
     """
 
     def __init__(
@@ -216,12 +221,11 @@ class Approval:
 
     @property
     def reason(self) -> str:
-        """Why it is asked, in English."""
         return " ".join(map(str, self.reasons))
 
     @cached_property
     def tool_use(self) -> ToolUse:
-        """The call, as the model made it."""
+        """The call as the model made it."""
         return deep_copy(self._use)
 
     @cached_property
@@ -234,7 +238,7 @@ class Approval:
         return await asyncio.shield(self._ended)
 
     def decided(self, decision: Decision) -> Resolution:
-        """What a decision about this call means.
+        """Return what a decision about this call means.
 
         Raises ToolInputInvalid when edited arguments do not fit, and WrongUse for a rule that was not proposed.
         """
@@ -246,15 +250,15 @@ class Approval:
         return Resolution(decision, "person", arguments, digest, edited is not None, self._rule(decision, digest))
 
     def settled(self, *, allow: bool, why: str = "") -> Resolution:
-        """What it means that a rule or a mode decides now."""
+        """Return the resolution by a rule or a mode that decides now."""
         return Resolution(AllowOnce() if allow else Deny(message=why), "rule", self._arguments, self.digest)
 
     def withdrawn(self) -> Resolution:
-        """What Stop makes of it."""
+        """Return the resolution by Stop."""
         return Resolution(None, "stop", self._arguments, self.digest)
 
     def end(self, resolution: Resolution) -> None:
-        """Tell whoever waits. Once only."""
+        """Give the resolution to whoever waits. Call it once only."""
         self._ended.set_result(resolution)
 
     def _rule(self, decision: Decision, digest: str) -> Rule | None:
@@ -268,7 +272,7 @@ class Approval:
         return None
 
     def _conversation_rule(self, digest: str) -> Rule:
-        """The whole tool; of one that reaches far only what the call showed."""
+        """Return a rule for the whole tool; for a far-reaching tool only for what the call showed."""
         pattern = None
         if self.tool.effects & _FAR_REACHING:
             as_shown = digest == self.digest and self.proposals
@@ -289,7 +293,7 @@ class AnswerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReport:
-    """What became of an answer; `stands` is how the approval really ended, where it has."""
+    """What became of an answer; `stands` is how the approval ended, if it has."""
 
     approval_id: str
     status: AnswerStatus
@@ -297,12 +301,11 @@ class AnswerReport:
 
     @property
     def accepted(self) -> bool:
-        """Whether this answer is the one that counts."""
         return self.status is AnswerStatus.TAKEN
 
 
 class ApprovalBroker:
-    """Holds the approvals of one conversation. Lives on the event loop; not for other threads."""
+    """The approvals of one conversation. Lives on the event loop; not for other threads."""
 
     def __init__(self) -> None:
         self._open: dict[str, Approval] = {}
@@ -310,7 +313,7 @@ class ApprovalBroker:
 
     @property
     def open_approvals(self) -> tuple[Approval, ...]:
-        """Those that wait, in the order in which they were opened."""
+        """The approvals that wait, in the order in which they were opened."""
         return tuple(self._open.values())
 
     def open(
@@ -325,7 +328,7 @@ class ApprovalBroker:
         agent_path: tuple[str, ...] = (),
         approval_id: str | None = None,
     ) -> Approval:
-        """Ask about a call; what the parameters mean is said at Approval.
+        """Open an approval for a call; see Approval for the parameters.
 
         `approval_id` is given when a question from before a restart is asked again. Raises WrongUse for one in use.
         """
@@ -348,8 +351,8 @@ class ApprovalBroker:
     def answer(self, approval_id: str, decision: Decision) -> AnswerReport:
         """Decide. The first decision counts; a later one changes nothing and is told what stands.
 
-        Raises ToolInputInvalid when edited arguments do not fit the tool, and WrongUse for a rule that was not
-        proposed and for what is no decision; the approval stays open then.
+        Raises ToolInputInvalid when edited arguments do not fit the tool, and WrongUse for a rule that was not proposed
+        and for anything that is no decision; the approval stays open then.
         """
         decision = _validate_decision(decision)
         approval = self._open.get(approval_id)
@@ -358,14 +361,14 @@ class ApprovalBroker:
         return self._close(approval, approval.decided(decision))
 
     def resolve_by_rule(self, approval_id: str, *, allow: bool, why: str = "") -> AnswerReport:
-        """A rule or a mode changed and decides instead of the person. Never over a decision that was made."""
+        """Let a changed rule or mode decide instead of the person, never over a decision that was made."""
         approval = self._open.get(approval_id)
         if approval is None:
             return self._too_late(approval_id)
         return self._close(approval, approval.settled(allow=allow, why=why))
 
     def withdraw(self, approval_id: str) -> Approval | None:
-        """Take back one, for Stop; None when it does not wait."""
+        """Take an approval back, for Stop; None when it does not wait."""
         approval = self._open.get(approval_id)
         if approval is not None:
             self._close(approval, approval.withdrawn())
@@ -393,7 +396,7 @@ def _decisions() -> TypeAdapter[Decision]:
 
 
 def _validate_decision(decision: object) -> Decision:
-    """As our own, whoever made it and how. Raises WrongUse."""
+    """Copy a decision, whoever made it and how. Raises WrongUse."""
     if isinstance(decision, _AllowDecision | Deny | DenyAndStop):
         try:
             return _decisions().validate_python(dict(vars(decision)))

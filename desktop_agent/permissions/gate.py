@@ -37,10 +37,10 @@ AllowedBy = Literal["default", "rule", "mode", "person"]
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """It may run with exactly the arguments of `digest`: by the tool's default, a rule, the mode, or a person.
+    """The call may run with exactly the arguments of `digest`: by the tool's default, a rule, the mode, or a person.
 
     `trusts`: what it brings in from outside is trusted. By default nobody allowed that it changes anything, so it is
-    held to reading (RunningCall.is_read_only).
+    restricted to reading (RunningCall.is_read_only).
     """
 
     digest: str
@@ -53,7 +53,7 @@ class Allowed:
 class Ask:
     """A person must decide about exactly the arguments of `digest`. Without `reasons` it is the tool's default.
 
-    `rules` are the ids of those that ask; the same question is the same, whichever rules put it.
+    `rules` are the ids of the rules that ask; two questions are equal whichever rules put them.
     """
 
     digest: str
@@ -62,13 +62,12 @@ class Ask:
 
     @property
     def reason(self) -> str:
-        """All of them, in English."""
         return " ".join(map(str, self.reasons))
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """It never runs; the sentence is for the model and for the person."""
+    """The call never runs; the sentence is for the model and for the person."""
 
     outcome: Outcome
     sentence: Sentence
@@ -79,14 +78,14 @@ _STRICTNESS: tuple[type[Verdict], ...] = (Allowed, Ask, Denied)
 
 
 def strictness(verdict: Verdict) -> int:
-    """The more, the less may happen: 0 allowed, 1 ask, 2 refused."""
+    """Return how little a verdict lets happen: 0 allowed, 1 ask, 2 denied."""
     return _STRICTNESS.index(type(verdict))
 
 
 def stricter(first: Verdict, second: Verdict) -> Verdict:
-    """The one that lets less happen; among equals the first, which asks for both where both ask.
+    """Return the verdict that lets less happen; of two that ask the first, with the rules of both.
 
-    Of two that allow, the one that is held to reading; and it trusts only what both do.
+    Of two that allow, the one that is restricted to reading; and it trusts only what both do.
     """
     if isinstance(first, Ask) and isinstance(second, Ask):
         return replace(first, rules=tuple(dict.fromkeys((*first.rules, *second.rules))))
@@ -97,7 +96,7 @@ def stricter(first: Verdict, second: Verdict) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedCall:
-    """A call that its tool takes: the checked input, and the digest of its arguments."""
+    """A call that its tool accepts: the checked input, and the digest of its arguments."""
 
     tool: AnyTool
     input: Any
@@ -112,11 +111,11 @@ class Suspension:
     why: Sentence = field(default_factory=lambda: Sentence("It is not let through for now."))
 
     def merge(self, other: "Suspension") -> "Suspension":
-        """Both; the other one says why where it suspends anything."""
+        """Suspend the effects of both; `other` says why if it suspends anything."""
         return Suspension(self.effects | other.effects, other.why if other.effects else self.why)
 
     def covers(self, tool: AnyTool) -> bool:
-        """Whether the tool may have one of these effects; one that changes something unnamed may have any."""
+        """Return whether the tool may have one of these effects; one that changes something unnamed may have any."""
         undeclared = tool.tool_class is ToolClass.MUTATING and not tool.effects
         return bool(self.effects) and (undeclared or bool(self.effects & tool.effects))
 
@@ -127,9 +126,9 @@ NOTHING_SUSPENDED = Suspension()
 def admit(
     call: ToolUse, tool: AnyTool | None, known_names: Iterable[str] = (), digest: str | None = None
 ) -> AdmittedCall | Denied:
-    """The registry's gate: whether there is such a tool, and whether it takes these arguments.
+    """Check that there is such a tool and that it accepts these arguments.
 
-    `known_names` are told to a model that asked for a tool that is not there. `digest` is that of the call, where it
+    `known_names` are listed for a model that asked for a tool that does not exist. `digest` is that of the call, if it
     is known already.
     """
     if call.malformed is not None:
@@ -146,13 +145,13 @@ def admit(
         return Denied(Outcome.FAILED, error.sentence)
 
 
-def validate_edited_arguments(wanted: object, tool: AnyTool | None) -> JsonObject:
-    """Arguments that a hook or an approver wrote, as they would come from a model: copied, and checked by the tool.
+def validate_edited_arguments(edited: object, tool: AnyTool | None) -> JsonObject:
+    """Copy arguments that a hook or an approver wrote, and have the tool check them like a model's.
 
     Raises ToolInputInvalid, whatever they are and whatever the tool's own code makes of them.
     """
     try:
-        arguments = _as_json_object(wanted)
+        arguments = _as_json_object(edited)
         if tool is not None:
             tool.checked(deep_copy(arguments))
     except ToolInputInvalid:
@@ -164,8 +163,8 @@ def validate_edited_arguments(wanted: object, tool: AnyTool | None) -> JsonObjec
     return arguments
 
 
-def _as_json_object(wanted: object) -> JsonObject:
-    arguments: object = json.loads(json.dumps(wanted, allow_nan=False))
+def _as_json_object(edited: object) -> JsonObject:
+    arguments: object = json.loads(json.dumps(edited, allow_nan=False))
     if not isinstance(arguments, dict):
         raise ToolInputInvalid("They are no JSON object.")
     if is_nested_deeper(cast("object", arguments), MAX_ARGUMENT_DEPTH):
@@ -185,40 +184,42 @@ def decide(
     hard = find_hard_deny(facts, protected)
     if hard is not None and hard.is_certain:
         return deny("This is never run: {reason} Find another way.", reason=hard.reason)
-    held = (*mode.rules, *rules)
-    verdict = _restricting_verdict(facts, held, mode) or _allowing_verdict(facts, held, mode, hard)
+    rules_in_force = (*mode.rules, *rules)
+    verdict = _restricting_verdict(facts, rules_in_force, mode) or _allowing_verdict(facts, rules_in_force, mode, hard)
     if not suspension.covers(facts.tool) or not isinstance(verdict, Allowed) or verdict.by == "default":
         return verdict
     return Allowed(facts.digest, "default") if _only_reads(facts) else Ask(facts.digest, (suspension.why,))
 
 
 def deny(template: str, **values: str) -> Denied:
-    """Refused by what the person, or the program, has laid down."""
+    """Return a denial by what the person, or the program, has decided."""
     return Denied(Outcome.DENIED, Sentence(template, values))
 
 
 def _restricting_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode) -> Verdict | None:
-    """What rules that deny or ask say, and a mode that denies; None when they say nothing."""
-    caught = [(rule, match_restriction(rule, facts)) for rule in rules if rule.effect is not RuleEffect.ALLOW]
-    for rule, match in caught:
+    """Return what rules that deny or ask decide, and a mode that denies; None when they decide nothing."""
+    matches = [(rule, match_restriction(rule, facts)) for rule in rules if rule.effect is not RuleEffect.ALLOW]
+    for rule, match in matches:
         if rule.effect is RuleEffect.DENY and match is Match.YES:
             return deny("A rule made by {origin} denies this call. Find another way.", origin=rule.origin)
     if mode.mutating == "deny" and _changes_something(facts.tool) and not facts.is_read_only:
         return deny("The mode “{mode}” denies calls that change something.", mode=mode.title)
-    asking = [(rule, match) for rule, match in caught if match is not Match.NO and not _is_answered(rule, rules, facts)]
+    asking = [
+        (rule, match) for rule, match in matches if match is not Match.NO and not _is_answered(rule, rules, facts)
+    ]
     if not asking:
         return None
     return Ask(facts.digest, (_why_asked(*asking[0]),), tuple(rule.id for rule, _ in asking))
 
 
 def _is_answered(asks: Rule, rules: tuple[Rule, ...], facts: CallFacts) -> bool:
-    """Whether a person allowed calls like this one when they were asked because of this rule."""
+    """Return whether a person allowed calls like this one when they were asked because of this rule."""
     answering = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and asks.id in rule.answers)
     return asks.effect is RuleEffect.ASK and find_allowing_rule(answering, facts) is not None
 
 
 def _allowing_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
-    """What rules that allow, the tool's default and a mode that allows say."""
+    """Return what rules that allow, the tool's default and a mode that allows decide."""
     rule = find_allowing_rule(
         (each for each in rules if each.effect is RuleEffect.ALLOW and _was_made_knowing(each, hard)), facts
     )
@@ -235,7 +236,7 @@ def _allowing_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode, har
 
 
 def _was_made_knowing(rule: Rule, hard: HardDeny | None) -> bool:
-    """Whether a person made this rule in sight of why they are asked; a wider one says nothing about that."""
+    """Return whether a person saw, when they made this rule, why they are asked now; a wider rule does not count."""
     if hard is None or isinstance(rule.pattern, ArgumentsPattern):
         return True
     return bool(hard.asked_by) and set(hard.asked_by) <= set(rule.answers)
@@ -272,7 +273,7 @@ def _unknown_tool(name: str, known_names: Iterable[str]) -> Denied:
 
 
 def _is_object(text: str) -> bool:
-    """Whether what a call is malformed for is not its arguments; long ones are what they are nearly always."""
+    """Return whether a malformed call has sound arguments. Long arguments nearly always are the fault themselves."""
     if len(text) > _MAX_PARSED_LENGTH:
         return False
     try:

@@ -49,7 +49,7 @@ Moment = TypeVar("Moment", UserPromptSubmit, PreToolUse, PostToolUse)
 
 @dataclass(frozen=True, slots=True)
 class HookRuling:
-    """What all hooks together say about a call. `input` is what they made of the arguments, if `edited`."""
+    """What all hooks together decide about a call. `input` is the arguments, changed by hooks if `edited`."""
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str
@@ -59,7 +59,7 @@ class HookRuling:
 
 @dataclass(frozen=True, slots=True)
 class PromptRuling:
-    """What all hooks together say about a prompt. `prompt` has the id of the one that was sent."""
+    """What all hooks together decide about a prompt. `prompt` keeps the id of the one that was sent."""
 
     allowed: bool
     reason: str
@@ -76,7 +76,7 @@ async def run_pre_tool_hooks(
 ) -> HookRuling:
     """Ask the hooks about a call that is about to pass the gates. Edits chain, and must fit the tool.
 
-    `history`, where it is given, stands for that of the moment.
+    `history`, if given, replaces that of the moment.
     """
     history = history or HistoryCopy(moment.history)
     asks: list[str] = []
@@ -84,10 +84,10 @@ async def run_pre_tool_hooks(
     arguments, edited = moment.input, False
     for hook in hooks.pre_tool_use:
         match await _ask_hook(hook, replace(moment, input=arguments), history, time_limit):
-            case HookEdit(input=dict() as wanted):
+            case HookEdit(input=dict() as edited_input):
                 try:
                     arguments, edited = (
-                        await run_by_size(partial(validate_edited_arguments, wanted, tool), wanted),
+                        await run_by_size(partial(validate_edited_arguments, edited_input, tool), edited_input),
                         True,
                     )
                 except ToolInputInvalid as error:
@@ -112,18 +112,18 @@ async def run_post_tool_hooks(
     history: HistoryCopy | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> ToolResult:
-    """Show the hooks a result. Edits chain and change what it says, never how the call ended or whose it is.
+    """Show the hooks a result. Edits chain and change its content, never how the call ended or whose it is.
 
-    A denial, and a question that nobody is there for, keeps the result out: its reason stands in its place, and a call
-    that succeeded counts as failed. `history`, where it is given, stands for that of the moment.
+    A denial, or a question that nobody can answer, keeps the result out: its reason takes its place, and a call that
+    succeeded counts as failed. `history`, if given, replaces that of the moment.
     """
     history = history or HistoryCopy(moment.history)
     denials: list[str] = []
     result = moment.result
     for hook in hooks.post_tool_use:
         match await _ask_hook(hook, replace(moment, result=result), history, time_limit):
-            case HookEdit(result=ToolResult() as wanted):
-                content = await run_by_size(partial(deep_copy, wanted.content), wanted.content)
+            case HookEdit(result=ToolResult() as edited_result):
+                content = await run_by_size(partial(deep_copy, edited_result.content), edited_result.content)
                 result = result.model_copy(update={"content": content})
             case HookEdit():
                 denials.append(_NO_VERDICT)
@@ -133,9 +133,9 @@ async def run_post_tool_hooks(
                 pass
     if not denials:
         return result
-    said = _join_reasons(denials) or "A hook kept this result out."
+    explanation = _join_reasons(denials) or "A hook kept this result out."
     outcome = Outcome.FAILED if result.outcome is Outcome.SUCCEEDED else result.outcome
-    return result.model_copy(update={"content": (Text(text=said),), "outcome": outcome})
+    return result.model_copy(update={"content": (Text(text=explanation),), "outcome": outcome})
 
 
 async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit: float = TIME_LIMIT) -> PromptRuling:
@@ -148,8 +148,10 @@ async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit
     prompt = moment.prompt
     for hook in hooks.user_prompt_submit:
         match await _ask_hook(hook, replace(moment, prompt=prompt), history, time_limit):
-            case HookEdit(prompt=Message() as wanted) if (said := _validate_prompt(wanted)) is not None:
-                prompt = prompt.model_copy(update={"blocks": said.blocks})
+            case HookEdit(prompt=Message() as edited_prompt) if (
+                valid_prompt := _validate_prompt(edited_prompt)
+            ) is not None:
+                prompt = prompt.model_copy(update={"blocks": valid_prompt.blocks})
             case HookEdit():
                 denials.append(_NO_VERDICT)
             case HookAsk(reason=reason) | HookDeny(reason=reason):
@@ -173,20 +175,20 @@ async def _ask_hook(
     history: HistoryCopy,
     time_limit: float,
 ) -> HookVerdict:
-    """One hook's, with no answer as allow, and every fault as a denial. A cancel goes through to the hook."""
+    """Return a hook's verdict: no answer allows, every fault denies. A cancel goes through to the hook."""
     name = hook.__qualname__ if isinstance(hook, FunctionType | MethodType) else type_name(hook)
 
-    async def shown() -> Moment:
+    async def copy_of_moment() -> Moment:
         return replace(await _copy_moment(moment), history=await history.copied())
 
-    given = await call_foreign(shown)
-    if isinstance(given, Fault):
-        return _deny_for_fault(name, given)
+    copied_moment = await call_foreign(copy_of_moment)
+    if isinstance(copied_moment, Fault):
+        return _deny_for_fault(name, copied_moment)
 
-    async def asked() -> HookVerdict:
-        return _validate_verdict(await hook(given))
+    async def verdict() -> HookVerdict:
+        return _validate_verdict(await hook(copied_moment))
 
-    task = asyncio.create_task(call_foreign(asked))
+    task = asyncio.create_task(call_foreign(verdict))
     try:
         await asyncio.wait([task], timeout=time_limit)
     finally:
@@ -196,8 +198,8 @@ async def _ask_hook(
     if not in_time:
         _log.warning("the hook %s did not end within %g s", name, time_limit)
         return HookDeny(f"A hook did not answer within {time_limit:g} s, which counts as a denial.")
-    made = Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
-    return _deny_for_fault(name, made) if isinstance(made, Fault) else made
+    answer = Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
+    return _deny_for_fault(name, answer) if isinstance(answer, Fault) else answer
 
 
 def _deny_for_fault(name: str, fault: Fault) -> HookDeny:
@@ -207,7 +209,6 @@ def _deny_for_fault(name: str, fault: Fault) -> HookDeny:
 
 
 def _validate_verdict(answer: object) -> HookVerdict:
-    """With no answer as allow, and what is no verdict as a denial."""
     match answer:
         case None:
             return HookAllow()
@@ -222,9 +223,9 @@ def _validate_verdict(answer: object) -> HookVerdict:
 
 
 async def _copy_moment(moment: Moment) -> Moment:
-    """A copy down to the last dictionary, without the history."""
+    """Copy everything but the history, down to the last dictionary."""
     bare = replace(moment, history=())
-    return await run_by_size(lambda: deep_copy(bare), *(getattr(bare, each.name) for each in fields(bare)))
+    return await run_by_size(lambda: deep_copy(bare), *(getattr(bare, field.name) for field in fields(bare)))
 
 
 async def _log_cancelled(task: "asyncio.Task[Any]", name: str) -> None:
@@ -235,14 +236,13 @@ async def _log_cancelled(task: "asyncio.Task[Any]", name: str) -> None:
 
 
 def _validate_prompt(prompt: Message) -> Message | None:
-    """What a hook made of a prompt, as our own; None for what is none."""
+    """Copy a prompt that a hook made; None for an invalid one."""
     try:
-        said = validate_message(prompt)
+        valid = validate_message(prompt)
     except AgentError:
         return None
-    return said if said.blocks and all(isinstance(block, Text | Image) for block in said.blocks) else None
+    return valid if valid.blocks and all(isinstance(block, Text | Image) for block in valid.blocks) else None
 
 
 def _join_reasons(reasons: Sequence[str]) -> str:
-    """Each once, in order."""
     return " ".join(dict.fromkeys(reason for reason in reasons if reason))

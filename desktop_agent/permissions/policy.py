@@ -40,13 +40,15 @@ from desktop_agent.types.tool_calls import Effect, UntrustedSource
 
 
 async def resolve_line_folders(subjects: tuple[Subject, ...], workspace: str | None) -> tuple[Subject, ...]:
-    """The same, each line with the folder of the workspace that it goes to, as links lead now.
+    """Add to each line the folder of the workspace that it goes to, as links lead now.
 
-    One that leads out, or is not there, is left: then nobody knows where the line runs.
+    A line that goes outside, or to no folder, is left as it is: then nobody knows where it runs.
     """
-    if workspace is None or not any(isinstance(each, CommandSubject) and _target_folder(each) for each in subjects):
+    if workspace is None or not any(
+        isinstance(subject, CommandSubject) and _target_folder(subject) for subject in subjects
+    ):
         return subjects
-    return await run_in_thread(lambda _token: tuple(_resolve_line_folder(each, workspace) for each in subjects))
+    return await run_in_thread(lambda _token: tuple(_resolve_line_folder(subject, workspace) for subject in subjects))
 
 
 def _target_folder(subject: CommandSubject) -> str | None:
@@ -86,34 +88,34 @@ _REASON_SEVERAL = (
 
 @dataclass(frozen=True, slots=True)
 class UntrustedContent:
-    """`outsiders` have brought something in since it was last lifted; `trusted` are those that the person let pass."""
+    """The `sources` that brought content in since it was last trusted, and those that the person has `trusted`."""
 
     sources: tuple[UntrustedSource, ...] = ()
     trusted: tuple[UntrustedSource, ...] = ()
 
     def with_source(self, source: UntrustedSource) -> "UntrustedContent":
-        """With content of this outsider. The same one when the person trusts it, or knows of it."""
-        if any(source.is_same(each) for each in (*self.sources, *self.trusted)):
+        """Add content of this source. Returns the same object when the person trusts it, or knows of it."""
+        if any(source.is_same(known) for known in (*self.sources, *self.trusted)):
             return self
         return UntrustedContent((*self.sources, source), self.trusted)
 
     def with_trusted_source(self, source: UntrustedSource) -> "UntrustedContent":
-        """With content of this outsider, which the person trusts. The same one when they know of it already."""
-        if any(source.is_same(each) for each in (*self.sources, *self.trusted)):
+        """Add content of this source, which the person trusts. Returns the same object when they know of it already."""
+        if any(source.is_same(known) for known in (*self.sources, *self.trusted)):
             return self
         return UntrustedContent(self.sources, (*self.trusted, source))
 
     def after_trusting(self, shown: Sequence[str] | None = None) -> "UntrustedContent":
-        """The person lets pass what came in so far: until another outsider brings something.
+        """Trust what came in so far, until another source brings something.
 
-        Where they were `shown` names, only those are let pass, and of several of one name as many as were shown.
+        Where names were `shown`, only those are trusted, and of several of one name as many as were shown.
         """
-        left = Counter(shown if shown is not None else (each.name for each in self.sources))
-        passed, kept = list[UntrustedSource](), list[UntrustedSource]()
-        for each in self.sources:
-            (passed if left[each.name] > 0 else kept).append(each)
-            left[each.name] -= 1
-        return UntrustedContent(tuple(kept), (*self.trusted, *passed))
+        remaining = Counter(shown if shown is not None else (source.name for source in self.sources))
+        trusted, untrusted = list[UntrustedSource](), list[UntrustedSource]()
+        for source in self.sources:
+            (trusted if remaining[source.name] > 0 else untrusted).append(source)
+            remaining[source.name] -= 1
+        return UntrustedContent(tuple(untrusted), (*self.trusted, *trusted))
 
     @property
     def has_arrived(self) -> bool:
@@ -122,7 +124,6 @@ class UntrustedContent:
 
     @property
     def suspension(self) -> Suspension:
-        """What is asked about, and why."""
         if not self.sources:
             return NOTHING_SUSPENDED
         values = {"outsider": self.sources[-1].name, "count": str(len(self.sources) - 1)}
@@ -144,45 +145,20 @@ class ToolNamePolicy:
     denied: frozenset[str] = frozenset()
 
     def allows(self, name: str) -> bool:
-        """Whether this one may."""
+        """Return whether a tool of this name may be named."""
         return name not in self.denied and (self.allowed is None or name in self.allowed)
 
 
 ALL_NAMES = ToolNamePolicy()
 
 
-class _ChangeListeners:
-    """Tells who listens here, and below, when rules or mode change."""
-
-    def __init__(self, above: "_ChangeListeners | None") -> None:
-        self._above = above
-        self._changed: list[Listener] = []
-
-    def on_change(self, listener: Listener) -> None:
-        """Be told when rules or mode change, here or above."""
-        self._changed.append(listener)
-        if self._above is not None:
-            self._above.on_change(listener)
-
-    def off_change(self, listener: Listener) -> None:
-        """No more."""
-        if listener in self._changed:
-            self._changed.remove(listener)
-        if self._above is not None:
-            self._above.off_change(listener)
-
-    def _notify(self) -> None:
-        for listener in tuple(self._changed):
-            listener()
-
-
-class PermissionPolicy(_ChangeListeners):
+class PermissionPolicy:
     """Rules and mode of one agent, and the verdicts that follow from them. Lives on the event loop.
 
-    A nested one answers to its parent too: the strictest verdict counts, whatever its own rules and mode are. What a
+    A nested policy answers to its parent too: the strictest verdict counts, whatever its own rules and mode are. What a
     person decides about one of its calls is added at the root, for the whole conversation. Without a `mode` of its own
-    it follows its parent's; without a parent that is the default mode.
-    Rules that are given and do not say for which conversation hold in this one.
+    it follows its parent's; without a parent that is the default mode. Rules that do not say for which conversation
+    hold in this one.
     `own_folders` are the program's own, as absolute paths with forward slashes: no call writes there.
     """
 
@@ -198,7 +174,6 @@ class PermissionPolicy(_ChangeListeners):
         own_folders: tuple[str, ...] = (),
         clock: Callable[[], datetime] = now,
     ) -> None:
-        super().__init__(parent)
         self._rules = tuple(_with_conversation(rule, conversation_id) for rule in rules)
         self._mode = mode
         self._names = names
@@ -209,11 +184,25 @@ class PermissionPolicy(_ChangeListeners):
         self._parent = parent
         self._suspension = NOTHING_SUSPENDED
         self._untrusted_content = NO_UNTRUSTED_CONTENT
+        self._listeners: list[Listener] = []
+
+    def on_change(self, listener: Listener) -> None:
+        """Call `listener` when rules or mode change, here or in a parent."""
+        self._listeners.append(listener)
+        if self._parent is not None:
+            self._parent.on_change(listener)
+
+    def off_change(self, listener: Listener) -> None:
+        """Stop calling `listener`, here and in the parents."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+        if self._parent is not None:
+            self._parent.off_change(listener)
 
     def nested(
         self, *, rules: Iterable[Rule] = (), mode: Mode | None = None, names: ToolNamePolicy = ALL_NAMES
     ) -> "PermissionPolicy":
-        """For an agent that this one starts: this AND that, always."""
+        """Return a policy for an agent that this one starts: both must allow, always."""
         return PermissionPolicy(
             rules,
             mode=mode,
@@ -233,40 +222,40 @@ class PermissionPolicy(_ChangeListeners):
         return self._mode or DEFAULT_MODE
 
     def tools_changed(self) -> None:
-        """Tools came, went, or count as something else: whatever has not started is judged again."""
+        """Recheck whatever has not started: tools came, went, or changed their class."""
         self._notify()
 
     def set_mode(self, mode: Mode) -> None:
-        """Change it, at once: for every call that has not started."""
+        """Change the mode at once, for every call that has not started."""
         self._mode = mode
         self._notify()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All that were laid down here and above, also those that hold elsewhere or have expired."""
+        """All rules of this policy and its parents, also those that hold elsewhere or have expired."""
         return self._rules if self._parent is None else (*self._rules, *self._parent.rules)
 
     def add(self, rule: Rule) -> None:
-        """One more, for the whole conversation. One of the same id is replaced.
+        """Add a rule for the whole conversation; a rule of the same id is replaced.
 
-        A rule for a conversation or a workspace that does not say which gets this one's. Raises WrongUse where there
-        is no workspace that it could hold in.
+        A rule for a conversation or a workspace that does not say which gets this one's. Raises WrongUse where there is
+        no workspace that it could hold in.
         """
         if self._parent is not None:
             self._parent.add(rule)
             return
         self._rules = (
-            *(each for each in self._rules if each.id != rule.id),
+            *(known for known in self._rules if known.id != rule.id),
             _with_workspace(rule, self._conversation_id, self._workspace),
         )
         self._notify()
 
     def revoke(self, rule_id: str) -> Rule | None:
-        """One less; None when there is none of this id."""
-        revoked = next((each for each in self._rules if each.id == rule_id), None)
+        """Remove a rule and return it; None when there is none of this id."""
+        revoked = next((rule for rule in self._rules if rule.id == rule_id), None)
         if revoked is None:
             return self._parent.revoke(rule_id) if self._parent is not None else None
-        self._rules = tuple(each for each in self._rules if each.id != rule_id)
+        self._rules = tuple(rule for rule in self._rules if rule.id != rule_id)
         self._notify()
         return revoked
 
@@ -277,11 +266,11 @@ class PermissionPolicy(_ChangeListeners):
 
     @property
     def untrusted_content(self) -> UntrustedContent:
-        """What came in from outside; one for the whole conversation."""
+        """What came in from outside, for the whole conversation."""
         return self._untrusted_content if self._parent is None else self._parent.untrusted_content
 
     def mark_untrusted(self, source: UntrustedSource) -> bool:
-        """Content of theirs came in; whether it is the first since the person trusted them, or ever."""
+        """Note content of this source; return whether it is the first since the person trusted the source, or ever."""
         if self._parent is not None:
             return self._parent.mark_untrusted(source)
         before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_source(source)
@@ -291,7 +280,7 @@ class PermissionPolicy(_ChangeListeners):
         return True
 
     def trust_source(self, source: UntrustedSource) -> bool:
-        """Note content of theirs that came in by a call whose rule trusts it; whether it is new."""
+        """Note content of this source that came by a call whose rule trusts it; return whether it is new."""
         if self._parent is not None:
             return self._parent.trust_source(source)
         before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_trusted_source(source)
@@ -300,7 +289,8 @@ class PermissionPolicy(_ChangeListeners):
     def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
         """End what was suspended here, and trust what came in from outside so far.
 
-        `shown` are the names that the person saw when they said so: who came since is not trusted. None: all of them.
+        `shown` are the names that the person saw when they trusted: a source that came since is not trusted. None: all
+        are.
         """
         if self._parent is not None:
             self._parent.lift_suspension(shown)
@@ -310,9 +300,9 @@ class PermissionPolicy(_ChangeListeners):
     async def verdict(
         self, call: ToolUse, tool: AnyTool | None, known_names: Iterable[str] = (), *, digest: str | None = None
     ) -> Verdict:
-        """Take a call through the gates, in the order in which they stand. `call.input` is what would run.
+        """Take a call through the gates in order. `call.input` is what would run.
 
-        `known_names` are told to a model that asked for a tool that is not there. `digest` is that of the call, where
+        `known_names` are listed for a model that asked for a tool that does not exist. `digest` is that of the call, if
         it is known already.
         """
         if not self.allows_name(call.name):
@@ -325,61 +315,67 @@ class PermissionPolicy(_ChangeListeners):
         return self._decide(case, await self._protected_paths(case))
 
     async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
-        """Rules that would allow this call from now on, to be shown with a question about it."""
+        """Return rules that would allow this call from now on, to be shown with a question about it."""
         entry = await run_by_size(lambda: admit(call, tool, digest=digest), call.input)
         if isinstance(entry, Denied):
             return ()
         subjects = await _call_subjects(tool, entry.input, self._workspace)
         brings = await call_foreign(lambda: _brings_untrusted(tool, entry.input))
         moment = self._clock()
-        allowed = [each for each in self.rules if each.effect is RuleEffect.ALLOW and self._is_in_force(each, moment)]
-        found = propose_rules(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
+        allowed = [rule for rule in self.rules if rule.effect is RuleEffect.ALLOW and self._is_in_force(rule, moment)]
+        rules = propose_rules(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
         case = CallFacts(tool, entry.digest, subjects, self._workspace)
         hard = find_hard_deny(
             case, replace(await self._protected_paths(case), has_untrusted_content=self.untrusted_content.has_arrived)
         )
         if hard is not None and hard.asked_by:
-            found = for_startup_files(found, entry.digest, subjects)
-        return found if brings is not True else with_trust(found)
+            rules = for_startup_files(rules, entry.digest, subjects)
+        return rules if brings is not True else with_trust(rules)
 
     def allows_name(self, name: str) -> bool:
-        """Whether a tool of this name may be named at all, here and above."""
+        """Return whether a tool of this name may be named at all, here and in the parents."""
         return self._names.allows(name) and (self._parent is None or self._parent.allows_name(name))
 
     def _decide(self, case: CallFacts, protected: ProtectedPaths) -> Verdict:
-        """The verdict about an admitted call: the strictest of what is laid down here and above."""
+        """Return the verdict about an admitted call: the strictest of this policy and its parents."""
         moment = self._clock()
         rules_in_force = tuple(rule for rule in self.rules if self._is_in_force(rule, moment))
         protected = replace(protected, has_untrusted_content=self.untrusted_content.has_arrived)
-        own = (_with_conversation(rule, self._conversation_id) for rule in self.mode.rules)
-        mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._is_in_force(rule, moment))})
+        mode_rules = (_with_conversation(rule, self._conversation_id) for rule in self.mode.rules)
+        mode = self.mode.model_copy(
+            update={"rules": tuple(rule for rule in mode_rules if self._is_in_force(rule, moment))}
+        )
         suspension = self._untrusted_content.suspension.merge(self._suspension)
         verdict = decide(case, rules_in_force, mode, suspension=suspension, protected=protected)
         return verdict if self._parent is None else stricter(verdict, self._parent._decide(case, protected))  # noqa: SLF001
 
     async def _protected_paths(self, case: CallFacts) -> ProtectedPaths:
-        """What the disk says about the paths of a call; the same here and above."""
-        paths = [each.path for each in case.subjects or () if isinstance(each, PathSubject)]
-        given = self._workspace
-        if not paths or given is None:
-            return ProtectedPaths(self._own_folders, given)
+        """Read from the disk what is protected about the paths of a call; the same for the parents."""
+        paths = [subject.path for subject in case.subjects or () if isinstance(subject, PathSubject)]
+        folder = self._workspace
+        if not paths or folder is None:
+            return ProtectedPaths(self._own_folders, folder)
 
-        def look(token: CancelToken) -> ProtectedPaths:
+        def read_disk(token: CancelToken) -> ProtectedPaths:
             # As subjects are: links followed.
-            workspace = Path(os.path.realpath(given)).as_posix()
+            workspace = Path(os.path.realpath(folder)).as_posix()
             places = startup_paths(paths, workspace, token.raise_if_cancelled) if may_write(case.tool) else ()
             return ProtectedPaths(self._own_folders, workspace, private_paths_in(workspace), places)
 
-        return await run_in_thread(look)
+        return await run_in_thread(read_disk)
 
     def mark_used(self, rule_id: str) -> None:
-        """A call ran because of this rule."""
+        """Note that a call ran because of this rule."""
         moment = self._clock()
         self._rules = tuple(
-            each.model_copy(update={"last_used_at": moment}) if each.id == rule_id else each for each in self._rules
+            rule.model_copy(update={"last_used_at": moment}) if rule.id == rule_id else rule for rule in self._rules
         )
         if self._parent is not None:
             self._parent.mark_used(rule_id)
+
+    def _notify(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
 
     def _is_in_force(self, rule: Rule, moment: datetime) -> bool:
         if rule.scope is RuleScope.CONVERSATION and rule.conversation_id != self._conversation_id:
@@ -416,14 +412,14 @@ async def _brings_untrusted(tool: AnyTool, checked: object) -> bool:
 
 
 async def _call_subjects(tool: AnyTool, checked: object, workspace: str | None) -> tuple[Subject, ...] | None:
-    """What the call is about; None when the tool fails to say, for whatever reason."""
+    """Return what the call is about; None when the tool fails to say."""
     say = tool.subjects
     if say is None:
         return ()
-    said = await call_foreign(lambda: say(checked))
-    if not isinstance(said, Fault):
-        return await resolve_line_folders(said, workspace)
+    subjects = await call_foreign(lambda: say(checked))
+    if not isinstance(subjects, Fault):
+        return await resolve_line_folders(subjects, workspace)
     # A fault in a tool makes its call doubtful; the gate still decides.
-    if not isinstance(said.error, ToolFailed):
-        _log.warning("tool %s cannot say what a call is about: %s", tool.name, said.kind)
+    if not isinstance(subjects.error, ToolFailed):
+        _log.warning("tool %s cannot say what a call is about: %s", tool.name, subjects.kind)
     return None

@@ -54,7 +54,7 @@ Beginning = tuple[str, ...]
 
 
 def _bundle(title: str, *commands: str, folder: str | None = WORKSPACE_ROOT) -> CommandsPattern:
-    return CommandsPattern(title=title, beginnings=tuple(tuple(each.split()) for each in commands), folder=folder)
+    return CommandsPattern(title=title, beginnings=tuple(tuple(command.split()) for command in commands), folder=folder)
 
 
 _READ_ONLY = ("git status", "git diff", "git log", "git show", "git blame", "git ls-files")
@@ -67,10 +67,10 @@ BUNDLES = (
 
 
 def find_bundle(beginnings: Iterable[Beginning], folder: str = WORKSPACE_ROOT) -> CommandsPattern | None:
-    """The one that has all of these, as it is now, for this folder; None where there is none."""
-    wanted = set(beginnings)
-    found = next((each for each in BUNDLES if wanted and wanted <= set(each.beginnings)), None)
-    return found if found is None or found.folder is None else found.model_copy(update={"folder": folder})
+    """Return the bundle that has all of these commands, for this folder; None where there is none."""
+    commands = set(beginnings)
+    matching = next((bundle for bundle in BUNDLES if commands and commands <= set(bundle.beginnings)), None)
+    return matching if matching is None or matching.folder is None else matching.model_copy(update={"folder": folder})
 
 
 # A rule keeps the title that was shown; those that are known can be translated.
@@ -84,7 +84,7 @@ _TITLES = {
 
 
 def describe_rule(rule: Rule) -> Sentence:
-    """What a rule matches, for people; shown before it is granted."""
+    """Describe what a rule matches, for people; shown before it is granted."""
     words = _describe_pattern(rule)
     return Sentence("{rule}; what comes from there is trusted", {"rule": words}) if rule.trusts else words
 
@@ -121,9 +121,11 @@ def _where(rule: Rule, commands: Sentence, folder: str | None) -> Sentence:
 
 def _in_folder(rule: Rule, folder: str) -> Sentence:
     # Where a tool works in a folder, and the rule says in which part of it, the part says both.
-    names = [_without_scope(each, folder) for each in rule.tools]
-    whole = rule.workspace is not None and is_within(folder, rule.workspace) and is_within(rule.workspace, folder)
-    template = "{tool} anywhere in the workspace {folder}" if whole else "{tool} in {folder}"
+    names = [_without_scope(tool, folder) for tool in rule.tools]
+    is_workspace = (
+        rule.workspace is not None and is_within(folder, rule.workspace) and is_within(rule.workspace, folder)
+    )
+    template = "{tool} anywhere in the workspace {folder}" if is_workspace else "{tool} in {folder}"
     return Sentence(template, {"tool": _list_all(names), "folder": folder})
 
 
@@ -133,11 +135,11 @@ def _without_scope(identity: str, folder: str) -> str:
 
 
 def _named(rule: Rule) -> str | Sentence:
-    return _list_all([_bound_tool(each, rule.workspace) for each in rule.tools])
+    return _list_all([_bound_tool(tool, rule.workspace) for tool in rule.tools])
 
 
 def _bound_tool(identity: str, workspace: str | None) -> str | Sentence:
-    """A tool by its name; and to what the rule holds it, where that is not said beside it."""
+    """Name a tool, and what the rule binds it to, where that is not said beside it."""
     name, _, scope = identity.partition(" @ ")
     if not scope or (workspace is not None and is_within(scope, workspace) and is_within(workspace, scope)):
         return name
@@ -151,13 +153,13 @@ def _list_all(names: Sequence[str | Sentence]) -> str | Sentence:
 
 
 def _join_names(parts: Sequence[str | Sentence], template: str) -> str | Sentence:
-    """As a list in a sentence; the template is for its last two."""
+    """Join names to a list in a sentence; the template is for its last two."""
     if len(parts) == 1:
         return parts[0]
-    some = parts[0]
-    for each in parts[1:-1]:
-        some = Sentence("{first}, {next}", {"first": some, "next": each})
-    return Sentence(template, {"some": some, "last": parts[-1]})
+    joined = parts[0]
+    for part in parts[1:-1]:
+        joined = Sentence("{first}, {next}", {"first": joined, "next": part})
+    return Sentence(template, {"some": joined, "last": parts[-1]})
 
 
 # They do nothing but change what the next command finds, or where it runs.
@@ -184,13 +186,14 @@ def propose_rules(
     workspace: str | None = None,
     allowed: Sequence[Rule] = (),
 ) -> tuple[Rule, ...]:
-    """Rules that would allow the call of this digest from now on: each in the workspace, if there is one, and always.
+    """Return rules that would allow the call of this digest from now on: for the workspace, if there is one, and
+    always.
 
     `subjects` are what the tool says about the call; None where it failed to. Each rule allows the whole call by
-    itself, or with the rules that are `allowed` already, apart from what is never allowed. A change of a file in the
-    workspace has one rule alone, for all files there.
+    itself, or with the rules that are `allowed` already, apart from hard denies. A change of a file in the workspace
+    has one rule alone, for all files there.
     """
-    words = [each for rule in allowed if names_tool(rule, tool) for each in command_patterns(rule.pattern)]
+    words = [pattern for rule in allowed if names_tool(rule, tool) for pattern in command_patterns(rule.pattern)]
     patterns: list[Pattern | None] = [*_narrow_patterns(subjects or (), words, workspace)]
     exact = ArgumentsPattern(digest=digest)
     if not patterns:
@@ -206,38 +209,38 @@ def propose_rules(
 
 
 def for_startup_files(rules: Sequence[Rule], digest: str, subjects: Sequence[Subject] | None) -> tuple[Rule, ...]:
-    """What is left of rules about a call that is asked about for startup files: a wider one would answer no more.
+    """Narrow rules for a call that is asked about because of startup files: a wider rule would answer no more.
 
-    They hold in the workspace alone. One about paths is about the one file, or about the very call.
+    They hold in the workspace alone. A rule about paths is about the one file, or about the very call.
     """
-    here = tuple(each for each in rules if each.scope is RuleScope.WORKSPACE)
-    paths = {each.path for each in subjects or () if isinstance(each, PathSubject)}
+    in_workspace = tuple(rule for rule in rules if rule.scope is RuleScope.WORKSPACE)
+    paths = {subject.path for subject in subjects or () if isinstance(subject, PathSubject)}
     if not paths:
-        return here
+        return in_workspace
     pattern = PathPattern(prefix=paths.pop()) if len(paths) == 1 else ArgumentsPattern(digest=digest)
-    return tuple(each.model_copy(update={"pattern": pattern}) for each in here[:1])
+    return tuple(kept.model_copy(update={"pattern": pattern}) for kept in in_workspace[:1])
 
 
 def with_trust(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """The same rules, and each that holds in one workspace once more as one that trusts what its calls bring in."""
-    here = (each for each in rules if each.scope is RuleScope.WORKSPACE)
-    return (*rules, *(each.model_copy(update={"id": new_id(), "trusts": True}) for each in here))
+    """Return the rules, and each that holds in one workspace again as one that trusts what its calls bring in."""
+    in_workspace = (rule for rule in rules if rule.scope is RuleScope.WORKSPACE)
+    return (*rules, *(kept.model_copy(update={"id": new_id(), "trusts": True}) for kept in in_workspace))
 
 
 def _file_rule(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str | None) -> Rule | None:
-    """For both tools that change a file, anywhere in the workspace; None where the call is about something else."""
+    """Return the rule for both tools that change a file, anywhere in the workspace; None for other calls."""
     only_writes = tool.effects == _WRITES and tool.tool_class is ToolClass.MUTATING
     if tool.name not in _CHANGE_A_FILE or not only_writes or not tool.scope or workspace is None:
         return None
     everywhere = PurePath(workspace).as_posix()
-    folders = [each.prefix for each in patterns if isinstance(each, PathPattern)]
-    if not folders or not _is_narrow(everywhere) or not all(is_within(everywhere, each) for each in folders):
+    folders = [pattern.prefix for pattern in patterns if isinstance(pattern, PathPattern)]
+    if not folders or not _is_narrow(everywhere) or not all(is_within(everywhere, folder) for folder in folders):
         return None
     return Rule(
         effect=RuleEffect.ALLOW,
         tool=tool.identity,
         # By their whole identities: a server's tool of such a name is another tool.
-        also=tuple(f"{each} @ {tool.scope}" for each in _CHANGE_A_FILE if each != tool.name),
+        also=tuple(f"{name} @ {tool.scope}" for name in _CHANGE_A_FILE if name != tool.name),
         pattern=PathPattern(prefix=everywhere),
         scope=RuleScope.WORKSPACE,
         workspace=workspace,
@@ -247,18 +250,18 @@ def _file_rule(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str
 def _narrow_patterns(
     subjects: Sequence[Subject], allowed: Sequence[CommandPattern], workspace: str | None
 ) -> list[Pattern]:
-    """One pattern that covers everything that the call is about; none where one cannot."""
-    paths = [each.path for each in subjects if isinstance(each, PathSubject)]
-    hosts = {each.host.lower() for each in subjects if isinstance(each, HostSubject)}
-    lines = {each for each in subjects if isinstance(each, CommandSubject)}
+    """Return patterns that each cover everything that the call is about; none where one cannot."""
+    paths = [subject.path for subject in subjects if isinstance(subject, PathSubject)]
+    hosts = {subject.host.lower() for subject in subjects if isinstance(subject, HostSubject)}
+    lines = {subject for subject in subjects if isinstance(subject, CommandSubject)}
     kinds = sum(map(bool, (paths, hosts, lines)))
     if kinds != 1:
         return []
     if paths:
         folders = {path.rpartition("/")[0] for path in paths}
-        return [PathPattern(prefix=each) for each in folders if _is_narrow(each)] if len(folders) == 1 else []
+        return [PathPattern(prefix=folder) for folder in folders if _is_narrow(folder)] if len(folders) == 1 else []
     if hosts:
-        return [HostPattern(host=each) for each in hosts] if len(hosts) == 1 else []
+        return [HostPattern(host=host) for host in hosts] if len(hosts) == 1 else []
     return _line_patterns(lines.pop(), allowed, workspace) if len(lines) == 1 else []
 
 
@@ -269,15 +272,17 @@ def _is_narrow(folder: str) -> bool:
 
 
 def _line_patterns(subject: CommandSubject, allowed: Sequence[CommandPattern], workspace: str | None) -> list[Pattern]:
-    """About the one command that is missing; of several that are, only a bundle can allow all by one rule."""
+    """Return patterns for the one command that is missing; several missing ones only a bundle can allow by one rule."""
     folder = run_folder(subject)
     # What runs who knows where is allowed by its arguments, folder and all, or not at all.
     if folder is None or not is_transparent_line(subject, workspace):
         return []
-    held = patterns_for_folder(allowed, folder)
-    wanted = commands_to_allow(subject, workspace)
-    missing = [_without_wrappers(each) for each in wanted if not is_command_covered(each, held, workspace)]
-    bundle = find_bundle((_first_words(each, workspace) for each in missing), folder)
+    allowed_here = patterns_for_folder(allowed, folder)
+    commands = commands_to_allow(subject, workspace)
+    missing = [
+        _without_wrappers(command) for command in commands if not is_command_covered(command, allowed_here, workspace)
+    ]
+    bundle = find_bundle((_first_words(command, workspace) for command in missing), folder)
     several = [bundle] if bundle is not None else []
     return [*_command_patterns(missing[0], several, folder, workspace)] if len(missing) == 1 else [*several]
 
@@ -285,7 +290,7 @@ def _line_patterns(subject: CommandSubject, allowed: Sequence[CommandPattern], w
 def _command_patterns(
     command: Command, bundles: Sequence[Pattern], folder: str, workspace: str | None
 ) -> Iterator[Pattern]:
-    literal = tuple(each for each in command.words if each is not None)
+    literal = tuple(word for word in command.words if word is not None)
     first = _first_words(command, workspace)
     if first:
         yield CommandPattern(words=first, folder=folder)
@@ -296,23 +301,24 @@ def _command_patterns(
 
 
 def _has_changed_environment(command: Command) -> bool:
-    """Whether it starts something with other surroundings, as `X=1 ls` does: only the whole call can be allowed."""
+    """Return whether it changes the environment of what it starts, as `X=1 ls` does: only the whole call can be
+    allowed.
+    """
     return changes_environment(command, 1) or any(map(_has_changed_environment, command.starts))
 
 
 def _without_wrappers(command: Command) -> Command:
-    """Without what only starts it."""
     while command.is_transparent and len(command.starts) == 1:
         command = command.starts[0]
     return command
 
 
 def _first_words(command: Command, workspace: str | None) -> tuple[str, ...]:
-    """As many words as say what it does; none where they do not."""
+    """Return as many words as say what the command does; none where they do not."""
     first = () if reads_outside_workspace(command, workspace) else _telling_words(command)
-    many = words_to_name(command.words, command.sources, len(first)) if first else None
-    words = tuple(each for each in command.words[: many or 0] if each is not None)
-    return words if len(words) == many else ()
+    count = words_to_name(command.words, command.sources, len(first)) if first else None
+    words = tuple(word for word in command.words[: count or 0] if word is not None)
+    return words if len(words) == count else ()
 
 
 def _telling_words(command: Command) -> tuple[str, ...]:
@@ -321,20 +327,20 @@ def _telling_words(command: Command) -> tuple[str, ...]:
         return ()
     module = (command.words[2:3] or ("",))[0] or ""
     if _is_python(name) and command.words[1:2] == ("-m",) and module in _CLEAR_MODULES:
-        said = subcommand(command.words[2:])
-        return () if said == () else (name, "-m", module, *(said or ()))
+        words_of_subcommand = subcommand(command.words[2:])
+        return () if words_of_subcommand == () else (name, "-m", module, *(words_of_subcommand or ()))
     if _may_do_anything(name) or name in _SETUP_COMMANDS or program_name(name) in WRAPPERS:
         return ()
-    said = subcommand(command.words)
-    if said is None:
+    words_of_subcommand = subcommand(command.words)
+    if words_of_subcommand is None:
         # Of a program that nobody here knows, no beginning says what it does.
         return (name,) if known_name(name) in SAY_ALL else ()
-    if not said or said[0] not in START_WHAT_FOLLOWS:
-        return (name, *said) if said else ()
-    what = command.words[1 + len(said)] if len(command.words) > 1 + len(said) else None
-    is_script = said[0] == "run" and known_name(name) in _RUN_SCRIPTS
+    if not words_of_subcommand or words_of_subcommand[0] not in START_WHAT_FOLLOWS:
+        return (name, *words_of_subcommand) if words_of_subcommand else ()
+    what = command.words[1 + len(words_of_subcommand)] if len(command.words) > 1 + len(words_of_subcommand) else None
+    is_script = words_of_subcommand[0] == "run" and known_name(name) in _RUN_SCRIPTS
     return (
-        (name, *said, what)
+        (name, *words_of_subcommand, what)
         if what and not what.startswith("-") and _is_clear_by_name(what, is_script=is_script)
         else ()
     )

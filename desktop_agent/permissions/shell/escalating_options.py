@@ -26,73 +26,72 @@ _LONG_OPTION = re.compile(r"^--[\w-]+=")
 
 
 def has_escalating_words(words: Sequence[str | None], sources: Sequence[str], seen: int) -> bool:
-    """Whether one of the words behind the first `seen`, or what it may expand to, is not known to be harmless."""
-    known, at = _known_options(words, seen)
+    """Return whether a word after the first `seen`, or what it may expand to, is not known to be safe."""
+    known, start = _known_options(words, seen)
     if known is None:
         return False
     pairs = list(zip(words, sources, strict=True))
-    if known.named and _operands(pairs[max(seen, at) :]):
+    if known.named and _operands(pairs[max(seen, start) :]):
         return True
-    return _exceeds(known, pairs, at, seen)
+    return _exceeds(known, pairs, start, seen)
 
 
-def words_to_name(words: Sequence[str | None], sources: Sequence[str], said: int) -> int | None:
-    """With how many of its words a rule has to begin, of which the first `said` say what it does.
+def words_to_name(words: Sequence[str | None], sources: Sequence[str], count: int) -> int | None:
+    """Return how many words a rule has to begin with; the first `count` say what the command does.
 
-    None where some word behind these is not known to be harmless: no beginning would say what the command does.
+    None where a later word is not known to be safe: no beginning would say what the command does.
     """
-    known, at = _known_options(words, said)
+    known, start = _known_options(words, count)
     if known is None:
-        return said
+        return count
     pairs = list(zip(words, sources, strict=True))
-    if _exceeds(known, pairs, at, said):
+    if _exceeds(known, pairs, start, count):
         return None
-    behind = range(len(words) - 1, said - 1, -1)
-    return next((end + 1 for end in behind if known.named and _operands(pairs[end : end + 1])), said)
+    ends = range(len(words) - 1, count - 1, -1)
+    return next((end + 1 for end in ends if known.named and _operands(pairs[end : end + 1])), count)
 
 
-def _exceeds(known: SafeOptions, pairs: Sequence[_Word], at: int, seen: int) -> bool:
+def _exceeds(known: SafeOptions, pairs: Sequence[_Word], start: int, seen: int) -> bool:
     words = [word for word, _ in pairs]
-    if known.operands is not None and _operands(pairs[at:]) > known.operands:
+    if known.operands is not None and _operands(pairs[start:]) > known.operands:
         return True
-    behind = pairs[max(seen, at) :]
+    unseen = pairs[max(seen, start) :]
     if program_name(words[0] or "") == "find":
-        behind = list(_not_started(behind))
-    if any(known.overwrites(word or "", value) for word, value in pairwise((*(word for word, _ in behind), None))):
+        unseen = list(_not_started(unseen))
+    if any(known.overwrites(word or "", value) for word, value in pairwise((*(word for word, _ in unseen), None))):
         return True
-    judged = _with_operand_flags(known, behind, words[max(seen, at) - 1] or "")
+    judged = _with_operand_flags(known, unseen, words[max(seen, start) - 1] or "")
     return any(_is_escalating(known, word, source, is_operand=operand) for word, source, operand in judged)
 
 
 def subcommand(words: Sequence[str | None]) -> tuple[str, ...] | None:
-    """The words behind a program's name that say what it does; none where they do not, None where it needs none."""
+    """Return the words after a program's name that say what it does: () if they do not, None if it needs none."""
     table = subcommand_options().get(known_name(words[0] or ""))
     if table is None:
         return None
-    pair = tuple(each or "" for each in words[1:3])
-    return next((pair[:many] for many in (2, 1) if " ".join(pair[:many]) in table and len(pair) >= many), ())
+    pair = tuple(word or "" for word in words[1:3])
+    return next((pair[:count] for count in (2, 1) if " ".join(pair[:count]) in table and len(pair) >= count), ())
 
 
 def known_name(word: str) -> str:
-    """A program by the name under which it is known, whatever its folder, version or platform."""
+    """Return the name under which a program is known, whatever its folder, version or platform."""
     names = program_names(word)
-    return next((each for each in names if each in program_options() or each in subcommand_options()), names[0])
+    return next((name for name in names if name in program_options() or name in subcommand_options()), names[0])
 
 
 def program_names(word: str) -> tuple[str, ...]:
-    """What a program may be called, apart from its folder, its version, and the platform that it is for."""
+    """Return what a program may be called, apart from its folder, its version, and the platform that it is for."""
     name = program_name(word)
     plain = _without_version(name)
     return name, plain, plain.rpartition("-")[2]
 
 
 def is_name_inside(source: str) -> bool:
-    """Whether a word that is no literal text can only become names below the folder, also behind a long option."""
+    """Return whether an expanded word can only become names below the folder, also after a long option."""
     return _STAYS_INSIDE.fullmatch(_LONG_OPTION.sub("", source)) is not None
 
 
 def _without_version(name: str) -> str:
-    """Without the digits and points at its end, of which the first is a digit, nor a sign before these."""
     version = name[len(name.rstrip(_OF_VERSIONS)) :].lstrip(".")
     if not version:
         return name
@@ -101,7 +100,7 @@ def _without_version(name: str) -> str:
 
 
 def _known_options(words: Sequence[str | None], seen: int) -> tuple[SafeOptions | None, int]:
-    """What is harmless, and behind how many words."""
+    """Return the safe options, and after how many words they stand."""
     start = 2 if program_name(words[0] or "").startswith("python") and words[1:2] == ("-m",) else 0
     if len(words) <= start:
         return None, start
@@ -109,22 +108,22 @@ def _known_options(words: Sequence[str | None], seen: int) -> tuple[SafeOptions 
     table = subcommand_options().get(name)
     if table is None:
         return program_options().get(name), start + 1
-    said = subcommand(words[start:])
-    if not said:
+    words_of_subcommand = subcommand(words[start:])
+    if not words_of_subcommand:
         # Before its subcommand a program takes options with which it does anything.
         return NO_WORDS, start + 1
-    known, at = table[" ".join(said)], start + 1 + len(said)
-    if known is not None or seen < at:
+    known, after = table[" ".join(words_of_subcommand)], start + 1 + len(words_of_subcommand)
+    if known is not None or seen < after:
         # What a shorter subcommand is allowed, a longer one is not: `git stash` puts away, `git stash pop` brings back.
-        is_another = start + 1 < seen < at and " ".join(said[: seen - start - 1]) in table
-        return (NO_WORDS if known is None or is_another else known), seen if is_another else at
+        is_another = start + 1 < seen < after and " ".join(words_of_subcommand[: seen - start - 1]) in table
+        return (NO_WORDS if known is None or is_another else known), seen if is_another else after
     # What it starts is a program of its own, and with more words than its name may do anything where nobody knows it.
-    started = known_name(words[at] or "") if len(words) > at else ""
-    return program_options().get(started, None if started in SAY_ALL else NO_WORDS), at + 1
+    started = known_name(words[after] or "") if len(words) > after else ""
+    return program_options().get(started, None if started in SAY_ALL else NO_WORDS), after + 1
 
 
 def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:
-    """Without the commands that `find` starts: they are looked at by themselves."""
+    """Leave out the commands that `find` starts: they are checked by themselves."""
     is_started = False
     for word, source in pairs:
         if is_started:
@@ -138,7 +137,7 @@ def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:
 def _with_operand_flags(
     known: SafeOptions, pairs: Sequence[_Word], before: str
 ) -> Iterator[tuple[str | None, str, bool]]:
-    """Each with whether it can only be an operand."""
+    """Yield each word with whether it can only be an operand."""
     are_operands = False
     for word, source in pairs:
         if word != "--" or known.passes_on or known is NO_WORDS:
@@ -174,6 +173,6 @@ def _operands(pairs: Sequence[_Word]) -> int:
 
 
 def _leaves_folder(word: str) -> bool:
-    """As a path, or as the value of an option."""
+    """Return whether the word leads out as a path, or as the value of an option."""
     _, _, value = word.partition("=")
     return any(path.startswith(("/", "~")) or ".." in path.split("/") for path in (word, value))

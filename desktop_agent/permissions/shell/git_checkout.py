@@ -20,13 +20,13 @@ _OPTIONS_WITH_VALUE = word_set("-C -c --git-dir --work-tree --namespace --config
 
 
 def is_checkout(line: str, workspace: str) -> bool:
-    """Whether a command that stands in the line, and not in its texts and comments, checks out files.
+    """Return whether a command of the line, and not of its texts and comments, checks out files.
 
-    So too in a line that is not understood: of that a person was asked, and has seen its commands.
+    Also in a line that is not understood: a person was asked about that, and has seen its commands.
     """
     return any(
-        _words_check_out(each.words) and not is_read_only_anywhere(each, workspace)
-        for each in parse_line(line).commands
+        _words_check_out(command.words) and not is_read_only_anywhere(command, workspace)
+        for command in parse_line(line).commands
     )
 
 
@@ -36,7 +36,7 @@ def _words_check_out(words: Sequence[str | None]) -> bool:
         return words[2:3] != () and words[2] in _HOST_CLI_CHECKOUTS
     if name != "git":
         return name in {"jj", "hg", "sl"}
-    at = 1
-    while at < len(words) and (words[at] or "").startswith("-"):
-        at += 2 if words[at] in _OPTIONS_WITH_VALUE else 1
-    return at < len(words) and words[at] in _GIT_CHECKOUTS
+    index = 1
+    while index < len(words) and (words[index] or "").startswith("-"):
+        index += 2 if words[index] in _OPTIONS_WITH_VALUE else 1
+    return index < len(words) and words[index] in _GIT_CHECKOUTS

@@ -66,7 +66,7 @@ _NO_PLAIN_TEST = re.compile(r"[&|;<>()`\n]")
 
 
 def is_unambiguous(root: "Node", source: bytes) -> bool:
-    """Whether nothing in the tree is doubtful: no error, nothing skipped, and each node as a shell would have it."""
+    """Return whether nothing in the tree is doubtful: no error, nothing skipped, and each node as a shell reads it."""
     if root.has_error:
         return False
     nodes = list(_nodes(root))
@@ -80,15 +80,15 @@ def is_unambiguous(root: "Node", source: bytes) -> bool:
     if heredocs > 1 or (heredocs and b"\\\n" in source):
         return False
     # Behind `}` a redirection names a variable to set, and a subscript of that may run a command.
-    touches = (source[max(each.start_byte - 1, 0) : each.start_byte] for each in nodes if each.type in _REDIRECTIONS)
+    touches = (source[max(node.start_byte - 1, 0) : node.start_byte] for node in nodes if node.type in _REDIRECTIONS)
     return _STANDS_BEFORE.issuperset(touches) and all(_is_unambiguous_node(node, source) for node in nodes)
 
 
 def _joins_lines(nodes: list["Node"], source: bytes) -> bool:
     """Return whether a line that goes on joins more than blanks, where a shell reads it as going on."""
     literal = [(node.start_byte, node.end_byte) for node in nodes if node.type == "raw_string"]
-    for found in _CONTINUATION.finditer(source):
-        start, end = found.span()
+    for continuation in _CONTINUATION.finditer(source):
+        start, end = continuation.span()
         is_between_words = source[start - 1 : start] in _BLANKS or source[end : end + 1] in _BLANKS
         if not is_between_words and not any(first < start < last for first, last in literal):
             return True
@@ -96,7 +96,7 @@ def _joins_lines(nodes: list["Node"], source: bytes) -> bool:
 
 
 def _is_fully_covered(node: "Node", source: bytes, start: int, end: int) -> bool:
-    """Return whether nothing was skipped between these places, and each leaf is what it looks like."""
+    """Return whether the parser skipped nothing between these offsets, and each leaf is what it looks like."""
     for leaf in _leaves(node):
         if not _is_whitespace(source[start : leaf.start_byte]) or not _is_plain_leaf(leaf, source):
             return False
@@ -127,7 +127,7 @@ def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
 
 
 def _is_blank_before(leaf: "Node") -> bool:
-    """Return whether blanks before it are of the string around it: the reader gives those between two `$x` to one."""
+    """Return whether blanks before it are of the string around it: the parser gives those between two `$x` to one."""
     parent = leaf.parent
     return leaf.type in {"$", "${", "$("} and parent is not None and _stands_in_string(parent)
 
@@ -174,19 +174,19 @@ def _is_as_a_shell_has_it(node: "Node", source: bytes) -> bool:
 
 
 def _has_words_alone(node: "Node", source: bytes) -> bool:
-    """`a == b` gives `==` to the program, where the reader sees an operator; `_=a b` runs b, and it sees `_=a` run."""
+    """Check for `a == b`, which gives `==` to the program, and `_=a b`, which runs b."""
     name = node.child_by_field_name("name")
     sets = name is not None and _SET.match(node_text(name, source)) is not None
     return not sets and all(child.is_named for child in node.children)
 
 
 def _is_a_group(node: "Node", source: bytes) -> bool:
-    """Two brackets begin a sum to bash, and a group in a group to the plain shell."""
+    """Check for two brackets, which begin a sum to bash, and a group in a group to the plain shell."""
     return not node_text(node, source).startswith("((")
 
 
 def _is_a_word(node: "Node", source: bytes) -> bool:
-    """`2>` is a stream, and no word; a backslash at the end belongs to what comes next."""
+    """Check for `2>`, which is a stream, and for a backslash at the end, which belongs to what comes next."""
     text = node_text(node, source)
     if text.isdigit():
         return source[node.end_byte : node.end_byte + 1] not in {b"<", b">"}
@@ -194,7 +194,7 @@ def _is_a_word(node: "Node", source: bytes) -> bool:
 
 
 def _is_set_to_text(node: "Node", source: bytes) -> bool:
-    """A word that touches an assignment belongs to it; and `x+=1` is a program to the plain shell."""
+    """Check that no word touches the assignment; `x+=1` is a program to the plain shell."""
     is_touched = source[node.end_byte : node.end_byte + 1] not in _STANDS_BEHIND
     return not is_touched and all(child.type != "+=" for child in node.children) and _names_text(node, source)
 
@@ -205,7 +205,7 @@ def _names_text(node: "Node", source: bytes) -> bool:
 
 
 def _is_a_variable(node: "Node", source: bytes) -> bool:
-    """A number is the name of a word that a function was given: it can be read, and not set."""
+    """Check the name. A number is the name of a word that a function was given: it can be read, and not set."""
     text = node_text(node, source)
     is_read = node.parent is not None and node.parent.type in {"simple_expansion", "expansion"}
     return is_variable_name(text) or (is_read and text.isdecimal())
@@ -216,7 +216,7 @@ def _is_in_expansion(node: "Node", _: bytes) -> bool:
 
 
 def _is_for_all_shells(node: "Node", source: bytes) -> bool:
-    """To the plain shell `function` and `select` are programs."""
+    """Check for `function` and `select`, which are programs to the plain shell."""
     return node.children[0].type not in {"function", "select"} and (
         node.type != "for_statement" or _names_text(node, source)
     )
@@ -228,7 +228,8 @@ def _has_seen_expansions(node: "Node", source: bytes) -> bool:
 
 
 def _has_one_level(node: "Node", source: bytes) -> bool:
-    """Between backticks the shell takes one layer of backslashes away before it reads.
+    """Return whether nothing is nested between backticks: the shell takes one layer of backslashes away before it
+    reads.
 
     In a string bash looks for braces as if each quote between the backticks ended it.
     """
@@ -241,7 +242,7 @@ def _has_certain_redirections(node: "Node", source: bytes) -> bool:
 
 
 def _has_one_target(node: "Node") -> bool:
-    """Return whether no word of the command is among the targets: the reader takes those behind it for more files."""
+    """Return whether no word of the command is among the targets: the parser takes later words for more files."""
     operators = {child.type for child in node.children if not child.is_named}
     targets = sum(child.type != "file_descriptor" for child in node.named_children)
     return targets <= (0 if operators & {">&-", "<&-"} else 1)
@@ -304,7 +305,7 @@ def _is_plain_test(node: "Node", source: bytes) -> bool:
 
 
 def _is_a_pattern(node: "Node", source: bytes) -> bool:
-    """Between double brackets, or what is taken away from a value."""
+    """Return whether it stands between double brackets, or is cut off a value."""
     return _is_in_expansion(node, source) or _is_in_double_brackets(node, source)
 
 
@@ -316,7 +317,7 @@ def _is_in_double_brackets(node: "Node", _: bytes) -> bool:
 
 
 def _is_whitespace(text: bytes) -> bool:
-    """Whether nothing stands there. A line that goes on without a space joins two words; the reader parts them."""
+    """Return whether it is blank. A line that goes on without a space joins two words; the parser parts them."""
     goes_on = b"\\\n" in text
     return not text.replace(b"\\\n", b"").strip(b" \t\n") and (not goes_on or b" " in text or b"\t" in text)
 
@@ -327,7 +328,7 @@ def _is_comment(node: "Node", source: bytes) -> bool:
 
 
 def _has_certain_end(node: "Node", source: bytes) -> bool:
-    parts = {each.type: node_text(each, source) for each in node.named_children}
+    parts = {child.type: node_text(child, source) for child in node.named_children}
     start = _PLAIN_DELIMITER.fullmatch(parts.get("heredoc_start", ""))
     if not _WITHIN_ONE_WORD.isdisjoint(parts):
         # Words that stand behind the delimiter belong to the command.
@@ -368,17 +369,17 @@ _CHECKS: dict[str, Callable[["Node", bytes], bool]] = {
 def _nodes(node: "Node") -> Iterator["Node"]:
     stack = [node]
     while stack:
-        each = stack.pop()
-        yield each
-        stack.extend(reversed(each.children))
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(current.children))
 
 
 def _leaves(node: "Node") -> Iterator["Node"]:
     stack = [node]
     while stack:
-        each = stack.pop()
+        current = stack.pop()
         # The grammar keeps no node for every character of a quoted text; all of it belongs to it.
-        if each.children and each.type not in _QUOTED:
-            stack.extend(reversed(each.children))
-        elif each.start_byte != each.end_byte:
-            yield each
+        if current.children and current.type not in _QUOTED:
+            stack.extend(reversed(current.children))
+        elif current.start_byte != current.end_byte:
+            yield current

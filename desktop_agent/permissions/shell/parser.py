@@ -60,7 +60,7 @@ _LEADING_CD = re.compile(
 class Command:
     """One simple command. A word is None where it holds an expansion; `sources` are the words as written.
 
-    `carries` are the commands that it starts in turn (`sudo rm x` starts `rm x`); `starts_at` is how many of its own
+    `starts` are the commands that it starts in turn (`sudo rm x` starts `rm x`); `starts_at` is how many of its own
     words stand before theirs. It `is_transparent` if starting them is all that it does.
     """
 
@@ -73,11 +73,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ParsedLine:
-    """`written` are the commands that the line itself names, in order.
+    """A shell line taken apart; `written` are the commands that it names itself, in order.
 
-    Not `understood`: it may run more than stands here. `redirections` are those from and to files. `sets_variables`:
-    it changes what later commands find in their environment. Its first command does nothing but go to the folder
-    `goes_to`, where all others run. It `moves`: some of it, but for that, runs in another folder.
+    Without `understood` it may run more than that. `redirections` are those from and to files. `sets_variables`: it
+    changes what later commands find in their environment. `goes_to` is the folder that its first command changes to,
+    where all others run; `changes_folder`: some of it, apart from that, runs in another folder.
     """
 
     written: tuple[Command, ...] = ()
@@ -94,12 +94,12 @@ class ParsedLine:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it does nothing but run its commands."""
+        """Whether the line does nothing but run its commands."""
         return self.understood and not self.redirections and not self.sets_variables
 
 
 def parse_line(line: str) -> ParsedLine:
-    """Take a line apart. Raises nothing: what cannot be read is not understood."""
+    """Parse a line. Raises nothing: what cannot be read is not understood."""
     # One that is too long is not even remembered.
     return _parse(line, 0) if len(line) <= MAX_LINE_LENGTH else ParsedLine()
 
@@ -137,7 +137,7 @@ def _parser() -> "Parser":
 
 
 class _LineReader:
-    """What was found on the way through one line."""
+    """Collects the commands and redirections of one line."""
 
     def __init__(self, source: bytes, depth: int) -> None:
         self.commands: list[Command] = []
@@ -149,7 +149,7 @@ class _LineReader:
         self._depth = depth
 
     def read(self, node: "Node", level: int = 0) -> None:
-        """This node and all below it, in the order in which they stand."""
+        """Read this node and all below it, in order."""
         if level > _MAX_TREE_DEPTH or node.type not in RECURSED:
             self.understood = False
             return
@@ -166,11 +166,11 @@ class _LineReader:
         if node.type == "test_command":
             parts = [node.children[0]]
         elif node.type == "command":
-            parts = [each for each in node.named_children if each.type not in _NOT_WORDS]
+            parts = [child for child in node.named_children if child.type not in _NOT_WORDS]
         else:
             parts = [node.children[0], *node.named_children]
-        words = tuple(literal_word(each, self._source) for each in parts)
-        sources = tuple(node_text(each, self._source) for each in parts)
+        words = tuple(literal_word(part, self._source) for part in parts)
+        sources = tuple(node_text(part, self._source) for part in parts)
         if node.type == "test_command":
             # What is tested stands in no words: it counts as anything.
             self.understood = self.understood and is_plain_test(node, self._source)
@@ -201,9 +201,9 @@ class _LineReader:
                 self.sets_variables = self.sets_variables or line.sets_variables
                 self.moving += line.changes_folder or line.goes_to is not None
                 self.redirections.extend(line.redirections)
-                at = len(command.words)
+                count = len(command.words)
                 return replace(
-                    command, starts=line.written, starts_at=at, is_transparent=inner.is_transparent and is_own
+                    command, starts=line.written, starts_at=count, is_transparent=inner.is_transparent and is_own
                 )
             case StartedCommand():
                 sources = command.sources[inner.at : inner.at + len(inner.words)]
@@ -218,9 +218,9 @@ class _LineReader:
         return command
 
     def _redirect(self, node: "Node") -> None:
-        found = file_redirection(node, self._source)
-        if found is not None:
-            self.redirections.append(found)
+        redirection = file_redirection(node, self._source)
+        if redirection is not None:
+            self.redirections.append(redirection)
 
 
 _NOT_WORDS = {"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect", "comment"}
@@ -239,12 +239,12 @@ def _safe_variables() -> dict[str, frozenset[str]]:
 
 
 def safe_variable_names() -> frozenset[str]:
-    """Variables of which some or all values are harmless."""
+    """Return the variables of which some or all values are safe."""
     return _safe_variables()["names"] | _safe_variables()["module_folders"]
 
 
 def _is_safe_assignment(node: "Node", source: bytes) -> bool:
-    """Whether this assignment leaves every command what it is. It stands before one, or by itself."""
+    """Return whether this assignment, before a command or alone, leaves every command what it is."""
     if node.type != "variable_assignment":
         return False
     text = node_text(node, source)
@@ -261,24 +261,24 @@ def _is_before_module(node: "Node", source: bytes) -> bool:
     command = node.parent
     if command is None or command.type != "command":
         return False
-    words = [node_text(each, source) for each in command.named_children if each.type != "variable_assignment"]
+    words = [node_text(child, source) for child in command.named_children if child.type != "variable_assignment"]
     return len(words) > 1 and _PYTHON.fullmatch(words[0]) is not None and words[1] == "-m"
 
 
 def _first_folder(line: str, root: "Node") -> str | None:
-    """The folder, as written, in which all the rest of the line runs; None where that cannot be told.
+    """Return the folder, as written, in which all the rest of the line runs; None where that cannot be told.
 
-    Where going there fails, what stands behind `;` runs where the line began: see that the folder is there.
+    If going there fails, what stands after `;` runs where the line began: the caller checks that the folder exists.
     """
-    found = _LEADING_CD.match(line)
-    if found is None or _has_background(root):
+    match = _LEADING_CD.match(line)
+    if match is None or _has_background(root):
         return None
-    path = found["bare"] or found["quoted"]
+    path = match["bare"] or match["quoted"]
     return None if ".." in path.split("/") else path
 
 
 def _has_background(root: "Node") -> bool:
-    """Whether a part of it runs in a shell of its own: in `cd a && b & c` the last one stays behind."""
+    """Return whether a part runs in a shell of its own: in `cd a && b & c` the last command stays behind."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

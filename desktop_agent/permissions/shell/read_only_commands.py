@@ -59,88 +59,88 @@ _PYTHON_METHODS = word_set(
 
 
 def sed_only_prints(words: Words) -> bool:
-    """Whether `sed` with these words behind its name prints what it reads, and nothing else."""
+    """Return whether `sed` with these arguments only prints what it reads."""
     scripts: list[str | None] = []
     operands: list[str | None] = []
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
         if word is None or not word.startswith("-") or word == "-":
             operands.append(word)
         elif _SED_SCRIPT.fullmatch(word):
-            scripts.append(words[at] if at < len(words) else None)
-            at += 1
+            scripts.append(words[index] if index < len(words) else None)
+            index += 1
         elif not _SED_FLAGS.fullmatch(word):
             return False
     if not scripts:
         scripts = operands[:1]
-    return bool(scripts) and all(each is not None and _sed_program_only_prints(each) for each in scripts)
+    return bool(scripts) and all(script is not None and _sed_program_only_prints(script) for script in scripts)
 
 
 def _sed_program_only_prints(program: str) -> bool:
-    """Read one command after the other, each in one step, so that a long program takes no longer than its length."""
-    at = _skip(_BLANKS, program, 0)
-    if len(program) > _MAX_SCRIPT_LENGTH or at == len(program):
+    """Read one command after the other, each in one step, so that the time is linear in the length."""
+    offset = _skip(_BLANKS, program, 0)
+    if len(program) > _MAX_SCRIPT_LENGTH or offset == len(program):
         return False
-    while at < len(program):
-        end = _end_of_sed_command(program, _end_of_sed_addresses(program, at))
-        ended = None if end is None else _SED_END.match(program, end)
-        if ended is None:
+    while offset < len(program):
+        end = _end_of_sed_command(program, _end_of_sed_addresses(program, offset))
+        command_end = None if end is None else _SED_END.match(program, end)
+        if command_end is None:
             return False
-        at = ended.end()
+        offset = command_end.end()
     return True
 
 
-def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
+def _skip(pattern: re.Pattern[str], text: str, offset: int) -> int:
+    match = pattern.match(text, offset)
+    return offset if match is None else match.end()
 
 
-def _end_of_sed_addresses(program: str, at: int) -> int:
-    behind = _skip(_SED_ADDRESS, program, at)
-    if behind > at:
-        comma = _skip(_BLANKS, program, behind)
+def _end_of_sed_addresses(program: str, offset: int) -> int:
+    after = _skip(_SED_ADDRESS, program, offset)
+    if after > offset:
+        comma = _skip(_BLANKS, program, after)
         if program[comma : comma + 1] == ",":
             second = _skip(_BLANKS, program, comma + 1)
             end = max(_skip(_SED_ADDRESS, program, second), _skip(_SED_RANGE_END, program, second))
-            behind = end if end > second else behind
-    at = _skip(_BLANKS, program, behind)
-    return _skip(_BLANKS, program, at + 1) if program[at : at + 1] == "!" else at
+            after = end if end > second else after
+    offset = _skip(_BLANKS, program, after)
+    return _skip(_BLANKS, program, offset + 1) if program[offset : offset + 1] == "!" else offset
 
 
-def _end_of_sed_command(program: str, at: int) -> int | None:
-    name, sign = program[at : at + 1], program[at + 1 : at + 2]
+def _end_of_sed_command(program: str, offset: int) -> int | None:
+    name, sign = program[offset : offset + 1], program[offset + 1 : offset + 2]
     if name and name in _SED_PLAIN:
-        return at + 1
+        return offset + 1
     if name != "s" or sign not in _SED_SIGNS or not sign:
         return None
-    at += 2
+    offset += 2
     for _ in range(2):
-        while at < len(program) and program[at] != sign:
-            if program[at] == "\n":
+        while offset < len(program) and program[offset] != sign:
+            if program[offset] == "\n":
                 return None
-            at += 2 if program[at] == "\\" else 1
-        if at >= len(program):
+            offset += 2 if program[offset] == "\\" else 1
+        if offset >= len(program):
             return None
-        at += 1
-    return _skip(_SED_REPLACE_FLAGS, program, at)
+        offset += 1
+    return _skip(_SED_REPLACE_FLAGS, program, offset)
 
 
 def awk_only_prints(words: Words) -> bool:
-    """Whether `awk` with these words behind its name prints what it makes of what it reads, and nothing else."""
-    at = 0
-    while at < len(words):
-        word = words[at]
+    """Return whether `awk` with these arguments only prints what it computes from what it reads."""
+    index = 0
+    while index < len(words):
+        word = words[index]
         if word is None:
             return False
         if not word.startswith("-") or word == "-":
             return _awk_program_only_prints(word)
         if _AWK_VALUED.fullmatch(word):
-            at += 1
+            index += 1
         elif not word.startswith(("-F", "-v")):
             return False
-        at += 1
+        index += 1
     return False
 
 
@@ -154,19 +154,19 @@ def _awk_program_only_prints(program: str) -> bool:
         # Within a pattern a bracket is a sign like any other.
         return False
     braces = brackets = 0
-    for at, sign in enumerate(bare):
+    for index, sign in enumerate(bare):
         braces += (sign == "{") - (sign == "}")
         brackets += (sign == "(") - (sign == ")")
         # Within an action and outside of brackets `>` writes to a file.
-        if sign == ">" and braces and not brackets and bare[at + 1 : at + 2] != "=":
+        if sign == ">" and braces and not brackets and bare[index + 1 : index + 2] != "=":
             return False
     return True
 
 
 def python_only_prints(words: Words) -> bool:
-    """Whether `python` with these words behind its name prints what it makes of what it reads, and nothing else."""
-    given = words[1:] if words[:1] == ("-I",) else words
-    program = given[1] if len(given) == 2 and given[0] == "-c" else None
+    """Return whether `python` with these arguments only prints what it computes from what it reads."""
+    arguments = words[1:] if words[:1] == ("-I",) else words
+    program = arguments[1] if len(arguments) == 2 and arguments[0] == "-c" else None
     if program is None or len(program) > _MAX_SCRIPT_LENGTH or "__" in program:
         return False
     try:
@@ -178,16 +178,16 @@ def python_only_prints(words: Words) -> bool:
 def _python_only_prints(node: ast.AST) -> bool:
     match node:
         case ast.Import(names=names):
-            return all(each.name == "json" and each.asname is None for each in names)
+            return all(part.name == "json" and part.asname is None for part in names)
         case ast.Attribute(attr=name):
             return name in _PYTHON_METHODS
         case ast.Name(id=name, ctx=ast.Store()):
             # A function by another's name would be called as that.
             return name not in _PYTHON_FUNCTIONS
-        case ast.Call(func=ast.Name(id="open"), args=given, keywords=named):
-            modes = [*given[1:2], *(each.value for each in named if each.arg != "encoding")]
-            reads = all(isinstance(each, ast.Constant) and each.value in {"r", "rb", "rt"} for each in modes)
-            return reads and len(given) in {1, 2} and all(each.arg in {"mode", "encoding"} for each in named)
+        case ast.Call(func=ast.Name(id="open"), args=arguments, keywords=keywords):
+            modes = [*arguments[1:2], *(part.value for part in keywords if part.arg != "encoding")]
+            reads = all(isinstance(mode, ast.Constant) and mode.value in {"r", "rb", "rt"} for mode in modes)
+            return reads and len(arguments) in {1, 2} and all(part.arg in {"mode", "encoding"} for part in keywords)
         case ast.Call(func=ast.Name(id=name)):
             return name in _PYTHON_FUNCTIONS
         case ast.Call(func=ast.Attribute()):
@@ -264,62 +264,62 @@ def _table() -> _Table:
 
 
 def is_read_only_line(subject: CommandSubject, workspace: str | None) -> bool:
-    """Whether every command of the line is read-only, and names nothing outside of the workspace but system software.
+    """Return whether every command of the line is read-only, and names nothing outside but system software.
 
-    What a program makes up by itself, the confinement has to hold. False also where the line would not run confined and
-    without the network: then it may reach what it should not.
+    What a program does of its own accord, the sandbox has to restrict. False also where the line would run without a
+    sandbox or with the network: then it may reach what it should not.
     """
     line = parse_line(subject.line)
     if not subject.is_sandboxed or not line.understood or not line.written or line.sets_variables:
         return False
-    if any(each.writes or leaves_workspace(each.source, workspace) for each in line.redirections):
+    if any(redirection.writes or leaves_workspace(redirection.source, workspace) for redirection in line.redirections):
         return False
     if loop_leaves_workspace(subject.line, workspace):
         return False
-    return all(is_read_only_command(each, workspace) for each in line.written)
+    return all(is_read_only_command(command, workspace) for command in line.written)
 
 
 def loop_leaves_workspace(line: str, workspace: str | None) -> bool:
-    """Whether a loop may go through something outside of the workspace: its list stands in no command."""
+    """Return whether a loop may go through something outside of the workspace: its list stands in no command."""
     return _LISTS.search(line) is not None and leaves_workspace(_QUOTES.sub("", line), workspace)
 
 
 def is_read_only_command(command: Command, workspace: str | None) -> bool:
-    """Whether a command, and all that it starts, is read-only."""
+    """Return whether a command, and all that it starts, is read-only."""
     name = command.words[0] or ""
     # With a folder before its name it may be a program of the workspace.
     if name != program_name(name):
         return False
     if command.starts:
-        inside = stays_in_workspace(command, workspace) and _starts_read_only(command)
-        return inside and all(is_read_only_command(each, workspace) for each in command.starts)
+        is_inside = stays_in_workspace(command, workspace) and _starts_read_only(command)
+        return is_inside and all(is_read_only_command(start, workspace) for start in command.starts)
     return stays_in_workspace(command, workspace) and _has_read_only_options(command, name)
 
 
 def _has_read_only_options(command: Command, name: str) -> bool:
-    table, behind = _table(), command.words[1:]
+    table, arguments = _table(), command.words[1:]
     if name in table.any_options:
         # By itself it goes to the home folder.
-        return name != "cd" or bool(behind)
-    if len(behind) == 1 and _tells_version(table, name, behind[0]):
+        return name != "cd" or bool(arguments)
+    if len(arguments) == 1 and _tells_version(table, name, arguments[0]):
         return True
     if name in _SCRIPTS:
         # What an expansion becomes may be an option, and with that another program.
-        pairs = zip(behind, command.sources[1:], strict=True)
-        return all(word is not None or _NO_OPTION.match(source) for word, source in pairs) and _SCRIPTS[name](behind)
+        pairs = zip(arguments, command.sources[1:], strict=True)
+        return all(word is not None or _NO_OPTION.match(source) for word, source in pairs) and _SCRIPTS[name](arguments)
     if name in table.options_of_rules:
         return not has_escalating_words(command.words, command.sources, 1)
-    return _is_read_only_subcommand(_without_pager_option(command)) if behind else name in table.alone
+    return _is_read_only_subcommand(_without_pager_option(command)) if arguments else name in table.alone
 
 
 def is_read_only_anywhere(command: Command, workspace: str | None) -> bool:
-    """Whether a command is read-only, whatever the workspace holds: also where the line that it stands in may write.
+    """Return whether a command is read-only whatever the workspace holds, also in a line that may write.
 
-    Stricter than `is_read_only_command`, which relies on the line being held to reading.
+    Stricter than `is_read_only_command`, which relies on the line being restricted to reading.
     """
     if command.starts:
         return is_read_only_command(command, workspace) and all(
-            is_read_only_anywhere(each, workspace) for each in command.starts
+            is_read_only_anywhere(start, workspace) for start in command.starts
         )
     table, name = _table(), command.words[0] or ""
     # Plugins that a line writes are programs of its own.
@@ -332,13 +332,13 @@ def _tells_version(table: _Table, name: str, word: str | None) -> bool:
 
 
 def leaves_workspace(word: str, workspace: str | None) -> bool:
-    """Whether a word may name something outside of the workspace that is not the system's own software."""
+    """Return whether a word may name something outside of the workspace that is not system software."""
     if workspace:
         word = re.sub(rf"{re.escape(workspace)}(?=/|$|\s)", ".", word)
     if _PARENT_FOLDER.search(word) or _HOME.search(word):
         return True
-    for found in _ABSOLUTE.finditer(word):
-        path = re.sub(r"/(?:\.?/)+", "/", found[1])
+    for match in _ABSOLUTE.finditer(word):
+        path = re.sub(r"/(?:\.?/)+", "/", match[1])
         if path.split("/")[1] not in _SYSTEM_FOLDERS and not _DEVICES.fullmatch(path):
             return True
     return False
@@ -346,9 +346,9 @@ def leaves_workspace(word: str, workspace: str | None) -> bool:
 
 def _starts_read_only(command: Command) -> bool:
     name = program_name(command.words[0] or "")
-    own = command.words[1 : command.starts_at]
+    own_words = command.words[1 : command.starts_at]
     # An assignment changes what is started.
-    if any("=" in (each or "=") for each in own if not (each or "").startswith("-")):
+    if any("=" in (word or "=") for word in own_words if not (word or "").startswith("-")):
         return False
     if name == "find":
         return not has_escalating_words(command.words, command.sources, 1)
@@ -356,10 +356,10 @@ def _starts_read_only(command: Command) -> bool:
 
 
 def stays_in_workspace(command: Command, workspace: str | None) -> bool:
-    """Whether none of a command's own words may name something outside of the workspace but system software."""
+    """Return whether none of a command's own words may name something outside of the workspace but system software."""
     if command.starts:
-        own = (each or "$" for each in command.words[1 : command.starts_at])
-        return not any(leaves_workspace(each, workspace) for each in own)
+        own_words = (own_word or "$" for own_word in command.words[1 : command.starts_at])
+        return not any(leaves_workspace(own_word, workspace) for own_word in own_words)
     name = program_name(command.words[0] or "")
     # Where an option has the text, the first word is a file.
     has_text = any(_HAS_TEXT.match(source) for source in command.sources[1:])
@@ -382,15 +382,15 @@ def _without_pager_option(command: Command) -> Command:
 
 
 def _is_read_only_subcommand(command: Command) -> bool:
-    said = subcommand(command.words)
-    if not said:
+    name = subcommand(command.words)
+    if not name:
         return False
-    table, key = _table(), (known_name(command.words[0] or ""), *said)
+    table, key = _table(), (known_name(command.words[0] or ""), *name)
     if key not in table.subcommands or has_escalating_words(command.words, command.sources, len(key)):
         return False
-    behind = command.words[len(key) :]
-    if key in table.without_operands and any(not (each or "x").startswith("-") for each in behind):
+    arguments = command.words[len(key) :]
+    if key in table.without_operands and any(not (word or "x").startswith("-") for word in arguments):
         return False
-    options = behind[: behind.index("--")] if "--" in behind else behind
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     needed, refused = table.only_with.get(key), table.never_with.get(key, frozenset())
     return (needed is None or not needed.isdisjoint(options)) and refused.isdisjoint(options)

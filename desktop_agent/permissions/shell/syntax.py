@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def word_set(names: str) -> frozenset[str]:
-    """Names that stand in one text, with spaces between."""
+    """Return the names that stand in one text, with spaces between."""
     return frozenset(names.split())
 
 
@@ -46,7 +46,7 @@ _PRIVATE_VARIABLE_NAME = re.compile(r"[a-z][a-z0-9_]*(?<!_proxy)")
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """From or to a file. `target` is None where it holds an expansion; `source` is the target as written."""
+    """A redirection from or to a file. `target` is None where it holds an expansion; `source` is as written."""
 
     target: str | None
     source: str
@@ -54,12 +54,12 @@ class Redirection:
 
 
 def node_text(node: "Node", source: bytes) -> str:
-    """The node as written."""
+    """Return the node as written."""
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 def literal_word(node: "Node", source: bytes) -> str | None:
-    """What the command gets for this word, or None where that is not literal."""
+    """Return what the command gets for this word, or None where that is not literal."""
     text = node_text(node, source)
     match node.type:
         case "command_name" if len(node.children) == 1:
@@ -82,15 +82,15 @@ def _unquoted(text: str) -> str | None:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: "" if found[1] == "\n" else found[1], text)
+    return _ESCAPED.sub(lambda match: "" if match[1] == "\n" else match[1], text)
 
 
 def _string_value(text: str, node: "Node") -> str | None:
-    inside = text[1:-1]
-    bare = _ESCAPED_IN_STRING.sub("", inside)
-    if "$" in bare or "`" in bare or any(each.type not in {"string_content", '"'} for each in node.children):
+    content = text[1:-1]
+    bare = _ESCAPED_IN_STRING.sub("", content)
+    if "$" in bare or "`" in bare or any(child.type not in {"string_content", '"'} for child in node.children):
         return None
-    return _ESCAPED_IN_STRING.sub(lambda found: "" if found[1] == "\n" else found[1], inside)
+    return _ESCAPED_IN_STRING.sub(lambda match: "" if match[1] == "\n" else match[1], content)
 
 
 def _heredoc_value(node: "Node", source: bytes) -> str | None:
@@ -100,10 +100,10 @@ def _heredoc_value(node: "Node", source: bytes) -> str | None:
     if statement is None or statement.type != "redirected_statement" or len(inner.named_children) != 1:
         return _string_value(node_text(node, source), node)
     command, *redirections = statement.named_children
-    document = [each for each in redirections if each.type == "heredoc_redirect"]
+    document = [redirection for redirection in redirections if redirection.type == "heredoc_redirect"]
     if node_text(command, source) != "cat" or len(redirections) != 1 or len(document) != 1:
         return None
-    kinds = [each.type for each in document[0].children]
+    kinds = [child.type for child in document[0].children]
     start, body = document[0].children[1], document[0].children[2]
     # Quoted, nothing in it is expanded; `<<-` would take tabs away.
     is_raw = kinds == ["<<", "heredoc_start", "heredoc_body", "heredoc_end"] and node_text(start, source)[0] in "'\""
@@ -115,14 +115,14 @@ def _heredoc_value(node: "Node", source: bytes) -> str | None:
 
 
 def _concatenated_value(node: "Node", source: bytes) -> str | None:
-    """Pieces without space between; what stands outside of quotes is looked at as one, or it would hide a brace."""
+    """Join parts without space between; what is not quoted is checked as one, or it would hide a brace."""
     if any(a.end_byte != b.start_byte for a, b in pairwise(node.children)):
         return None
     bare, literal = "", ""
-    for each in node.children:
-        is_bare, text = each.type in {"word", "number"}, node_text(each, source)
-        part = _unescaped(text) if is_bare else literal_word(each, source)
-        if part is None or not each.is_named:
+    for child in node.children:
+        is_bare, text = child.type in {"word", "number"}, node_text(child, source)
+        part = _unescaped(text) if is_bare else literal_word(child, source)
+        if part is None or not child.is_named:
             return None
         bare += _ESCAPED.sub("x", text) if is_bare else "x"
         literal += part
@@ -130,12 +130,12 @@ def _concatenated_value(node: "Node", source: bytes) -> str | None:
 
 
 def file_redirection(node: "Node", source: bytes) -> Redirection | None:
-    """The file of a redirection; None where it only joins two streams, or leads to nowhere."""
+    """Return the file of a redirection; None where it only joins two streams, or leads to nowhere."""
     target = node.named_children[-1] if node.named_children else None
     if target is None or target.type == "file_descriptor":
         # `>&-` closes a stream.
         return None
-    operator = "".join(each.type for each in node.children if not each.is_named)
+    operator = "".join(child.type for child in node.children if not child.is_named)
     text = node_text(target, source)
     if operator in {">&", "<&"} and (target.type == "number" or text == "-"):
         return None
@@ -144,27 +144,27 @@ def file_redirection(node: "Node", source: bytes) -> Redirection | None:
 
 
 def sets_variable(node: "Node") -> bool:
-    """Whether it changes what later commands may find in their environment."""
+    """Return whether the node changes what later commands may find in their environment."""
     if node.type in {"variable_assignment", "unset_command"}:
         return True
     if node.type != "for_statement":
         return False
-    name = next((each for each in node.named_children if each.type == "variable_name"), None)
+    name = next((child for child in node.named_children if child.type == "variable_name"), None)
     return name is None or name.text is None or not is_private_variable(name.text.decode("utf-8", "replace"))
 
 
 def is_private_variable(name: str) -> bool:
-    """Whether a variable of this name is the line's own affair: no program looks for it."""
+    """Return whether a variable of this name concerns the line alone: no program looks for it."""
     return _PRIVATE_VARIABLE_NAME.fullmatch(name) is not None
 
 
 def is_variable_name(text: str) -> bool:
-    """Whether a variable can have this name."""
+    """Return whether a variable can have this name."""
     return _VARIABLE_NAME.fullmatch(text) is not None
 
 
 def is_inert_variable(name: str | None) -> bool:
-    """Whether it is the name of a variable, and what it is set to is no more than a text to any shell."""
+    """Return whether it is the name of a variable whose value is no more than a text to any shell."""
     return name is not None and is_variable_name(name) and name not in _SPECIAL_VARIABLES
 
 
@@ -193,81 +193,81 @@ _MOVED_BY_OPTION: Mapping[str, str] = {"env": "C", "sudo": "DRi", "doas": "C"}
 
 
 def is_plain_builtin(words: Words, sources: Sequence[str], *, declares: bool = False) -> bool:
-    """Whether the shell takes the words of a command of its own for no more than they look. The first is its name.
+    """Return whether a shell builtin takes its words for no more than they look. The first is its name.
 
     It `declares` if the shell read it as a declaration: then no value is split into several words.
     """
     name = (words[0] or "").rpartition("/")[2]
     if name in _DECLARING:
         return _is_plain_declaration(name, words, sources, is_whole=declares)
-    look = _PLAIN_CHECKS.get(name)
-    return look is None or look(words, sources)
+    check = _PLAIN_CHECKS.get(name)
+    return check is None or check(words, sources)
 
 
 def is_plain_test(node: "Node", source: bytes) -> bool:
-    """Whether what stands between brackets is one test of files or texts."""
+    """Return whether what stands between brackets is one test of files or texts."""
     units = _flatten_test(node)
     if units is None or any(a.end_byte >= b.start_byte for a, b in pairwise(units)):
         return False
-    sources = [node_text(each, source) for each in units]
+    sources = [node_text(unit, source) for unit in units]
     is_double = sources[0] == "[["
     words = [
-        literal_word(each, source) if each.type in WORDS else text for each, text in zip(units, sources, strict=True)
+        literal_word(pair, source) if pair.type in WORDS else text for pair, text in zip(units, sources, strict=True)
     ]
     # In there nothing is split, and no file is looked for.
-    is_one = [is_double or _is_single_word(*each) for each in zip(words, sources, strict=True)]
-    if any("$'" in each for each in sources):
+    is_one = [is_double or _is_single_word(*pair) for pair in zip(words, sources, strict=True)]
+    if any("$'" in pair for pair in sources):
         return False
     return _is_test(words[1:-1], is_one[1:-1], _BINARY_TESTS | ({"=~"} if is_double else _NUMBER_TESTS))
 
 
 def variables_set_by(words: Words) -> tuple[str | None, ...]:
-    """What a command of the shell may set, among them words that are no names; None for what cannot be told."""
-    name, given = (words[0] or "").rpartition("/")[2], words[1:]
+    """Return what a builtin may set, among them words that are no names; None for what cannot be told."""
+    name, arguments = (words[0] or "").rpartition("/")[2], words[1:]
     match name:
         case "read":
-            return tuple(_variables_of_read(given))
+            return tuple(_variables_of_read(arguments))
         case "mapfile" | "readarray":
-            return tuple(given)
+            return tuple(arguments)
         case "getopts":
-            return tuple(given[1:2])
-        case "printf" if given and (given[0] is None or given[0].startswith("-v")):
-            glued = (given[0] or "")[2:]
-            return (glued or (given[1] if len(given) > 1 else None),)
-        case "wait" if any((each or "-p").startswith("-") and "p" in (each or "-p") for each in given):
+            return tuple(arguments[1:2])
+        case "printf" if arguments and (arguments[0] is None or arguments[0].startswith("-v")):
+            joined = (arguments[0] or "")[2:]
+            return (joined or (arguments[1] if len(arguments) > 1 else None),)
+        case "wait" if any((word or "-p").startswith("-") and "p" in (word or "-p") for word in arguments):
             return (None,)
         case _:
-            return (None,) if name in _DECLARING and given else ()
+            return (None,) if name in _DECLARING and arguments else ()
 
 
 def changes_folder(words: Words) -> bool:
-    """Whether what stands behind it in the line, or what it starts, runs in another folder."""
+    """Return whether what follows it in the line, or what it starts, runs in another folder."""
     name = (words[0] or "").rpartition("/")[2]
     if name in _MOVING:
         return True
     if name == "find":
         return not {"-execdir", "-okdir"}.isdisjoint(words)
     letters = _MOVED_BY_OPTION.get(name, "")
-    options = [each for each in words[1:] if letters and each is not None and each.startswith("-")]
-    return any(each.startswith("--ch") or any(letter in each for letter in letters) for each in options)
+    options = [word for word in words[1:] if letters and word is not None and word.startswith("-")]
+    return any(option.startswith("--ch") or any(letter in option for letter in letters) for option in options)
 
 
 def _flatten_test(node: "Node", level: int = 0) -> list["Node"] | None:
-    """Words and operators in their order, the brackets among them; None where there is anything else, or too much."""
+    """Return words and operators in order, with the brackets; None where there is anything else, or too much."""
     if level > _MAX_TEST_DEPTH:
         return None
-    found: list[Node] = []
+    units: list[Node] = []
     for child in node.children:
         if child.type in {"unary_expression", "binary_expression", "negated_expression"}:
-            inside = _flatten_test(child, level + 1)
-            if inside is None:
+            nested = _flatten_test(child, level + 1)
+            if nested is None:
                 return None
-            found += inside
+            units += nested
         elif child.is_named and child.type not in WORDS | {"test_operator", "regex", "extglob_pattern"}:
             return None
         else:
-            found.append(child)
-    return found
+            units.append(child)
+    return units
 
 
 def _is_test(words: Words, is_one: Sequence[bool], of_two: frozenset[str]) -> bool:
@@ -294,15 +294,15 @@ def _is_plain_test_command(words: Words, sources: Sequence[str]) -> bool:
     has_brackets = (words[0] or "").endswith("[")
     if has_brackets and words[-1] != "]":
         return False
-    given = slice(1, -1 if has_brackets else None)
+    operands = slice(1, -1 if has_brackets else None)
     is_one = [_is_single_word(*each) for each in zip(words, sources, strict=True)]
-    return len(words[given]) == 0 or _is_test(words[given], is_one[given], _BINARY_TESTS | _NUMBER_TESTS)
+    return len(words[operands]) == 0 or _is_test(words[operands], is_one[operands], _BINARY_TESTS | _NUMBER_TESTS)
 
 
 def _is_plain_declaration(name: str, words: Words, sources: Sequence[str], *, is_whole: bool) -> bool:
     options = re.compile(f"-[{_DECLARING[name]}]+")
-    for each, source in zip(words[1:], sources[1:], strict=True):
-        text = source if each is None and is_whole else each
+    for word, source in zip(words[1:], sources[1:], strict=True):
+        text = source if word is None and is_whole else word
         if text is None or not (_is_declared_as_text(text) or options.fullmatch(text)):
             return False
     return True
@@ -313,41 +313,41 @@ def _is_declared_as_text(text: str) -> bool:
 
 
 def _is_plain_printf(words: Words, sources: Sequence[str]) -> bool:
-    begin = 1
+    start = 1
     if len(words) > 1 and (words[1] or "").startswith("-v"):
         name = (words[1] or "")[2:] or (words[2] if len(words) > 2 else None)
         if not is_inert_variable(name):
             return False
-        begin = 2 if words[1] != "-v" else 3
-    if len(words) <= begin:
+        start = 2 if words[1] != "-v" else 3
+    if len(words) <= start:
         return True
-    first = words[begin]
+    first = words[start]
     if first is None:
         # It may become an option.
-        return re.match(r'"?[^-"$`*?\[{~\\\']', sources[begin]) is not None
+        return re.match(r'"?[^-"$`*?\[{~\\\']', sources[start]) is not None
     # Each further name is set as well.
     return not first.startswith("-v")
 
 
 def _is_plain_read(words: Words, _: Sequence[str]) -> bool:
-    return all(is_inert_variable(each) for each in _variables_of_read(words[1:])) and None not in words
+    return all(is_inert_variable(name) for name in _variables_of_read(words[1:])) and None not in words
 
 
-def _variables_of_read(given: Words) -> Sequence[str | None]:
-    """What is no option of `read`, and no value of one; a word that cannot be told is None."""
-    found: list[str | None] = []
+def _variables_of_read(arguments: Words) -> Sequence[str | None]:
+    """Return what is no option of `read`, and no value of one; a word that cannot be told is None."""
+    variables: list[str | None] = []
     is_value = False
-    for each in given:
-        option = _READ_OPTION.fullmatch(each) if each is not None and not is_value else None
+    for word in arguments:
+        option = _READ_OPTION.fullmatch(word) if word is not None and not is_value else None
         if not is_value and option is None:
-            found.append(each)
+            variables.append(word)
         is_value = option is not None and bool(option[1])
-    return found
+    return variables
 
 
 def _is_plain_wait(words: Words, sources: Sequence[str]) -> bool:
     pairs = zip(words[1:], sources[1:], strict=True)
-    return all(source in {"$!", '"$!"'} if each is None else _JOB.fullmatch(each) for each, source in pairs)
+    return all(source in {"$!", '"$!"'} if word is None else _JOB.fullmatch(word) for word, source in pairs)
 
 
 def _has_plain_options(words: Words, _: Sequence[str]) -> bool:
@@ -356,29 +356,29 @@ def _has_plain_options(words: Words, _: Sequence[str]) -> bool:
 
 
 def _is_plain_mapfile(words: Words, _: Sequence[str]) -> bool:
-    return all(is_inert_variable(each) for each in words[1:])
+    return all(is_inert_variable(word) for word in words[1:])
 
 
 def _is_plain_set(words: Words, _: Sequence[str]) -> bool:
-    """What `set` may switch without changing how the rest is read."""
-    after_o = False
-    for each in words[1:]:
-        found = _SETTINGS.fullmatch(each or "?")
-        if after_o:
-            found, after_o = each == "pipefail", False
-        elif found is not None:
-            after_o = bool(found[1])
-        if not found:
+    """Return whether `set` changes nothing about how the rest is read."""
+    expects_name = False
+    for word in words[1:]:
+        match = _SETTINGS.fullmatch(word or "?")
+        if expects_name:
+            match, expects_name = word == "pipefail", False
+        elif match is not None:
+            expects_name = bool(match[1])
+        if not match:
             return False
-    return not after_o
+    return not expects_name
 
 
 def _is_plain_job_list(words: Words, _: Sequence[str]) -> bool:
-    return all(each is not None and re.fullmatch(r"-[lnprs]+|%[0-9%+-]", each) for each in words[1:])
+    return all(word is not None and re.fullmatch(r"-[lnprs]+|%[0-9%+-]", word) for word in words[1:])
 
 
 def _is_plain_time(words: Words, sources: Sequence[str]) -> bool:
-    """The shell knows its own options by how they are written: `time \\-p` runs a program."""
+    r"""Check the options, which the shell knows by how they are written: `time \-p` runs a program."""
     pairs = zip(words[1:3], sources[1:3], strict=True)
     return all(word == source for word, source in pairs if word is not None and word.startswith("-"))
 

@@ -9,7 +9,7 @@ from desktop_agent.permissions.shell.syntax import RESERVED, is_inert_variable, 
 
 @dataclass(frozen=True, slots=True)
 class StartedCommand:
-    """It starts a command of these words; the first is its word number `at`."""
+    """A command that another one starts; its first word is number `at` of the other's."""
 
     words: tuple[str | None, ...]
     at: int
@@ -18,7 +18,7 @@ class StartedCommand:
 
 @dataclass(frozen=True, slots=True)
 class StartedScript:
-    """It runs this shell text."""
+    """Shell text that a command runs."""
 
     text: str
     is_transparent: bool = False
@@ -26,7 +26,7 @@ class StartedScript:
 
 @dataclass(frozen=True, slots=True)
 class UnknownStart:
-    """It starts something, and what cannot be told."""
+    """A command starts something, and nobody can tell what."""
 
 
 Unwrapped = StartedCommand | StartedScript | UnknownStart
@@ -34,10 +34,10 @@ Unwrapped = StartedCommand | StartedScript | UnknownStart
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """How a wrapper's own words end. `flags` and `valued` are letters; `long` and `long_valued` are words.
+    """The options of a wrapper. `flags` and `valued` are letters; `long` and `long_valued` are words.
 
-    With nothing but `plain` options it only starts the command. After one of `idle` it starts none. `positional` own
-    words follow the options.
+    With nothing but `plain` options it only starts the command. After one of `idle` it starts none. So many
+    `positional` words of its own follow the options.
     """
 
     flags: str = ""
@@ -96,7 +96,7 @@ FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 def unwrap(words: Sequence[str | None]) -> Unwrapped | None:
-    """What a command starts in turn; None when it starts nothing. The first word is literal."""
+    """Return what a command starts in turn; None when it starts nothing. The first word is literal."""
     name = program_name(words[0] or "")
     if name in OPAQUE | _OTHER_SHELLS:
         return UnknownStart()
@@ -110,7 +110,7 @@ def unwrap(words: Sequence[str | None]) -> Unwrapped | None:
 
 
 def program_name(word: str) -> str:
-    """The program that a command's first word means, without its folder."""
+    """Return the program that a command's first word means, without its folder."""
     return word.rpartition("/")[2]
 
 
@@ -127,7 +127,7 @@ def _unwrap_options(words: Sequence[str | None], options: _Options) -> Unwrapped
 
 @dataclass(slots=True)
 class _OptionWalk:
-    """On the way through a wrapper's own words. `at` is the first that is not one of them."""
+    """A walk over a wrapper's own words. `at` is the first that is not one of them."""
 
     words: Sequence[str | None]
     options: _Options
@@ -139,7 +139,7 @@ class _OptionWalk:
         self.is_plain = self.options.plain is not None
 
     def skip(self) -> bool:
-        """Go on to the command; False when the way there cannot be told."""
+        """Go on to the command; return False when its start cannot be told."""
         while (word := self._here()) is not None and word.startswith("-"):
             if word == "-" and "-" not in self.options.flags:
                 break
@@ -156,9 +156,9 @@ class _OptionWalk:
                 return False
             self.is_plain = False
             self.at += 1
-        own = self.words[self.at : self.at + self.options.positional]
+        positional = self.words[self.at : self.at + self.options.positional]
         self.at += self.options.positional
-        return None not in own
+        return None not in positional
 
     def _here(self) -> str | None:
         return self.words[self.at] if self.at < len(self.words) else None
@@ -171,7 +171,7 @@ class _OptionWalk:
         return name in self.options.long and not has_value
 
     def _value(self) -> bool:
-        """Go on behind the value of an option. One that cannot be told may be split into several words."""
+        """Skip the value of an option. One that cannot be told may be split into several words."""
         self.at += 1
         return self.at > len(self.words) or self.words[self.at - 1] is not None
 
@@ -189,20 +189,20 @@ class _OptionWalk:
 
 
 def _shell(words: Sequence[str | None]) -> Unwrapped:
-    """`sh -c text`. Anything else runs a file, or what it is sent."""
-    for at, word in enumerate(words[1:], start=1):
+    """Unwrap `sh -c text`. Anything else runs a file, or its input."""
+    for index, word in enumerate(words[1:], start=1):
         if word is None or not word.startswith("-") or not set(word[1:]) <= _SHELL_LETTERS or "i" in word:
             return UnknownStart()
         if "c" in word:
-            script = words[at + 1] if at + 1 < len(words) else None
+            script = words[index + 1] if index + 1 < len(words) else None
             if script is None or script.startswith(("-", "+")):
                 return UnknownStart()
-            return StartedScript(script, is_transparent=at + 2 == len(words))
+            return StartedScript(script, is_transparent=index + 2 == len(words))
     return UnknownStart()
 
 
 def _eval(words: Sequence[str | None]) -> Unwrapped:
-    literal = [each for each in words[1:] if each is not None]
+    literal = [word for word in words[1:] if word is not None]
     if len(literal) < len(words) - 1 or "--" in literal[:1]:
         return UnknownStart()
     return StartedScript(" ".join(literal), is_transparent=True)
@@ -218,27 +218,27 @@ def _trap(words: Sequence[str | None]) -> Unwrapped | None:
 def _watch(words: Sequence[str | None]) -> Unwrapped:
     if len(words) < 2 or None in words or (words[1] or "").startswith("-"):
         return UnknownStart()
-    return StartedScript(" ".join(each or "" for each in words[1:]))
+    return StartedScript(" ".join(word or "" for word in words[1:]))
 
 
 def _find(words: Sequence[str | None]) -> Unwrapped | None:
-    """`find … -exec command ;`. Where several commands are started it is not told apart."""
+    """Unwrap `find … -exec command ;`. Several started commands are not told apart."""
     if None in words:
         return UnknownStart()
-    starts = [at for at, each in enumerate(words) if each in FIND_STARTS]
+    starts = [index for index, word in enumerate(words) if word in FIND_STARTS]
     if not starts:
         return None
     first = starts[0] + 1
     inner = list(words[first:])
-    ends = [at for at, each in enumerate(inner) if each in {";", "+"}]
+    ends = [index for index, word in enumerate(inner) if word in {";", "+"}]
     if len(starts) > 1 or len(ends) != 1 or not inner or "{}" in (inner[0] or "{}"):
         return UnknownStart()
-    return StartedCommand(tuple(None if "{}" in (each or "") else each for each in inner[: ends[0]]), first)
+    return StartedCommand(tuple(None if "{}" in (word or "") else word for word in inner[: ends[0]]), first)
 
 
 def _fd(words: Sequence[str | None]) -> Unwrapped | None:
-    """Its options that start something may stand among others."""
-    return UnknownStart() if any(each is None or _starts_in_fd(each) for each in words[1:]) else None
+    """Unwrap `fd`, whose options that start something may stand among others."""
+    return UnknownStart() if any(word is None or _starts_in_fd(word) for word in words[1:]) else None
 
 
 def _starts_in_fd(word: str) -> bool:
@@ -247,26 +247,26 @@ def _starts_in_fd(word: str) -> bool:
 
 
 def _version_manager(words: Sequence[str | None]) -> Unwrapped | None:
-    """They start others in a version, or in surroundings, of their own choice."""
-    return UnknownStart() if any(each is None or each in _STARTING_WORDS for each in words[1:]) else None
+    """Unwrap programs that start others in a version, or an environment, of their own choice."""
+    return UnknownStart() if any(word is None or word in _STARTING_WORDS for word in words[1:]) else None
 
 
 def _hash(words: Sequence[str | None]) -> Unwrapped | None:
-    return UnknownStart() if any(each is None or each.startswith("-") for each in words[1:]) else None
+    return UnknownStart() if any(word is None or word.startswith("-") for word in words[1:]) else None
 
 
 def _time(words: Sequence[str | None]) -> Unwrapped | None:
-    """`time` is the shell's own word: an assignment, or another such word, may stand behind it before the program."""
-    found = _unwrap_options(words, WRAPPERS["time"])
-    given = [each or "-" for each in words[1:]]
-    given = given[given[:1] == ["-p"] :]
-    given = given[given[:1] == ["--"] :]
-    if "/" not in (words[0] or "") and given and given[0].startswith("-"):
+    """Unwrap `time`, a word of the shell: an assignment, or another such word, may stand before the program."""
+    unwrapped = _unwrap_options(words, WRAPPERS["time"])
+    arguments = [word or "-" for word in words[1:]]
+    arguments = arguments[arguments[:1] == ["-p"] :]
+    arguments = arguments[arguments[:1] == ["--"] :]
+    if "/" not in (words[0] or "") and arguments and arguments[0].startswith("-"):
         # The shell's own knows no other options: it takes them for programs.
         return UnknownStart()
-    if isinstance(found, StartedCommand) and ("=" in (found.words[0] or "") or found.words[0] in RESERVED):
+    if isinstance(unwrapped, StartedCommand) and ("=" in (unwrapped.words[0] or "") or unwrapped.words[0] in RESERVED):
         return UnknownStart()
-    return found
+    return unwrapped
 
 
 # The place that is filled, where it is sure which word names it.
@@ -274,20 +274,20 @@ _REPLACING = re.compile(r"(?:-[0rt]+\0|-P\0?[0-9]+\0)*-I\0?([^-\0][^\0]*)\0(?:-[
 
 
 def _xargs(words: Sequence[str | None]) -> Unwrapped | None:
-    """What is read from elsewhere is added behind the words, or put in their places."""
+    """Unwrap `xargs`, which adds words that it reads to the end, or fills them in."""
     options = WRAPPERS["xargs"]
     # It has a command of its own for want of another.
-    found = _unwrap_options(words, options) or _unwrap_options((*words, "echo"), options)
-    if not isinstance(found, StartedCommand):
-        return found
-    own = [each or "" for each in words[1 : found.at]]
-    if not any("I" in each for each in own if each.startswith("-") and not each.startswith("--")):
-        return StartedCommand((*found.words, None), found.at, found.is_transparent)
-    replacing = _REPLACING.fullmatch("".join(f"{each}\0" for each in own))
-    if replacing is None or replacing[1] in (found.words[0] or replacing[1]):
+    unwrapped = _unwrap_options(words, options) or _unwrap_options((*words, "echo"), options)
+    if not isinstance(unwrapped, StartedCommand):
+        return unwrapped
+    options_of_xargs = [word or "" for word in words[1 : unwrapped.at]]
+    if not any("I" in option for option in options_of_xargs if option.startswith("-") and not option.startswith("--")):
+        return StartedCommand((*unwrapped.words, None), unwrapped.at, unwrapped.is_transparent)
+    replacing = _REPLACING.fullmatch("".join(f"{option}\0" for option in options_of_xargs))
+    if replacing is None or replacing[1] in (unwrapped.words[0] or replacing[1]):
         return UnknownStart()
     return StartedCommand(
-        tuple(None if replacing[1] in (each or replacing[1]) else each for each in found.words), found.at
+        tuple(None if replacing[1] in (word or replacing[1]) else word for word in unwrapped.words), unwrapped.at
     )
 
 

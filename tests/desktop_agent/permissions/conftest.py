@@ -13,7 +13,7 @@ class Wanted(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     path: str
-    load_more: dict[str, object] = {}
+    more: dict[str, object] = {}
 
 
 class About(BaseModel):

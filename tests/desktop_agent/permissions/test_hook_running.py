@@ -33,7 +33,7 @@ class Wanted(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     word: str
-    load_more: list[int] = []
+    more: list[int] = []
 
 
 async def run(_input: Wanted, _call: RunningCall) -> tuple[Text, ...]:
@@ -375,8 +375,8 @@ async def test_what_is_copied_for_a_hook_is_copied_in_a_thread_if_it_is_large(
         threads.append(threading.get_ident())
         return deep_copy(value)
 
-    for name in ("hook_running.copied", "foreign_messages.read_only"):
-        monkeypatch.setattr(f"desktop_agent.permissions.{name}", noted)
+    for name in ("permissions.hooks.deep_copy", "processes.foreign_code.read_only_copy"):
+        monkeypatch.setattr(f"desktop_agent.{name}", noted)
     big = ToolResult(tool_use_id="1", content=(Json(value=list(range(numbers))),))
     moment = PostToolUse("1", "speak", {}, big, (Message.tool_results([big]),))
     await run_post_tool_hooks(after(None), moment)

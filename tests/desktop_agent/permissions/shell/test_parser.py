@@ -367,9 +367,9 @@ def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
     program = (
         "import sys\n"
         "import desktop_agent.permissions.policy, desktop_agent.permissions.approvals\n"
-        "from desktop_agent.permissions.shell.parser import parsed\n"
+        "from desktop_agent.permissions.shell.parser import parse_line\n"
         "assert not [name for name in sys.modules if name.startswith('tree_sitter')]\n"
-        "parsed('ls')\n"
+        "parse_line('ls')\n"
         "assert 'tree_sitter_bash' in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
