@@ -39,7 +39,7 @@ Operation = Callable[..., Any]
 
 
 def evaluate(expression: str) -> str:
-    """The value of an expression in words or digits. Raises ToolFailed with a sentence."""
+    """Compute the value of an expression in words or digits. Raises ToolFailed with a sentence."""
     tree = _parse_expression(expression)
     evaluator: Any = simpleeval.SimpleEval(operators=_OPERATORS, functions=FUNCTIONS, names=_CONSTANTS)
     try:
@@ -90,7 +90,7 @@ def _parse_expression(expression: str) -> ast.Expr:
 
 
 def _walk_nodes(root: ast.AST) -> Iterator[tuple[ast.AST, int]]:
-    """All nodes with their depth, without recursion."""
+    """Yield all nodes with their depth, without recursion."""
     waiting = [(root, 0)]
     while waiting:
         node, depth = waiting.pop()
@@ -110,7 +110,7 @@ def _check_node(node: ast.AST) -> None:
 
 
 def _with_checked_result(function: Operation) -> Operation:
-    """The same, with its result refused when it grows beyond bounds or is no real number."""
+    """Refuse a result that grows beyond bounds or is no real number."""
 
     def checked(*values: Number) -> Number:
         result = function(*values)
@@ -128,7 +128,7 @@ def _check_size(value: object) -> None:
 
 
 def _power(base: Number, exponent: Number) -> Any:
-    """Looks at the size before computing: 9**9**9 would need 370 million digits."""
+    """Check the size before computing: 9**9**9 would need 370 million digits."""
     if isinstance(base, int) and isinstance(exponent, int):
         large = abs(base) > 1 and abs(exponent) * base.bit_length() > 2 * MAX_BITS
         if large:
@@ -137,10 +137,10 @@ def _power(base: Number, exponent: Number) -> Any:
 
 
 def _factorial(value: Number) -> int:
-    whole = _as_integer(value)
-    if whole > MAX_FACTORIAL:
+    integer = _as_integer(value)
+    if integer > MAX_FACTORIAL:
         _fail(f"Factorials are computed up to {MAX_FACTORIAL:,}.")
-    return math.factorial(whole)
+    return math.factorial(integer)
 
 
 def _bounded_choice(function: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
@@ -310,7 +310,7 @@ class UpdateTodosInput(BaseModel):
 
 
 def update_todos() -> Tool[UpdateTodosInput]:
-    """Make the tool. It keeps nothing: the list is in the conversation."""
+    """Make the tool. It keeps no state: the list is in the conversation."""
 
     async def run(params: UpdateTodosInput, _call: RunningCall) -> tuple[Text, ...]:
         return (Text(text=format_checklist(params.items)),)
@@ -327,7 +327,7 @@ def update_todos() -> Tool[UpdateTodosInput]:
 
 
 def format_checklist(items: list[TodoItem]) -> str:
-    """The list as a list in Markdown, and how far it is."""
+    """Format the list as Markdown, with the progress."""
     if not items:
         return "The list is empty."
     states = Counter(item.state for item in items)
@@ -350,10 +350,11 @@ def builtin_tools(
     private_hosts: Callable[[], frozenset[str]] = _no_hosts,
     is_checkout: Callable[[str, str], bool] = lambda _line, _workspace: False,
 ) -> tuple[AnyTool, ...]:
-    """`none`: no tool. `read`: those that only read, with a workspace also its files. `all`: those that change too.
+    """Return the built-in tools.
 
+    `none`: no tool. `read`: those that only read, with a workspace also its files. `all`: those that change too.
     `own_folders`: where this program keeps its data, which no command may read. `private_hosts` are those on this
-    machine and in private networks that pages and commands may come to. `is_checkout` is as in `run_command`.
+    machine and in private networks that pages and commands may reach. `is_checkout` is as in `run_command`.
     """
     if which == "none":
         return ()

@@ -46,13 +46,14 @@ from desktop_agent.types.tool_calls import Effect, Preview, ToolClass
 
 
 class UntitledSchema(GenerateJsonSchema):
-    """Without the titles that only repeat the names of fields, and quiet about defaults that JSON cannot say."""
+    """A schema without titles that only repeat the names of fields, and without warnings about defaults that JSON
+    cannot say.
+    """
 
     # Declared as pydantic declares it, which reads it from the instance.
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - named by pydantic
-        """Never."""
         return False
 
 
@@ -65,14 +66,14 @@ _PARAMETER = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
 
 
 def unwrap_partial(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, which a partial one hides, with its hints and its text."""
+    """Return the function that a partial one hides, with its hints and its docstring."""
     while isinstance(function, partial):
         function = cast("partial[Any]", function).func
     return function
 
 
 def parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """The description, which is all before the first section, and a text for each parameter under `Args:`."""
+    """Return the description, which is all before the first section, and a text for each parameter under `Args:`."""
     lines = (inspect.getdoc(unwrap_partial(function)) or "").splitlines()
     starts = [index for index, line in enumerate(lines) if _SECTION.fullmatch(line.rstrip())]
     description = "\n".join(lines[: starts[0]] if starts else lines).strip()
@@ -84,27 +85,27 @@ def parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 
 def _parameters(lines: list[str]) -> dict[str, str]:
-    """By the indentation of the first one: what is further in goes on with the text before."""
-    found: dict[str, str] = {}
+    """Split by the indentation of the first one: what is indented further goes on with the text before."""
+    texts: dict[str, str] = {}
     depth, name = -1, ""
     for line in lines:
         text = line.strip()
         indent = len(line) - len(line.lstrip())
         depth = indent if depth < 0 and text else depth
-        begun = _PARAMETER.fullmatch(text) if indent == depth else None
-        if begun:
-            name = begun[1]
-            found[name] = begun[2]
+        start = _PARAMETER.fullmatch(text) if indent == depth else None
+        if start:
+            name = start[1]
+            texts[name] = start[2]
         elif name and text:
-            found[name] = f"{found[name]} {text}".strip()
-    return found
+            texts[name] = f"{texts[name]} {text}".strip()
+    return texts
 
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class SignatureSchema:
-    """Arguments by name, made into what the type hints of a function say."""
+    """Arguments by name, as the type hints of a function say."""
 
     def __init__(self, model: type[BaseModel], names: dict[str, str]) -> None:
         self._model = ModelSchema(model)
@@ -118,15 +119,15 @@ class SignatureSchema:
         return copy.deepcopy(self._json_schema)
 
     def checked(self, arguments: JsonObject) -> dict[str, Any]:
-        """What to call the function with; defaults are filled in. Raises ToolInputInvalid."""
-        made = self._model.checked(arguments)
-        return {name: getattr(made, field) for field, name in self._names.items()}
+        """Return what to call the function with; defaults are filled in. Raises ToolInputInvalid."""
+        values = self._model.checked(arguments)
+        return {name: getattr(values, field) for field, name in self._names.items()}
 
 
 def schema_from_signature(function: Callable[..., Any]) -> SignatureSchema:
-    """A schema from a function that is called by names.
+    """Make a schema from a function that is called by names.
 
-    A parameter of type RunningCall is not an argument. What is said about an argument comes from `Annotated[int,
+    A parameter of type RunningCall is not an argument. The description of an argument comes from `Annotated[int,
     "text"]`, from `Field(description=…)`, or from the docstring's `Args:`. Raises WrongUse for a parameter without a
     type, or with one that JSON cannot say.
     """
@@ -162,7 +163,7 @@ def schema_from_signature(function: Callable[..., Any]) -> SignatureSchema:
 
 
 def type_hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The types of a function's parameters, names resolved. Raises WrongUse for a name that is not there."""
+    """Return the types of a function's parameters, names resolved. Raises WrongUse for a name that does not exist."""
     try:
         return get_type_hints(unwrap_partial(function), include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
@@ -175,39 +176,43 @@ def type_hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def argument_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Those that are arguments: all but the one that takes the running call."""
+    """Return the parameters that are arguments: all but the one that takes the running call."""
     hints = type_hints_of(function)
-    return [each for each in inspect.signature(function).parameters.values() if hints.get(each.name) is not RunningCall]
+    return [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if hints.get(parameter.name) is not RunningCall
+    ]
 
 
 def call_parameter(function: Callable[..., Any]) -> str | None:
-    """The name of the one that takes the running call. Raises WrongUse for a second one."""
+    """Return the name of the parameter that takes the running call. Raises WrongUse for a second one."""
     hints = type_hints_of(function)
-    found = [name for name in inspect.signature(function).parameters if hints.get(name) is RunningCall]
-    if len(found) > 1:
-        raise _parameter_error("The tool “{tool}” takes the running call twice.", function, found[1])
-    return found[0] if found else None
+    names = [name for name in inspect.signature(function).parameters if hints.get(name) is RunningCall]
+    if len(names) > 1:
+        raise _parameter_error("The tool “{tool}” takes the running call twice.", function, names[1])
+    return names[0] if names else None
 
 
 def _field(parameter: inspect.Parameter, hint: Any, text: str | None) -> Any:
     extras: dict[str, Any] = {"alias": parameter.name}
-    said = _annotated_description(hint) or (text if not _has_description(hint) else None)
-    if said:
-        extras["description"] = said
+    description = _annotated_description(hint) or (text if not _has_description(hint) else None)
+    if description:
+        extras["description"] = description
     if parameter.default is inspect.Parameter.empty:
         return Field(**extras)
     return Field(default=parameter.default, **extras)
 
 
 def _annotated_description(hint: Any) -> str | None:
-    """The text of Annotated[int, "text"]."""
+    """Return the text of Annotated[int, "text"]."""
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return next((each for each in extras if isinstance(each, str)), None)
+    return next((extra for extra in extras if isinstance(extra, str)), None)
 
 
 def _has_description(hint: Any) -> bool:
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return any(isinstance(each, FieldInfo) and each.description for each in extras)
+    return any(isinstance(extra, FieldInfo) and extra.description for extra in extras)
 
 
 def _function_name(function: Callable[..., Any]) -> str:
@@ -235,10 +240,10 @@ _ANNOTATIONS = {
 
 
 def schema_from_shorthand(fields: Mapping[str, object]) -> JsonSchema:
-    """A schema from names and types; no other names are accepted.
+    """Make a schema from names and types; no other names are accepted.
 
-    A type is a word of JSON Schema, a type of Python, or a JSON Schema of its own. A question mark behind a word, or
-    behind a name, makes the argument one that may be left out. Raises WrongUse for a word that is no type.
+    A type is a word of JSON Schema, a type of Python, or a JSON Schema of its own. A question mark after a word, or
+    after a name, makes the argument optional. Raises WrongUse for a word that is no type.
     """
     properties: JsonObject = {}
     required: list[str] = []
@@ -257,9 +262,9 @@ def schema_from_shorthand(fields: Mapping[str, object]) -> JsonSchema:
     return JsonSchema(schema | ({"$defs": definitions} if definitions else {}))
 
 
-def is_json_schema(given: Mapping[str, object]) -> bool:
-    """Whether this is a JSON Schema of type object, and not shorthand for an argument that is named “type”."""
-    return given.get("type") == "object" and all(name in _ANNOTATIONS or _KEYWORDS.fullmatch(name) for name in given)
+def is_json_schema(schema: Mapping[str, object]) -> bool:
+    """Return whether this is a JSON Schema of type object, and not shorthand for an argument named “type”."""
+    return schema.get("type") == "object" and all(name in _ANNOTATIONS or _KEYWORDS.fullmatch(name) for name in schema)
 
 
 def _field_schema(name: str, kind: object, definitions: JsonObject) -> JsonObject:
@@ -319,8 +324,9 @@ class ToolFacts(TypedDict, total=False):
 
 
 class ToolOptions(ToolFacts, total=False):
-    """The same, with a `schema`: a pydantic model, a JSON Schema, or shorthand. Without one the signature is the
-    schema."""
+    """ToolFacts with a `schema`: a pydantic model, a JSON Schema, or shorthand. Without one the signature is the
+    schema.
+    """
 
     schema: GivenSchema
 
@@ -332,7 +338,8 @@ class FunctionTool(Tool[Any], Generic[P]):
     function: Callable[P, Any] = field(kw_only=True, repr=False, compare=False)
 
     async def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - narrower: only what the function takes
-        """What the function answers, as text, as JSON, as an image, or several of them; None where it answers nothing.
+        """Return what the function answers, as text, as JSON, as an image, or several of them; None where it answers
+        nothing.
 
         Raises ToolInputInvalid, ToolFailed, and what the function raises.
         """
@@ -355,11 +362,11 @@ def tool(
 ) -> AnyTool | Callable[[Function], AnyTool]:
     """Make a tool of a function, `@tool` or `@tool(name=…, …)`; it is mutating unless `tool_class` says otherwise.
 
-    Its arguments come from the type hints, their texts from the docstring. With a `schema` of its own the function
-    takes the arguments by name, or, if its only parameter has another name, all of them in that one. A parameter of
-    type RunningCall gets the call. A function that is not async runs in a thread of its own; when the call is
-    cancelled it is told at its next `progress`, and not waited for long. What it answers: see parts_of. To say to
-    the model what went wrong, raise ToolFailed; of any other exception the model learns only the type.
+    Its arguments come from the type hints, their descriptions from the docstring. With a `schema` of its own the
+    function takes the arguments by name, or, if its only parameter has another name, all of them in that one. A
+    parameter of type RunningCall gets the call. A function that is not async runs in a thread of its own; when the call
+    is cancelled it is told at its next `progress`, and not waited for long. What it may answer: see result_parts. To
+    tell the model what went wrong, raise ToolFailed; of any other exception the model learns only the type.
     Raises WrongUse for what cannot be made a tool.
     """
     if function is None:
@@ -371,31 +378,33 @@ def _make_tool(function: Function, options: ToolOptions) -> AnyTool:
     # A class of no tool yet, for example, would be one whose every answer is discarded.
     if inspect.isclass(function) or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise WrongUse("A tool is a function that answers once.", "Return the answer; show progress by RunningCall.")
-    said = dict(options)
-    given = cast("GivenSchema | None", said.pop("schema", None))
-    name = said.pop("name", getattr(function, "__name__", ""))
+    options_of_tool = dict(options)
+    given_schema = cast("GivenSchema | None", options_of_tool.pop("schema", None))
+    name = options_of_tool.pop("name", getattr(function, "__name__", ""))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         values = {"name": str(name)}
         raise WrongUse(
             Sentence("“{name}” cannot be the name of a tool.", values), "Use 1 to 64 letters, digits, _ and -."
         )
-    schema, bind = _by_signature(function) if given is None else _by_schema(function, _argument_schema(given))
+    schema, bind = (
+        _by_signature(function) if given_schema is None else _by_schema(function, _argument_schema(given_schema))
+    )
     facts: dict[str, Any] = {
         "name": name,
-        "description": str(said.pop("description", parse_docstring(function)[0])),
+        "description": str(options_of_tool.pop("description", parse_docstring(function)[0])),
         "schema": schema,
         "run": _runner(function, bind),
-        "effects": frozenset(cast("Iterable[Effect]", said.pop("effects", ()))),
-        **said,
+        "effects": frozenset(cast("Iterable[Effect]", options_of_tool.pop("effects", ()))),
+        **options_of_tool,
     }
     # With a schema of its own a tool is called with what that describes.
-    return Tool(**facts) if given is not None else FunctionTool(**facts, function=function)
+    return Tool(**facts) if given_schema is not None else FunctionTool(**facts, function=function)
 
 
-def _argument_schema(given: GivenSchema) -> ArgumentSchema[Any]:
-    if isinstance(given, type):
-        return ModelSchema(given)
-    return JsonSchema(given) if is_json_schema(given) else schema_from_shorthand(given)
+def _argument_schema(schema: GivenSchema) -> ArgumentSchema[Any]:
+    if isinstance(schema, type):
+        return ModelSchema(schema)
+    return JsonSchema(schema) if is_json_schema(schema) else schema_from_shorthand(schema)
 
 
 Bind = Callable[[Any], dict[str, Any]]
@@ -406,7 +415,7 @@ def _by_signature(function: Function) -> tuple[ArgumentSchema[Any], Bind]:
 
 
 def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[ArgumentSchema[Any], Bind]:
-    """How the function takes what this schema makes. Raises WrongUse where the two do not fit."""
+    """Return how the function takes what this schema makes. Raises WrongUse where the two do not fit."""
     parameters = argument_parameters(function)
     rules = schema.json_schema
     known = [str(name) for name in rules.get("properties", ())]
@@ -414,15 +423,18 @@ def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[Argumen
         only = parameters[0].name
         return schema, lambda made: {only: made}
     certain = set(known) if isinstance(schema, ModelSchema) else {str(name) for name in rules.get("required", ())}
-    taken = {each.name for each in parameters if each.kind in _KEYWORD_KINDS}
-    takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+    accepted = {parameter.name for parameter in parameters if parameter.kind in _KEYWORD_KINDS}
+    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
     wanting = [
-        each.name
-        for each in parameters
-        if each.kind is not inspect.Parameter.VAR_KEYWORD
-        and (each.kind not in _KEYWORD_KINDS or (each.default is inspect.Parameter.empty and each.name not in certain))
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        and (
+            parameter.kind not in _KEYWORD_KINDS
+            or (parameter.default is inspect.Parameter.empty and parameter.name not in certain)
+        )
     ]
-    wrong = wanting or [name for name in known if name not in taken and not takes_all]
+    wrong = wanting or [name for name in known if name not in accepted and not takes_all]
     if wrong:
         values = {"names": ", ".join(wrong)}
         raise WrongUse(
@@ -432,7 +444,7 @@ def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[Argumen
 
     def bind(made: Any) -> dict[str, Any]:
         by_name = _as_keywords(made)
-        return by_name if takes_all else {name: value for name, value in by_name.items() if name in taken}
+        return by_name if takes_all else {name: value for name, value in by_name.items() if name in accepted}
 
     return schema, bind
 
@@ -440,19 +452,19 @@ def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[Argumen
 _KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def _as_keywords(made: Any) -> dict[str, Any]:
-    """A model's by the names that its schema has."""
-    if not isinstance(made, BaseModel):
-        return dict(made)
-    fields = type(made).model_fields
-    return {field.alias or name: getattr(made, name) for name, field in fields.items()}
+def _as_keywords(value: Any) -> dict[str, Any]:
+    """Return the fields of a model by the names that its schema has."""
+    if not isinstance(value, BaseModel):
+        return dict(value)
+    fields = type(value).model_fields
+    return {field.alias or name: getattr(value, name) for name, field in fields.items()}
 
 
 def _runner(function: Function, bind: Bind) -> Callable[[Any, RunningCall], Awaitable[tuple[ResultPart, ...]]]:
     takes_call = call_parameter(function)
 
-    async def run(made: Any, call: RunningCall) -> tuple[ResultPart, ...]:
-        arguments = bind(made)
+    async def run(value: Any, call: RunningCall) -> tuple[ResultPart, ...]:
+        arguments = bind(value)
         if inspect.iscoroutinefunction(function):
             answer = await function(**arguments, **({takes_call: call} if takes_call else {}))
         else:
@@ -473,7 +485,7 @@ def _runner(function: Function, bind: Bind) -> Callable[[Any, RunningCall], Awai
 def _thread_safe_progress(
     on_progress: Callable[[str], None], token: CancelToken, loop: asyncio.AbstractEventLoop
 ) -> Callable[[str], None]:
-    """Progress told on the loop, to which it belongs; once the call is cancelled it raises Stopped instead."""
+    """Report progress on the loop, to which it belongs; once the call is cancelled it raises Stopped instead."""
 
     def on_loop(text: str) -> None:
         with contextlib.suppress(Stopped):

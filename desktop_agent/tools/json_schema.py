@@ -32,7 +32,7 @@ _MAX_MESSAGE_LENGTH = 200
 
 
 class ValidationBudgetExceeded(Exception):
-    """The check was given up."""
+    """The validation was given up."""
 
 
 @dataclass(slots=True)
@@ -59,9 +59,9 @@ _budget: ContextVar[_Budget] = ContextVar("_meter")
 def first_errors(
     checker: Validator, arguments: Any, most: int, lasts: Callable[[], bool] = lambda: True
 ) -> list[ValidationError]:
-    """What is wrong, as far as `most`. Raises ValidationBudgetExceeded, and whatever a hostile schema brings about.
+    """Return at most `most` errors. Raises ValidationBudgetExceeded, and whatever a hostile schema brings about.
 
-    `lasts` is asked at each step whether it may go on.
+    `lasts` is asked at each step whether to go on.
     """
     token = _budget.set(_Budget(lasts=lasts))
     try:
@@ -71,20 +71,20 @@ def first_errors(
 
 
 def bounded_validator(schema: Mapping[str, Any], draft: type[Validator]) -> Validator:
-    """One that fetches nothing, never goes back in a text, and counts its steps."""
+    """Return a validator that fetches nothing, never backtracks in a text, and counts its steps."""
     return _bounded_class(draft)(schema, registry=EMPTY_REGISTRY)
 
 
 @lru_cache(maxsize=8)
 def _bounded_class(draft: type[Validator]) -> type[Validator]:
-    own: dict[str, Keyword] = {
+    keywords: dict[str, Keyword] = {
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
     }
     known = cast("dict[str, Keyword]", draft.VALIDATORS)
-    counted = {name: _with_budget(own.get(name, check)) for name, check in known.items()}
+    counted = {name: _with_budget(keywords.get(name, check)) for name, check in known.items()}
     return cast("type[Validator]", validators.extend(draft, counted))  # pyright: ignore[reportUnknownMemberType]
 
 
@@ -109,7 +109,7 @@ def _with_budget(check: Keyword) -> Keyword:
 
 
 def shorten(text: str) -> str:
-    """Short enough for a sentence."""
+    """Shorten a value for a sentence."""
     if len(text) <= _MAX_MESSAGE_LENGTH:
         return text
     half = _MAX_MESSAGE_LENGTH // 2
@@ -155,11 +155,11 @@ def _properties(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _unique_items(_checker: Any, rule: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
-    """By their form as JSON, not each with each."""
+    """Compare items by their form as JSON, not each with each."""
     if rule is not True or not isinstance(value, list):
         return
     values = cast("list[Any]", value)
-    forms = [_canonical_json(each) for each in values]
+    forms = [_canonical_json(item) for item in values]
     _budget.get().spend(sum(map(len, forms)) // 100)
     if len(set(forms)) < len(forms):
         yield ValidationError("two of the items are the same")
@@ -170,14 +170,14 @@ def _canonical_json(value: Any) -> str:
 
 
 def _canonical_numbers(value: Any) -> Any:
-    """1 and 1.0 are the same number to JSON Schema."""
+    """Make 1 and 1.0 equal, as in JSON Schema."""
     match value:
         case float() if math.isfinite(value) and value.is_integer():
             return int(value)
         case dict():
-            return {name: _canonical_numbers(each) for name, each in cast("dict[str, Any]", value).items()}
+            return {name: _canonical_numbers(member) for name, member in cast("dict[str, Any]", value).items()}
         case list():
-            return [_canonical_numbers(each) for each in cast("list[Any]", value)]
+            return [_canonical_numbers(member) for member in cast("list[Any]", value)]
         case _:
             return value
 
@@ -193,8 +193,8 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 class JsonSchema:
     """A JSON Schema of type object, of any draft (https://json-schema.org); without `$schema` 2020-12.
 
-    Nothing is ever fetched for it. Patterns are those of Rust's regex: no look-around, no back references. `format`
-    is told to the model and not checked. Raises WrongUse for a schema that cannot be checked against. `lasts` is asked
+    Nothing is ever fetched for it. Patterns are those of Rust's regex: no look-around, no back references. `format` is
+    shown to the model and not checked. Raises WrongUse for a schema that cannot be checked against. `lasts` is asked
     meanwhile whether there is still time for it.
     """
 
@@ -218,16 +218,16 @@ class JsonSchema:
 
     @property
     def size(self) -> int:
-        """Characters of it as JSON."""
+        """Its length as JSON, in characters."""
         return len(json.dumps(self._schema))
 
     @property
     def json_schema(self) -> JsonObject:
-        """As it was given."""
+        """The schema as it was given."""
         return copy.deepcopy(self._schema)
 
     def checked(self, arguments: JsonObject) -> JsonObject:
-        """A copy of the arguments. Raises ToolInputInvalid with a sentence for each of the first ten problems."""
+        """Copy the arguments. Raises ToolInputInvalid with a sentence for each of the first ten problems."""
         try:
             problems = self._problems(arguments)
             if not problems:
@@ -258,7 +258,7 @@ def _parse_schema(schema: Any) -> Any:
 
 
 def _build_validator(schema: JsonObject, lasts: Callable[[], bool]) -> Validator:
-    """Raises WrongUse, and what the library raises."""
+    """Build a validator. Raises WrongUse, and what the library raises."""
     draft = validators.validator_for(schema, default=Draft202012Validator)  # pyright: ignore[reportUnknownMemberType]
     # Each part that says it would be checked by another, unbounded, checker.
     rules = {name: rule for name, rule in schema.items() if name != "$schema"}
@@ -270,7 +270,7 @@ def _build_validator(schema: JsonObject, lasts: Callable[[], bool]) -> Validator
 
 
 def _check_all(root: JsonObject, specification: Specification[Any], lasts: Callable[[], bool]) -> None:
-    """Look at every schema in the schema, wherever a reference leads. Raises WrongUse."""
+    """Check every schema in the schema, wherever a reference leads. Raises WrongUse."""
     resource = specification.create_resource(root)
     waiting = [(resource, EMPTY_REGISTRY.resolver_with_root(resource))]
     seen: set[int] = set()
@@ -282,13 +282,13 @@ def _check_all(root: JsonObject, specification: Specification[Any], lasts: Calla
             continue
         seen.add(id(rules))
         _check_rules(rules, lasts)
-        names = {name: found or name in rules for name, found in names.items()}
+        names = {name: anchors or name in rules for name, anchors in names.items()}
         for reference in (rules[name] for name in _REFERENCES if isinstance(rules.get(name), str)):
             try:
-                found = resolver.lookup(reference)
+                anchors = resolver.lookup(reference)
             except (Unresolvable, ValueError, AttributeError):
                 raise _schema_error(f"“{shorten(reference)}” points out of it, or at nothing") from None
-            waiting.append((specification.create_resource(found.contents), found.resolver))
+            waiting.append((specification.create_resource(anchors.contents), anchors.resolver))
         waiting.extend((inner, resolver.in_subresource(inner)) for inner in resource.subresources())
     # The library compares those names in Python's own engine, which may go back in them for ever.
     if all(names.values()):
@@ -322,6 +322,6 @@ def _location(error: ValidationError) -> str:
 
 
 def _describe_problem(error: ValidationError) -> str:
-    """In the form that pydantic's problems have elsewhere: where, and what."""
-    inner = [f"{_location(each)}: {each.message}" for each in islice(error.context or (), 3)]
+    """Describe a problem as pydantic does elsewhere: where, and what."""
+    inner = [f"{_location(problem)}: {problem.message}" for problem in islice(error.context or (), 3)]
     return f"{_location(error)}: {error.message}" + (f" ({'; '.join(inner)})" if inner else "")

@@ -40,11 +40,11 @@ class Folder(Protocol):
         ...
 
     def stat(self, name: str) -> os.stat_result:
-        """What the name stands for, links not followed."""
+        """Return the status of a name, links not followed."""
         ...
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
-        """What is inside, in no order."""
+        """Return the entries, in no order."""
         ...
 
     def replace(self, source: str, target: str) -> None:
@@ -64,11 +64,11 @@ class Folder(Protocol):
         ...
 
     def sync(self) -> None:
-        """Make a rename last."""
+        """Make a rename durable."""
         ...
 
     def close(self) -> None:
-        """Let go."""
+        """Release the folder."""
         ...
 
 
@@ -128,7 +128,7 @@ class DescriptorFolder:
         os.rmdir(name, dir_fd=self._descriptor)
 
     def sync(self) -> None:
-        """Make a rename last. Some file systems cannot sync a folder; they need not."""
+        """Make a rename durable. Some file systems cannot sync a folder; they need not."""
         with contextlib.suppress(OSError):
             os.fsync(self._descriptor)
 
@@ -206,8 +206,8 @@ class PathFolder:
         return path
 
 
-def _require_same_file(name: str, opened: os.stat_result, named: os.stat_result) -> None:
-    if not os.path.samestat(opened, named):
+def _require_same_file(name: str, opened: os.stat_result, by_name: os.stat_result) -> None:
+    if not os.path.samestat(opened, by_name):
         raise _link_error(name)
 
 
@@ -237,41 +237,40 @@ class FileAttributes:
 
 
 def read_attributes(descriptor: int) -> FileAttributes:
-    """Those of an open file, within the bounds above: an attribute that does not fit is left out. Raises OSError."""
-    found = os.fstat(descriptor)
-    owner = (found.st_uid, found.st_gid) if hasattr(os, "fchown") else None
+    """Read those of an open file: one that exceeds the bounds above is left out. Raises OSError."""
+    status = os.fstat(descriptor)
+    owner = (status.st_uid, status.st_gid) if hasattr(os, "fchown") else None
     return FileAttributes(tuple(_extended_attributes(descriptor)), owner)
 
 
 def _extended_attributes(descriptor: int) -> list[tuple[str, bytes]]:
-    kept: list[tuple[str, bytes]] = []
+    attributes: list[tuple[str, bytes]] = []
     room = MAX_ATTRIBUTE_BYTES
     if not hasattr(os, "getxattr"):
-        return kept
+        return attributes
     with contextlib.suppress(OSError):
         for name in sorted(os.listxattr(descriptor)):
             # Names of files on disk need not be Unicode, nor need these.
-            if not name.startswith(_COPIED_PREFIXES) or not name.isprintable() or len(kept) == MAX_ATTRIBUTES:
+            if not name.startswith(_COPIED_PREFIXES) or not name.isprintable() or len(attributes) == MAX_ATTRIBUTES:
                 continue
             with contextlib.suppress(OSError):
                 value = os.getxattr(descriptor, name)
                 if (size := len(name) + len(value)) <= room:
                     room -= size
-                    kept.append((name, value))
-    return kept
+                    attributes.append((name, value))
+    return attributes
 
 
 def apply_attributes(extras: FileAttributes, descriptor: int) -> None:
-    """Give them to an open file, as far as the disk takes them and the system lets us; the group without the user
-    where it is only that."""
+    """Give them to an open file, as far as the system allows; the group without the user if only that."""
     for name, value in extras.attributes if hasattr(os, "setxattr") else ():
         if name.startswith(_COPIED_PREFIXES):
             with contextlib.suppress(OSError):
                 os.setxattr(descriptor, name, value)
     if extras.owner is None or not hasattr(os, "fchown"):
         return
-    found = os.fstat(descriptor)
-    if extras.owner == (found.st_uid, found.st_gid):
+    status = os.fstat(descriptor)
+    if extras.owner == (status.st_uid, status.st_gid):
         return
     for user in (extras.owner[0], -1):
         with contextlib.suppress(OSError, OverflowError):
@@ -280,8 +279,9 @@ def apply_attributes(extras: FileAttributes, descriptor: int) -> None:
 
 
 def copy_attributes(folder: Folder, name: str, descriptor: int) -> None:
-    """Give the file behind `descriptor` the attributes of the one called `name`, as far as there is one and the disk
-    takes them."""
+    """Give the file behind `descriptor` the attributes of the one called `name`, as far as it exists and the disk
+    allows.
+    """
     if not hasattr(os, "setxattr"):
         return
     with contextlib.suppress(OSError):

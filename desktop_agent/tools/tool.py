@@ -35,7 +35,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class ArgumentSchema(Protocol[_Validated_co]):
-    """What arguments a tool takes, and what it makes of them."""
+    """The arguments of a tool, and what it makes of them."""
 
     @property
     def json_schema(self) -> JsonObject:
@@ -43,13 +43,13 @@ class ArgumentSchema(Protocol[_Validated_co]):
         ...
 
     def checked(self, arguments: JsonObject) -> _Validated_co:
-        """The arguments as the tool wants them. Raises ToolInputInvalid with one sentence per field."""
+        """Return the arguments as the tool wants them. Raises ToolInputInvalid with one sentence per field."""
         ...
 
 
 @lru_cache(maxsize=256)
 def _model_json_schema(model: type[BaseModel]) -> JsonObject:
-    """Takes pydantic a millisecond, and every question to a model tells of every tool."""
+    """Cache the schema: it takes pydantic a millisecond, and every request to a model lists every tool."""
     return model.model_json_schema()
 
 
@@ -61,33 +61,33 @@ class ModelSchema(Generic[_Model]):
 
     @property
     def json_schema(self) -> JsonObject:
-        """As pydantic derives it."""
+        """The schema as pydantic derives it."""
         return copy.deepcopy(_model_json_schema(self._model))
 
     def checked(self, arguments: JsonObject) -> _Model:
-        """The arguments as the model. Raises ToolInputInvalid."""
+        """Return the arguments as the model. Raises ToolInputInvalid."""
         try:
             return self._model.model_validate(arguments)
         except ValidationError as error:
             problems = [
-                f"{'.'.join(str(part) for part in each['loc']) or 'arguments'}: {each['msg']}"
-                for each in error.errors(include_input=False, include_url=False)
+                f"{'.'.join(str(part) for part in problem['loc']) or 'arguments'}: {problem['msg']}"
+                for problem in error.errors(include_input=False, include_url=False)
             ]
             raise ToolInputInvalid("The arguments do not fit. " + "; ".join(problems)) from None
 
 
 def _ignore(_news: object) -> None:
-    """Nobody asks."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:
     """What a tool knows about the call that it works on.
 
-    `progress` shows live output. `so_far` takes, in sentences, what the call has done until now; the last word stands
-    in the result of a call that is broken off. `changed` takes what it did to files, for the person. All may be called
-    from any thread. `spent` takes what a model used that was asked for the call, from the loop's thread alone: the run
-    counts it. `is_read_only`: nobody allowed that it changes anything, so a tool that can is to be held to reading.
+    `progress` shows live output. `so_far` takes, in sentences, what the call has done until now; the last one stands in
+    the result of an interrupted call. `changed` takes what it did to files, for the person. All may be called from any
+    thread. `spent` takes the usage of a model that was asked for the call, from the loop's thread alone: the run counts
+    it. `is_read_only`: nobody allowed that it changes anything, so a tool that can is restricted to reading.
     """
 
     tool_use_id: str
@@ -105,12 +105,12 @@ class Tool(Generic[Input]):
 
     `scope` is what the tool works on, for example its folder: the same tool elsewhere is another one to approvals.
     `concurrency` is how many calls of it may run at once; None: as many as the schedule allows. `subjects` are the
-    files, hosts and commands that a call is about, for rules to match. `changes` are the files that a call will
-    change, relative to the workspace: they are saved before it starts. `undo` takes back what a call did, where files
-    alone do not tell it, and says in words what it did. It runs at most once for a call, and only for one that
-    succeeded, when the person restores the call's checkpoint; in the tool's own time. Conversations that keep nothing
-    have no checkpoints, so there it never runs. `brings` says from where outside a call's result comes; without it, or
-    where it says None, the result is of this machine and this conversation.
+    files, hosts and commands that a call is about, for rules to match. `changes` are the files that a call will change,
+    relative to the workspace: they are saved before it starts. `undo` reverts what a call did, where files alone do not
+    tell it, and returns in words what it did. It runs at most once for a call, and only for one that succeeded, when
+    the person restores the call's checkpoint; in the tool's own time. Conversations that keep nothing have no
+    checkpoints, so there it never runs. `brings` says from where outside a call's result comes; without it, or where it
+    returns None, the result is of this machine and this conversation.
     """
 
     name: str
@@ -130,7 +130,7 @@ class Tool(Generic[Input]):
 
     @property
     def identity(self) -> str:
-        """What approvals and rules know it by."""
+        """The name by which approvals and rules know it."""
         return f"{self.name} @ {self.scope}" if self.scope else self.name
 
     @property
@@ -139,13 +139,13 @@ class Tool(Generic[Input]):
         return ToolSpec(self.name, self.description, self.schema.json_schema)
 
     def checked(self, arguments: JsonObject) -> Input:
-        """The arguments as the tool wants them. Raises ToolInputInvalid with one sentence per field."""
+        """Return the arguments as the tool wants them. Raises ToolInputInvalid with one sentence per field."""
         return self.schema.checked(arguments)
 
     async def execute(self, arguments: JsonObject, *, tool_use_id: str = "") -> ToolResult:
-        """Run it by itself, without a model and without gates: the result as a model would get it.
+        """Run it by itself, without a model and without gates; return the result as a model would get it.
 
-        Arguments that do not fit, a tool that fails and one that takes longer than its `timeout` are results too.
+        Arguments that do not fit, a tool that fails and one that exceeds its `timeout` give results too.
         """
         call = RunningCall(tool_use_id, _ignore)
         outcome = Outcome.SUCCEEDED
@@ -161,28 +161,28 @@ class Tool(Generic[Input]):
         return ToolResult(tool_use_id=tool_use_id, content=parts, outcome=outcome)
 
     async def __call__(self, /, **arguments: Any) -> Any:
-        """Run it like the function that it is: what it answers, as text, as JSON, as an image, or several of them.
+        """Run it like the function that it is; return text, JSON, an image, or several of them.
 
         None where it answers nothing. Raises ToolInputInvalid, ToolFailed, and what its function raises.
         """
         return await self.answer(arguments, RunningCall("", _ignore))
 
     async def answer(self, arguments: JsonObject, call: RunningCall) -> Any:
-        """The same, for this call."""
+        """Run it for this call; see `__call__`."""
         parts = await self.run(self.checked(arguments), call)
         values = tuple(_part_value(part) for part in parts)
         return values if len(values) > 1 else next(iter(values), None)
 
     def digest(self, arguments: JsonObject) -> str:
-        """What an approval of this call is bound to."""
+        """Return the digest that an approval of this call is bound to."""
         if not is_large(arguments):
             return call_digest(self.identity, arguments)
         # The same, such that other threads have their turn meanwhile.
         pieces = chain((f"[{json.dumps(self.identity, ensure_ascii=False)},",), iter_json(arguments, sort_keys=True))
-        made = hashlib.sha256()
+        digest = hashlib.sha256()
         for piece in chain(pieces, "]"):
-            made.update(piece.encode("utf-8", "surrogatepass"))
-        return made.hexdigest()
+            digest.update(piece.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
 
 def _part_value(part: ResultPart) -> Any:
@@ -199,7 +199,7 @@ AnyTool = Tool[Any]
 
 
 class ToolRegistry:
-    """Tools in the order they were given. Two of one name are WrongUse."""
+    """Tools in the order they were given. Raises WrongUse for two of one name."""
 
     def __init__(self, tools: Iterable[AnyTool] = ()) -> None:
         self._tools: dict[str, AnyTool] = {}
@@ -212,23 +212,22 @@ class ToolRegistry:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names."""
         return tuple(self._tools)
 
     def with_tools(self, *tools: AnyTool) -> "ToolRegistry":
-        """These and more. Two of one name are WrongUse."""
+        """Return a registry with more tools. Raises WrongUse for two of one name."""
         return ToolRegistry((*self._tools.values(), *tools)) if tools else self
 
     def get(self, name: str) -> AnyTool | None:
-        """The tool of exactly this name, upper and lower case distinguished, or None."""
+        """Return the tool of exactly this name, upper and lower case distinguished, or None."""
         return self._tools.get(name)
 
     def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
-        """What the model is told: about all, or about these. Raises WrongUse for a name that is none."""
+        """Return what the model is told about all tools, or about these. Raises WrongUse for an unknown name."""
         return tuple(self._require(name).spec for name in (self.names if names is None else names))
 
     def class_of(self, name: str) -> ToolClass:
-        """A tool's class; one that is not here counts as mutating."""
+        """Return a tool's class; an unknown one counts as mutating."""
         tool = self.get(name)
         return tool.tool_class if tool else ToolClass.MUTATING
 
@@ -240,26 +239,25 @@ class ToolRegistry:
 
 
 class ToolSubset(ToolRegistry):
-    """Of the tools of another registry those of certain names, as they are at the moment of asking; and some more."""
+    """The tools of another registry that have certain names, as they are at the moment; and some more."""
 
-    def __init__(self, whole: ToolRegistry, names: Iterable[str], more: Iterable[AnyTool] = ()) -> None:
+    def __init__(self, registry: ToolRegistry, names: Iterable[str], more: Iterable[AnyTool] = ()) -> None:
         super().__init__(more)
-        self._whole = whole
+        self._whole = registry
         self._subset_names = tuple(names)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names."""
         return (*(name for name in self._subset_names if self._whole.get(name) is not None), *self._tools)
 
     def with_tools(self, *tools: AnyTool) -> ToolRegistry:
-        """These and more. Two of one name are WrongUse."""
+        """Return a subset with more tools. Raises WrongUse for two of one name."""
         for tool in tools:
             _require_unused_name(tool, self._subset_names)
         return ToolSubset(self._whole, self._subset_names, (*self._tools.values(), *tools)) if tools else self
 
     def get(self, name: str) -> AnyTool | None:
-        """The tool of exactly this name, or None."""
+        """Return the tool of exactly this name, or None."""
         return self._whole.get(name) if name in self._subset_names else self._tools.get(name)
 
 

@@ -30,9 +30,9 @@ _MAX_LENGTH = 4096
 
 def reject_path(path: str, why: str) -> NoReturn:
     """Raise OutsideWorkspace about this path; `why` continues a sentence that begins with it."""
-    shown = path if len(path) <= 200 else path[:200] + "…"
-    shown = "".join(each if each.isprintable() else "�" for each in shown)
-    raise OutsideWorkspace(Sentence("“{path}” " + why, {"path": shown}))
+    printable = path if len(path) <= 200 else path[:200] + "…"
+    printable = "".join(char if char.isprintable() else "�" for char in printable)
+    raise OutsideWorkspace(Sentence("“{path}” " + why, {"path": printable}))
 
 
 def split_path(path: str, *, windows_names: bool) -> tuple[str, ...]:
@@ -54,16 +54,16 @@ def split_path(path: str, *, windows_names: bool) -> tuple[str, ...]:
 
 
 def is_absolute_path(path: str) -> bool:
-    """Whether it begins at a root, a drive or a server."""
+    """Return whether it begins at a root, a drive or a server."""
     return path.startswith(("/", "\\")) or _DRIVE.match(path) is not None
 
 
 def _check_text(path: str) -> None:
     if len(path) > _MAX_LENGTH:
         reject_path(path, "is too long for a path.")
-    if any(ord(each) < 32 or ord(each) == 127 for each in path):
+    if any(ord(char) < 32 or ord(char) == 127 for char in path):
         reject_path(path, "contains a control character.")
-    if any(0xD800 <= ord(each) <= 0xDFFF for each in path):
+    if any(0xD800 <= ord(char) <= 0xDFFF for char in path):
         reject_path(path, "contains half a character.")
     if path.startswith("~"):
         reject_path(path, "begins with ~, which stands for a home folder; write the path inside the workspace.")
@@ -96,7 +96,7 @@ _NO_EXTRAS = FileAttributes()
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePath:
-    """A checked place inside a workspace, free of links at the time of the check. No parts: the folder itself."""
+    """A checked path inside a workspace, free of links at the time of the check. No parts: the folder itself."""
 
     parts: tuple[str, ...]
 
@@ -105,13 +105,13 @@ class WorkspacePath:
         return "/".join(self.parts).encode("utf-8", "replace").decode() or "."
 
     def child(self, name: str) -> "WorkspacePath":
-        """A place one step further in."""
+        """Return the path of a name in it."""
         return WorkspacePath((*self.parts, name))
 
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """One thing in a folder; `size` in bytes for files."""
+    """One entry of a folder; `size` in bytes for files."""
 
     name: str
     kind: Literal["folder", "file", "link", "other"]
@@ -145,7 +145,7 @@ class Workspace:
         return self._resolve(path, split_path(path, windows_names=self._windows_names))
 
     def read(self, place: WorkspacePath, limit: int) -> bytes:
-        """The bytes of an ordinary file of at most `limit` bytes."""
+        """Read an ordinary file of at most `limit` bytes."""
         with self.open_for_reading(place) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
@@ -155,7 +155,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def open_for_reading(self, place: WorkspacePath) -> Generator[BinaryIO]:
-        """An ordinary file, open for reading."""
+        """Open an ordinary file for reading."""
         with (
             self._translate_errors(place),
             self._open_parent(place) as (folder, name),
@@ -164,7 +164,7 @@ class Workspace:
             yield file
 
     def stat(self, place: WorkspacePath) -> os.stat_result | None:
-        """What is there, links not followed; None where there is nothing, or where a parent is a file."""
+        """Return the status, links not followed; None where there is nothing, or where a parent is a file."""
         with self._translate_errors(place):
             try:
                 with self._open_parent(place) as (folder, name):
@@ -174,7 +174,7 @@ class Workspace:
                 return None
 
     def exists(self, place: WorkspacePath) -> bool:
-        """Whether anything is there."""
+        """Return whether anything is there."""
         with (
             self._translate_errors(place),
             contextlib.suppress(FileNotFoundError),
@@ -197,8 +197,8 @@ class Workspace:
         """Write a file whole or not at all, making its parents; an existing file keeps its permissions and attributes.
 
         `before_replacing` runs when the new bytes are safe on disk under another name; what it raises leaves the old
-        file as it was. `mode`: permissions to give it instead, write protection or not. `prefix`: how that name begins.
-        `extras` it gets besides, as far as the system lets it.
+        file as it was. `mode`: permissions to give it instead, even if it is write-protected. `prefix`: how that name
+        begins. `extras` it gets besides, as far as the system allows.
         """
         with self._translate_errors(place), self._open_parent(place, make_parents=True) as (folder, name):
             mode = _mode_for(place, folder, name, mode)
@@ -223,7 +223,7 @@ class Workspace:
             folder.sync()
 
     def remove(self, place: WorkspacePath, before_removing: Callable[[], None] = lambda: None) -> None:
-        """Delete an ordinary file. `before_removing` is the last look at it; what it raises leaves the file."""
+        """Delete an ordinary file. `before_removing` is the last check; what it raises leaves the file."""
         with self._translate_errors(place), self._open_parent(place) as (folder, name):
             _require_regular_file(place, folder.stat(name))
             before_removing()
@@ -238,9 +238,9 @@ class Workspace:
         *,
         replace: bool = False,
     ) -> None:
-        """Give an ordinary file another place, making its parents; never over what is there unless `replace`.
+        """Move an ordinary file, making its parents; never over an existing file unless `replace`.
 
-        `before_moving` is the last look; what it raises leaves everything as it was, apart from new folders.
+        `before_moving` is the last check; what it raises leaves everything as it was, apart from new folders.
         """
         with self._translate_errors(source), self._open_parent(source) as (old, name):
             _require_regular_file(source, old.stat(name))
@@ -254,7 +254,7 @@ class Workspace:
             old.sync()
 
     def make_folder(self, place: WorkspacePath) -> None:
-        """Make a folder and what is missing above it; one that is there is left as it is."""
+        """Make a folder and what is missing above it; an existing one is left as it is."""
         with self._translate_errors(place), self._open_folder(place.parts, make=True) as folder:
             folder.sync()
 
@@ -265,13 +265,13 @@ class Workspace:
             folder.sync()
 
     def entries(self, place: WorkspacePath, limit: int) -> tuple[FolderEntry, ...]:
-        """What a folder holds, by name, at most `limit` entries of it; links are shown, never followed."""
+        """Return at most `limit` entries of a folder, by name; links are shown, never followed."""
         with self._translate_errors(place), self._open_folder(place.parts) as folder:
-            found = [_folder_entry(each) for each in islice(folder.scan(), limit)]
-        return tuple(sorted(found, key=lambda entry: (entry.name.casefold(), entry.name)))
+            entries = [_folder_entry(scanned) for scanned in islice(folder.scan(), limit)]
+        return tuple(sorted(entries, key=lambda entry: (entry.name.casefold(), entry.name)))
 
     def _relative_to_folder(self, path: str) -> tuple[str, ...]:
-        """The components below the folder of an absolute path."""
+        """Return the components below the folder of an absolute path."""
         parts = split_path(path, windows_names=False)
         if ".." in parts:
             reject_path(path, "is an absolute path with “..” in it; write it relative to the workspace folder.")
@@ -293,7 +293,7 @@ class Workspace:
         return WorkspacePath(below)
 
     def _parts_below(self, path: Path) -> tuple[str, ...] | None:
-        """The components of `path` below the folder, or None. Compares files, not spelling: case is no way out."""
+        """Return the components below the folder, or None. Compares files, not spelling: case is no way out."""
         root = self._stat_root()
         for ancestor in (path, *path.parents):
             with contextlib.suppress(OSError):
@@ -310,7 +310,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def _open_parent(self, place: WorkspacePath, *, make_parents: bool = False) -> Generator[tuple[Folder, str]]:
-        """The open folder of a file, and the file's name in it."""
+        """Return the open folder of a file, and the file's name in it."""
         if not place.parts:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), ".")
         with self._open_folder(place.parts[:-1], make=make_parents) as folder:
@@ -346,7 +346,7 @@ class Workspace:
 
 
 def _open_regular_file(place: WorkspacePath, descriptor: int) -> BinaryIO:
-    """An ordinary file, open for reading. Closes the descriptor of anything else."""
+    """Open an ordinary file for reading. Closes the descriptor of anything else."""
     try:
         _require_regular_file(place, os.fstat(descriptor))
         return os.fdopen(descriptor, "rb")
@@ -355,18 +355,18 @@ def _open_regular_file(place: WorkspacePath, descriptor: int) -> BinaryIO:
         raise
 
 
-def _require_regular_file(place: WorkspacePath, found: os.stat_result) -> None:
-    if stat.S_ISDIR(found.st_mode):
+def _require_regular_file(place: WorkspacePath, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(place))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise ToolFailed(Sentence("“{path}” is not an ordinary file.", {"path": str(place)}))
 
 
 @contextlib.contextmanager
 def _reserve(place: WorkspacePath, folder: Folder, name: str) -> Generator[None]:
-    """An empty file holds the place, so that nobody else's comes there meanwhile; it goes when nothing replaced it."""
+    """Hold the path with an empty file, so that nobody takes it meanwhile; it is removed if nothing replaced it."""
     try:
         descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -375,61 +375,61 @@ def _reserve(place: WorkspacePath, folder: Folder, name: str) -> Generator[None]
             "Choose another name, or allow replacing it.",
         ) from None
     try:
-        made = os.fstat(descriptor)
+        status = os.fstat(descriptor)
     finally:
         os.close(descriptor)
     try:
         yield
     except BaseException:
-        if os.path.samestat(folder.stat(name), made):
+        if os.path.samestat(folder.stat(name), status):
             folder.remove(name)
         raise
 
 
 def _move(old: Folder, name: str, new: Folder, new_name: str) -> None:
-    moved = old.stat(name)
+    status = old.stat(name)
     old.move(name, new, new_name)
     # Of two names of the same file the system leaves both.
     with contextlib.suppress(FileNotFoundError):
-        if os.path.samestat(old.stat(name), moved):
+        if os.path.samestat(old.stat(name), status):
             old.remove(name)
 
 
 def _require_replaceable(place: WorkspacePath, folder: Folder, name: str) -> None:
     with contextlib.suppress(FileNotFoundError):
-        found = folder.stat(name)
-        _require_regular_file(place, found)
-        _require_writable(place, found)
+        status = folder.stat(name)
+        _require_regular_file(place, status)
+        _require_writable(place, status)
 
 
-def _require_writable(place: WorkspacePath, found: os.stat_result) -> None:
+def _require_writable(place: WorkspacePath, status: os.stat_result) -> None:
     # Replacing by rename would get around the write protection without anybody noticing.
-    if not found.st_mode & 0o222:
+    if not status.st_mode & 0o222:
         raise ToolFailed(Sentence("“{path}” is write-protected.", {"path": str(place)}))
 
 
-def _mode_for(place: WorkspacePath, folder: Folder, name: str, wanted: int | None) -> int | None:
-    """The permissions that are wanted, or those of the file that will be replaced, or None for a new one."""
+def _mode_for(place: WorkspacePath, folder: Folder, name: str, mode: int | None) -> int | None:
+    """Return the permissions that are wanted, or those of the replaced file, or None for a new one."""
     try:
-        found = folder.stat(name)
+        status = folder.stat(name)
     except FileNotFoundError:
-        return wanted
-    _require_regular_file(place, found)
-    if wanted is not None:
-        return wanted
-    _require_writable(place, found)
-    return stat.S_IMODE(found.st_mode) & 0o777
+        return mode
+    _require_regular_file(place, status)
+    if mode is not None:
+        return mode
+    _require_writable(place, status)
+    return stat.S_IMODE(status.st_mode) & 0o777
 
 
-def _folder_entry(found: os.DirEntry[str]) -> FolderEntry:
+def _folder_entry(entry: os.DirEntry[str]) -> FolderEntry:
     try:
-        if found.is_symlink():
-            return FolderEntry(found.name, "link")
-        if found.is_dir(follow_symlinks=False):
-            return FolderEntry(found.name, "folder")
-        if found.is_file(follow_symlinks=False):
-            return FolderEntry(found.name, "file", found.stat(follow_symlinks=False).st_size)
+        if entry.is_symlink():
+            return FolderEntry(entry.name, "link")
+        if entry.is_dir(follow_symlinks=False):
+            return FolderEntry(entry.name, "folder")
+        if entry.is_file(follow_symlinks=False):
+            return FolderEntry(entry.name, "file", entry.stat(follow_symlinks=False).st_size)
     except OSError:
         # Gone since it was listed, or not ours to look at: the name is all there is to say.
-        return FolderEntry(found.name, "other")
-    return FolderEntry(found.name, "other")
+        return FolderEntry(entry.name, "other")
+    return FolderEntry(entry.name, "other")

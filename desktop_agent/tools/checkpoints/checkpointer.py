@@ -37,7 +37,11 @@ from desktop_agent.types.messages import new_id, now
 
 @dataclass(frozen=True, slots=True)
 class RedoSaver:
-    """`put` keeps bytes and `keep` writes a checkpoint, both durably. `note_id` as in Checkpoint."""
+    """Saves what a restore is about to replace. `put` stores bytes and `save_checkpoint` writes a checkpoint, both
+    durably.
+
+    `note_id` as in Checkpoint.
+    """
 
     workspace: Workspace
     put: Callable[[bytes], Awaitable[str]]
@@ -47,28 +51,28 @@ class RedoSaver:
     async def save(
         self, checkpoint: Checkpoint, steps: Sequence[RestoreStep]
     ) -> tuple[Checkpoint | None, list[RestoreStep], list[tuple[RestoreStep, ToolFailed]]]:
-        """Save what these steps would change: the new checkpoint, the steps that may be taken, and why others may not.
+        """Save what these steps would change; return the checkpoint, the steps to take, and why others are skipped.
 
-        What was let be replaced although it cannot be saved is in no checkpoint.
-        Raises StorageFailed: then no step may be taken.
+        What may be replaced although it cannot be saved is in no checkpoint. Raises StorageFailed: then no step may be
+        taken.
         """
         files: list[SavedFile] = []
-        taken: list[RestoreStep] = []
-        left: list[tuple[RestoreStep, ToolFailed]] = []
+        allowed: list[RestoreStep] = []
+        skipped: list[tuple[RestoreStep, ToolFailed]] = []
         for step in steps:
             try:
-                found = await run_in_thread(partial(self._look, step))
+                snapshot = await run_in_thread(partial(self._look, step))
             except ToolFailed as error:
-                left.append((step, error))
+                skipped.append((step, error))
                 continue
-            if found.data is not None:
-                await self.put(found.data)
-            taken.append(step)
-            if found.state.unread in {None, "folder"}:
+            if snapshot.data is not None:
+                await self.put(snapshot.data)
+            allowed.append(step)
+            if snapshot.state.unread in {None, "folder"}:
                 # How it is expected to be found: so it is told from what anybody makes of it after a crash, too.
-                files.append(saved_file(step.file.path, found, step.file.before))
+                files.append(saved_file(step.file.path, snapshot, step.file.before))
         if not files:
-            return None, taken, left
+            return None, allowed, skipped
         saved = Checkpoint(
             id=new_id(),
             conversation_id=checkpoint.conversation_id,
@@ -78,19 +82,19 @@ class RedoSaver:
             created_at=checkpoint.created_at,
             files=tuple(files),
             new_folders=await run_in_thread(
-                lambda _token: missing_folders(self.workspace, [step.place for step in taken])
+                lambda _token: missing_folders(self.workspace, [step.place for step in allowed])
             ),
             undoes=checkpoint.id,
             is_redo=not checkpoint.is_redo,
             note_id=self.note_id,
         )
         await self.save_checkpoint(saved)
-        return saved, taken, left
+        return saved, allowed, skipped
 
     async def finish(
         self, saved: Checkpoint, done: Collection[str], untouched: Collection[str], folders: tuple[str, ...]
     ) -> Checkpoint:
-        """Leave in it the files that the restoring changed: `done` certainly were, `untouched` were not.
+        """Keep in the checkpoint only files that the restore changed: `done` certainly were, `untouched` were not.
 
         `folders` are those that it made. Raises StorageFailed.
         """
@@ -104,10 +108,10 @@ class RedoSaver:
         return noted
 
     def _look(self, step: RestoreStep, token: CancelToken) -> FileSnapshot:
-        found = take_snapshot(self.workspace, step.place, token, with_data=True)
-        if (found.stamp, found.state) != (step.now.stamp, step.now.state):
+        snapshot = take_snapshot(self.workspace, step.place, token, with_data=True)
+        if (snapshot.stamp, snapshot.state) != (step.now.stamp, step.now.state):
             raise ChangedSinceSnapshot(step.place)
-        return found
+        return snapshot
 
     def _is_changed(self, file: SavedFile, done: Collection[str], token: CancelToken) -> bool:
         if file.path in done:
@@ -119,15 +123,15 @@ class RedoSaver:
 
 
 def missing_folders(workspace: Workspace, places: Iterable[WorkspacePath]) -> tuple[str, ...]:
-    """The folders on the way to these places that are not there yet."""
+    """Return the folders on the way to these places that do not exist yet."""
     folders = dict.fromkeys(
         WorkspacePath(place.parts[:count]) for place in places for count in range(1, len(place.parts))
     )
-    return tuple(saved_path(each) for each in folders if workspace.stat(each) is None)
+    return tuple(saved_path(folder) for folder in folders if workspace.stat(folder) is None)
 
 
 class CheckpointRestore:
-    """`put_back` and `left_alone` say what became of the files that were not as before the call.
+    """One restore of a checkpoint. `put_back` and `left_alone` report the files that were not as before the call.
 
     `saved` is the checkpoint of what it changed, None where that is nothing.
     """
@@ -152,8 +156,10 @@ class CheckpointRestore:
         self._as_before: set[str] = set()
 
     async def run(self) -> Checkpoint:
-        """Do it; the checkpoint as it is to be noted. Raises StorageFailed when nothing was done, or what is `saved`
-        could not be noted."""
+        """Restore; return the checkpoint as it is to be saved.
+
+        Raises StorageFailed when nothing was done, or when `saved` could not be written.
+        """
         await run_in_thread(lambda _token: remove_leftovers(self._workspace, self._checkpoint))
         self.saved, steps, refused = await self._saving.save(self._checkpoint, await self._plan_steps())
         for step, error in refused:
@@ -170,20 +176,20 @@ class CheckpointRestore:
     async def _plan_steps(self) -> list[RestoreStep]:
         steps: list[RestoreStep] = []
         for file in self._checkpoint.files:
-            found = await run_in_thread(partial(self._plan_step, file))
-            if isinstance(found, RestoreStep):
-                steps.append(found)
-            elif found is None:
+            step = await run_in_thread(partial(self._plan_step, file))
+            if isinstance(step, RestoreStep):
+                steps.append(step)
+            elif step is None:
                 self._as_before.add(file.path)
             else:
-                self.left_alone.append(found)
+                self.left_alone.append(step)
         return steps
 
     def _plan_step(self, file: SavedFile, token: CancelToken) -> RestoreStep | SkippedFile | None:
         return plan_step(self._workspace, file, token, self._consent)
 
     async def _clear(self, steps: list[RestoreStep]) -> list[RestoreStep]:
-        """Take away what was not there, the innermost first; those steps that have nothing more to do."""
+        """Remove what was not there, the innermost first; return the steps that are done with that."""
         in_the_way = {step.file.path: step for step in steps if not step.wants_file}
         over: list[RestoreStep] = []
         for path in sorted({*in_the_way, *self._new_folders()}, key=_depth, reverse=True):
@@ -201,7 +207,7 @@ class CheckpointRestore:
         clear_path(self._workspace, step)
 
     def _new_folders(self) -> tuple[str, ...]:
-        """Those that the call certainly made, or all that were not there before it."""
+        """Return the folders that the call certainly made, or all that were not there before it."""
         is_known = all(
             file.after is not None or is_replacing_allowed(self._consent, file.path) for file in self._checkpoint.files
         )
@@ -240,7 +246,7 @@ class CheckpointRestore:
             self.left_alone.append(skipped_because(step.file.path, error))
 
     def _updated_checkpoint(self, _token: CancelToken) -> Checkpoint:
-        """From now on the files that are as before the call are expected to be so."""
+        """Expect from now on the files that are as before the call to stay so."""
         done = {step.file.path for step in self.restored_steps} | self._as_before
         files = tuple(
             file.model_copy(update={"after": file.before}) if file.path in done else file
@@ -251,7 +257,7 @@ class CheckpointRestore:
                 "files": files,
                 "new_folders": existing_folders(self._workspace, self._checkpoint.new_folders),
                 "restored": not self._checkpoint.needs_undo
-                and all(is_same_state(each.before, each.after) for each in files),
+                and all(is_same_state(file.before, file.after) for file in files),
             }
         )
 
@@ -261,37 +267,37 @@ def _depth(path: str) -> int:
 
 
 def existing_folders(workspace: Workspace, folders: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of these places where there is a folder."""
-    found: list[str] = []
+    """Return those of these places that are folders."""
+    existing: list[str] = []
     for path in folders:
         with suppress(ToolFailed):
             there = workspace.stat(parse_saved_path(path))
             if there is not None and stat.S_ISDIR(there.st_mode):
-                found.append(path)
-    return tuple(found)
+                existing.append(path)
+    return tuple(existing)
 
 
 Result = TypeVar("Result")
 
 
 class BlobStore(Protocol):
-    """Bytes kept by their SHA-256. Both methods raise StorageFailed."""
+    """Bytes stored by their SHA-256. Both methods raise StorageFailed."""
 
     async def put(self, data: bytes) -> str:
-        """Keep them; durable when it returns. The digest, in hexadecimal."""
+        """Store bytes, durable on return; return the digest in hexadecimal."""
         ...
 
     async def get(self, digest: str) -> bytes:
-        """The bytes again, checked."""
+        """Return the bytes, checked."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What restoring did. Files that were as before already appear nowhere.
+    """What a restore did. Files that were as before already appear nowhere.
 
-    `saved` is the checkpoint of what was there until then: restoring that takes this back. None where nothing was.
-    `is_new_undo`: what the call did besides was undone just now, and not at an earlier restoring.
+    `saved` is the checkpoint of what was replaced: restoring that reverts this restore. None where nothing was.
+    `is_new_undo`: what the call did besides was undone just now, and not by an earlier restore.
     """
 
     checkpoint: Checkpoint
@@ -303,29 +309,29 @@ class RestoreReport:
     @property
     def conflicts(self) -> tuple[str, ...]:
         """Files that were changed since the call."""
-        return tuple(each.path for each in self.left_alone if each.is_conflict)
+        return tuple(file.path for file in self.left_alone if file.is_conflict)
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Files that could not be put back: never saved, or the disk refused."""
-        return tuple(each.path for each in self.left_alone if not each.is_conflict and not each.is_undo)
+        """Files that could not be restored: never saved, or the disk refused."""
+        return tuple(file.path for file in self.left_alone if not file.is_conflict and not file.is_undo)
 
     @property
     def undone(self) -> str:
-        """What the tool said when it undid what the call did besides."""
+        """What the tool reported when it undid what the call did besides."""
         return self.checkpoint.undo_said or ""
 
     @property
     def not_undone(self) -> str:
-        """Why it did not."""
-        return next((str(each.why) for each in self.left_alone if each.is_undo), "")
+        """Why the tool did not undo it."""
+        return next((str(skipped.why) for skipped in self.left_alone if skipped.is_undo), "")
 
 
 class Checkpointer:
-    """Saves files of a workspace before a call changes them, and puts them back. `save_checkpoint` writes a checkpoint
-    durably.
+    """Saves files of a workspace before a call changes them, and restores them.
 
-    Without a workspace it saves no files, only what a tool needs to undo a call.
+    `save_checkpoint` writes a checkpoint durably. Without a workspace it saves no files, only what a tool needs to undo
+    a call.
     """
 
     def __init__(
@@ -351,7 +357,7 @@ class Checkpointer:
     ) -> Checkpoint | None:
         """Save these files, durably; None when there is nothing to save.
 
-        `tool` is the identity of the tool, `arguments` what will run where the tool can undo it. Raises
+        `tool` is the identity of the tool, `arguments` are what will run, where the tool can undo it. Raises
         OutsideWorkspace, ToolFailed and StorageFailed: the call must not start then.
         """
         workspace = self._workspace
@@ -376,7 +382,7 @@ class Checkpointer:
         return checkpoint
 
     async def record_after(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
-        """Note how the call left the files, whatever became of it. Done to the end even when cancelled.
+        """Note how the call left the files, whatever became of it. Finishes even when cancelled.
 
         `succeeded` None: whether it took effect is not known. Raises StorageFailed; it is then not known how the call
         left them.
@@ -386,11 +392,11 @@ class Checkpointer:
     async def restore(
         self, checkpoint: Checkpoint, *, even_if_changed: ReplaceConsent = False, note_id: str = ""
     ) -> RestoreReport:
-        """Put back the files that are as the call left them, saving first what is there; twice equals once.
+        """Restore the files that are as the call left them, saving first what is there; twice equals once.
 
-        `even_if_changed` also replaces those that were changed since: all, or those that are still found as it says,
-        by their paths in the checkpoint. `note_id` goes into the checkpoint of what is there. Raises StorageFailed
-        when that could not be saved, and no file was touched, or when files were put back but it could not be noted.
+        `even_if_changed` also replaces those that were changed since: all, or those that are still as it says, by their
+        paths in the checkpoint. `note_id` goes into the checkpoint of what is there. Raises StorageFailed when that
+        could not be saved, and no file was touched, or when files were restored but it could not be noted.
         """
         if checkpoint.workspace != self._folder:
             raise WrongUse("This checkpoint belongs to another folder.")
@@ -415,10 +421,10 @@ class Checkpointer:
             await self._keep(noted)
 
     async def _saved(self, workspace: Workspace, place: WorkspacePath) -> SavedFile:
-        found = await run_in_thread(lambda token: take_snapshot(workspace, place, token, with_data=True))
-        if found.data is not None:
-            await self._blobs.put(found.data)
-        return saved_file(saved_path(place), found)
+        snapshot = await run_in_thread(lambda token: take_snapshot(workspace, place, token, with_data=True))
+        if snapshot.data is not None:
+            await self._blobs.put(snapshot.data)
+        return saved_file(saved_path(place), snapshot)
 
     async def _after(self, checkpoint: Checkpoint, *, succeeded: bool | None) -> Checkpoint:
         noted, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
@@ -431,17 +437,17 @@ class Checkpointer:
 
 
 def _locate_all(workspace: Workspace, paths: Iterable[str]) -> tuple[WorkspacePath, ...]:
-    """Each place once; not the workspace itself, which no call can write to."""
+    """Locate each place once; not the workspace itself, which no call can write to."""
     places = dict.fromkeys(workspace.locate(path) for path in paths)
     return tuple(place for place in places if place.parts)
 
 
 def _state_after_call(workspace: Workspace, file: SavedFile, token: CancelToken) -> SavedFile:
     try:
-        found = take_snapshot(workspace, parse_saved_path(file.path), token)
+        snapshot = take_snapshot(workspace, parse_saved_path(file.path), token)
     except ToolFailed:
         return file  # not known: restoring will ask
-    return file.model_copy(update={"after": found.state})
+    return file.model_copy(update={"after": snapshot.state})
 
 
 async def _finish(work: Coroutine[Any, Any, Result]) -> Result:

@@ -27,9 +27,10 @@ _NO_EXTRAS = FileAttributes()
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """What was found. `stamp` changes with every change of it, None for nothing; `data` where bytes were asked for.
+    """A file as it is now. `stamp` changes with every change of it, None for nothing; `data` where bytes were asked
+    for.
 
-    `names` is how many names on the disk a file has (hard links), `extras` come with the bytes.
+    `names` is how many hard links a file has, `extras` come with the bytes.
     """
 
     state: FileState
@@ -40,40 +41,40 @@ class FileSnapshot:
 
 
 def saved_path(place: WorkspacePath) -> str:
-    """A place as checkpoints hold it: byte for byte, also for names that are not Unicode."""
+    """Return a path as checkpoints store it: byte for byte, also for names that are not Unicode."""
     return "/".join(place.parts)
 
 
 def parse_saved_path(path: str) -> WorkspacePath:
-    """The place again, literally: a link that somebody put there since leads nowhere. Raises OutsideWorkspace."""
+    """Parse a stored path literally: a link that somebody put there since leads nowhere. Raises OutsideWorkspace."""
     parts = tuple(path.split("/"))
     if not all(parts) or {".", ".."} & set(parts):
         reject_path(path, "is no path that was saved.")
     return WorkspacePath(parts)
 
 
-def file_stamp(found: os.stat_result | None) -> FileStamp | None:
-    """What tells one version of a file from the next without reading it."""
-    if found is None:
+def file_stamp(status: os.stat_result | None) -> FileStamp | None:
+    """Return what tells one version of a file from the next without reading it."""
+    if status is None:
         return None
-    return (found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return (status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def take_snapshot(
     workspace: Workspace, place: WorkspacePath, token: CancelToken, *, with_data: bool = False
 ) -> FileSnapshot:
-    """Read what is there, at most SAVED_LIMIT bytes. Raises ToolFailed for what the disk refuses."""
+    """Read a file, at most SAVED_LIMIT bytes. Raises ToolFailed for what the disk refuses."""
     for _ in range(_ATTEMPTS):
         token.raise_if_cancelled()
         try:
-            found = workspace.stat(place)
+            status = workspace.stat(place)
         except OutsideWorkspace:
             # A folder on the way was replaced by a link.
             return FileSnapshot(FileState(unread="not_a_file"), None)
-        stamp = file_stamp(found)
-        if found is None:
+        stamp = file_stamp(status)
+        if status is None:
             return FileSnapshot(FileState(), stamp)
-        unread = _unreadable_reason(found)
+        unread = _unreadable_reason(status)
         if unread is not None:
             return FileSnapshot(FileState(unread=unread), stamp)
         read = _read_file(workspace, place, token, with_data=with_data)
@@ -82,22 +83,22 @@ def take_snapshot(
         if read is None:
             return FileSnapshot(FileState(unread="not_permitted"), stamp)
         digest, data, extras = read
-        state = FileState(digest=digest, mode=stat.S_IMODE(found.st_mode) & 0o777)
-        return FileSnapshot(state, stamp, data, found.st_nlink, extras)
+        state = FileState(digest=digest, mode=stat.S_IMODE(status.st_mode) & 0o777)
+        return FileSnapshot(state, stamp, data, status.st_nlink, extras)
     raise ToolFailed(
         Sentence("“{path}” is being written to by another program.", {"path": str(place)}),
         "Wait until that program is done.",
     )
 
 
-def saved_file(path: str, found: FileSnapshot, after: FileState | None = None) -> SavedFile:
-    """What was found, as a checkpoint holds it."""
-    attributes = tuple((name, b64encode(value).decode()) for name, value in found.extras.attributes)
-    return SavedFile(path=path, before=found.state, after=after, attributes=attributes, owner=found.extras.owner)
+def saved_file(path: str, snapshot: FileSnapshot, after: FileState | None = None) -> SavedFile:
+    """Return a snapshot as a checkpoint stores it."""
+    attributes = tuple((name, b64encode(value).decode()) for name, value in snapshot.extras.attributes)
+    return SavedFile(path=path, before=snapshot.state, after=after, attributes=attributes, owner=snapshot.extras.owner)
 
 
 def saved_attributes(file: SavedFile) -> FileAttributes:
-    """The same back. Of what is no base64 nothing comes back."""
+    """Decode stored attributes. Invalid base64 gives none."""
     try:
         return FileAttributes(
             tuple((name, b64decode(value, validate=True)) for name, value in file.attributes), file.owner
@@ -106,23 +107,23 @@ def saved_attributes(file: SavedFile) -> FileAttributes:
         return FileAttributes(owner=file.owner)
 
 
-def is_same_state(one: FileState, other: FileState | None) -> bool:
-    """Whether both are certainly the same; what could not be read is not the same as anything."""
-    return one == other and one.unread in {None, "folder"}
+def is_same_state(first: FileState, second: FileState | None) -> bool:
+    """Return whether both are certainly the same; what could not be read equals nothing."""
+    return first == second and first.unread in {None, "folder"}
 
 
-def _unreadable_reason(found: os.stat_result) -> UnreadReason | None:
-    if stat.S_ISDIR(found.st_mode):
+def _unreadable_reason(status: os.stat_result) -> UnreadReason | None:
+    if stat.S_ISDIR(status.st_mode):
         return "folder"
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return "not_a_file"
-    return "too_large" if found.st_size > MAX_SAVED_BYTES else None
+    return "too_large" if status.st_size > MAX_SAVED_BYTES else None
 
 
 def _read_file(
     workspace: Workspace, place: WorkspacePath, token: CancelToken, *, with_data: bool
 ) -> tuple[str, bytes | None, FileAttributes] | None:
-    """Digest, bytes, extras; None where it may not be read, or is not there any more, or grew beyond the limit."""
+    """Read digest, bytes, extras; None for a file that may not be read, is gone, or grew beyond the limit."""
     hasher = hashlib.sha256()
     pieces: list[bytes] = []
     extras = _NO_EXTRAS
@@ -170,7 +171,7 @@ _RETRY = Sentence("Remove the cause, then restore once more.")
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that was not put back. `is_conflict`: because it is not as the call left it; else it was not possible.
+    """A file that was not restored, because of a conflict: it is not as the call left it; else it was not possible.
 
     `is_undo`: what the call did besides was not undone; `path` is the tool then.
     """
@@ -183,7 +184,7 @@ class SkippedFile:
 
 
 class ChangedSinceSnapshot(ToolFailed):
-    """It changed between the look and the deed."""
+    """The file changed between the snapshot and the action."""
 
     kind = "changed"
 
@@ -193,7 +194,7 @@ class ChangedSinceSnapshot(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class RestoreStep:
-    """A file that is to be put back, and what stands there now."""
+    """A file that is to be restored, and what is there now."""
 
     file: SavedFile
     place: WorkspacePath
@@ -201,19 +202,17 @@ class RestoreStep:
 
     @property
     def wants_file(self) -> bool:
-        """Whether there was a file."""
         return self.file.before.digest is not None
 
     @property
     def wants_folder(self) -> bool:
-        """Whether there was a folder."""
         return self.file.before.unread == "folder"
 
 
 def plan_step(
     workspace: Workspace, file: SavedFile, token: CancelToken, consent: ReplaceConsent
 ) -> RestoreStep | SkippedFile | None:
-    """What is to be done about a file; None when it is as it was before the call."""
+    """Return what to do about a file; None when it is as it was before the call."""
     try:
         now = take_snapshot(workspace, parse_saved_path(file.path), token)
     except ToolFailed as error:
@@ -222,7 +221,7 @@ def plan_step(
 
 
 def plan_step_for(file: SavedFile, now: FileSnapshot, consent: ReplaceConsent) -> RestoreStep | SkippedFile | None:
-    """The same about a file that was found so."""
+    """Return what to do about a file of which a snapshot was taken."""
     step = RestoreStep(file, parse_saved_path(file.path), now)
     path = str(step.place)
     if is_same_state(now.state, file.before):
@@ -238,7 +237,7 @@ def plan_step_for(file: SavedFile, now: FileSnapshot, consent: ReplaceConsent) -
 
 
 def is_replacing_allowed(consent: ReplaceConsent, path: str, now: FileSnapshot | None = None) -> bool:
-    """Whether the person lets a file that was changed since be replaced, as it is now."""
+    """Return whether the person lets a file that was changed since be replaced, as it is now."""
     if isinstance(consent, bool):
         return consent
     if now is None:
@@ -249,7 +248,7 @@ def is_replacing_allowed(consent: ReplaceConsent, path: str, now: FileSnapshot |
 
 
 def clear_path(workspace: Workspace, step: RestoreStep) -> None:
-    """Take away what stands where no file was. Raises ToolFailed."""
+    """Remove what stands where no file was. Raises ToolFailed."""
     if step.now.state.unread == "folder":
         workspace.remove_folder(step.place)
     elif step.now.stamp is not None:
@@ -257,7 +256,7 @@ def clear_path(workspace: Workspace, step: RestoreStep) -> None:
 
 
 def restore_path(workspace: Workspace, step: RestoreStep, data: bytes, prefix: str) -> None:
-    """Put back what was there; `data` for a file. `prefix` is for names that last a moment. Raises ToolFailed."""
+    """Restore what was there; `data` for a file. `prefix` is for temporary names. Raises ToolFailed."""
     if step.wants_folder:
         workspace.make_folder(step.place)
         return
@@ -271,11 +270,11 @@ def restore_path(workspace: Workspace, step: RestoreStep, data: bytes, prefix: s
 
 
 def skipped_because(path: str, error: AgentError) -> SkippedFile:
-    """The report of what could not be done."""
-    shown = path.encode("utf-8", "replace").decode()
+    """Report what could not be done."""
+    printable = path.encode("utf-8", "replace").decode()
     if isinstance(error, ChangedSinceSnapshot):
-        return SkippedFile(shown, error.sentence, _KEEP_OR_REPLACE, is_conflict=True)
-    return SkippedFile(shown, error.sentence, error.remedy if isinstance(error, StorageFailed) else _RETRY)
+        return SkippedFile(printable, error.sentence, _KEEP_OR_REPLACE, is_conflict=True)
+    return SkippedFile(printable, error.sentence, error.remedy if isinstance(error, StorageFailed) else _RETRY)
 
 
 def _require_unchanged(workspace: Workspace, step: RestoreStep, expected: FileStamp | None) -> Callable[[], None]:
@@ -294,9 +293,9 @@ _MISSING, _FOLDER = FileState(), FileState(unread="folder")
 
 @dataclass(slots=True)
 class ForecastState:
-    """One file: as it was found, as it would be, and the first reason why it would not be all that it was.
+    """The forecast for one file: as it is, as it would be, and the first reason why it would not be all that it was.
 
-    `stamp` and `names` as in Look.
+    `stamp` and `names` as in FileSnapshot.
     """
 
     now: FileState
@@ -307,7 +306,9 @@ class ForecastState:
 
 
 class RestorePreview:
-    """Takes checkpoints newest first, as they are restored. `courses` has the files that would not stay unnoticed."""
+    """Previews the restore of several checkpoints, newest first. `forecasts` has the files that would not stay as they
+    are.
+    """
 
     def __init__(self, workspace: Workspace, token: CancelToken, consent: ReplaceConsent) -> None:
         self._workspace = workspace
@@ -318,7 +319,7 @@ class RestorePreview:
         self._gone: set[str] = set()
 
     def preview(self, checkpoints: Sequence[Checkpoint]) -> dict[str, ForecastState]:
-        """What would become of all their files."""
+        """Return what would become of all their files."""
         for checkpoint in checkpoints:
             steps = [step for file in checkpoint.files if (step := self._plan(file)) is not None]
             # As in a restoring: first what stands in the way goes, the innermost first, then files come back.
@@ -336,21 +337,23 @@ class RestorePreview:
         course = self.forecasts.get(file.path)
         if course is None:
             try:
-                found = take_snapshot(self._workspace, parse_saved_path(file.path), self._token)
+                snapshot = take_snapshot(self._workspace, parse_saved_path(file.path), self._token)
             except ToolFailed as error:
                 self.forecasts[file.path] = ForecastState(_MISSING, _MISSING, skipped_because(file.path, error))
                 return None
-            then = self._expected_state(file.path, found.state)
-            course = self.forecasts[file.path] = ForecastState(found.state, then, None, found.stamp, found.link_count)
-        found = FileSnapshot(course.then, None if course.then == _MISSING else ())
-        judged = plan_step_for(file, found, self._consent)
+            then = self._expected_state(file.path, snapshot.state)
+            course = self.forecasts[file.path] = ForecastState(
+                snapshot.state, then, None, snapshot.stamp, snapshot.link_count
+            )
+        snapshot = FileSnapshot(course.then, None if course.then == _MISSING else ())
+        judged = plan_step_for(file, snapshot, self._consent)
         if isinstance(judged, SkippedFile):
             course.left = course.left or judged
             return None
         return judged
 
     def _expected_state(self, path: str, now: FileState) -> FileState:
-        """What is left of a place that no call was restored at so far."""
+        """Return the state of a place that no earlier step restored."""
         if path in self._gone:
             return _MISSING
         return _FOLDER if now == _MISSING and self._holds_something(path) else now
@@ -364,16 +367,16 @@ class RestorePreview:
         course.then = step.file.before
         self._gone.discard(step.file.path)
         if course.then != _MISSING:
-            above = parse_saved_path(step.file.path).parts[:-1]
-            for count in range(len(above), 0, -1):
+            parent = parse_saved_path(step.file.path).parts[:-1]
+            for count in range(len(parent), 0, -1):
                 # It comes with the folders that it lies in.
-                folder = self.forecasts.get("/".join(above[:count]))
-                self._gone.discard("/".join(above[:count]))
+                folder = self.forecasts.get("/".join(parent[:count]))
+                self._gone.discard("/".join(parent[:count]))
                 if folder is not None and folder.then == _MISSING:
                     folder.then = _FOLDER
 
     def _remove_folders(self, checkpoint: Checkpoint) -> None:
-        """Those that the call made, as far as nothing lies in them; only where it is known that it made them."""
+        """Remove the folders that the call certainly made, unless something lies in them."""
         if not all(
             file.after is not None or is_replacing_allowed(self._consent, file.path) for file in checkpoint.files
         ):
@@ -393,19 +396,20 @@ class RestorePreview:
         return False
 
     def _holds_something(self, path: str) -> bool:
-        inside = f"{path}/"
-        return any(each.startswith(inside) and course.then != _MISSING for each, course in self.forecasts.items())
+        prefix = f"{path}/"
+        return any(
+            forecast.startswith(prefix) and course.then != _MISSING for forecast, course in self.forecasts.items()
+        )
 
     def _is_not_empty(self, path: str) -> bool:
-        """Whether something would lie in the folder."""
         if self._holds_something(path):
             return True
-        inside = f"{path}/"
+        prefix = f"{path}/"
         try:
             entries = self._workspace.entries(parse_saved_path(path), _MAX_LISTED)
         except ToolFailed:
             return False  # there is none on the disk
-        names = {f"{inside}{entry.name}" for entry in entries}
+        names = {f"{prefix}{entry.name}" for entry in entries}
         return not names <= {*self.forecasts, *self._gone}
 
 
@@ -414,16 +418,16 @@ _MAX_SCANNED = 100_000
 
 
 def temporary_prefix(checkpoint_id: str) -> str:
-    """How names begin that restoring this checkpoint makes, and nobody else does."""
+    """Return how temporary names of this checkpoint's restore begin, and no others."""
     return f".{sha256(checkpoint_id.encode()).hexdigest()[:32]}-"
 
 
 def remove_leftovers(workspace: Workspace, checkpoint: Checkpoint) -> None:
-    """Remove what an earlier restoring of this checkpoint left behind. What cannot be removed stays."""
+    """Remove what an earlier restore of this checkpoint left behind. What cannot be removed stays."""
     prefix = temporary_prefix(checkpoint.id)
-    for above in {file.path.rpartition("/")[0] for file in checkpoint.files}:
+    for folders in {file.path.rpartition("/")[0] for file in checkpoint.files}:
         with suppress(ToolFailed):
-            folder = parse_saved_path(above) if above else WorkspacePath(())
+            folder = parse_saved_path(folders) if folders else WorkspacePath(())
             for entry in workspace.entries(folder, _MAX_SCANNED):
                 name = entry.name
                 if entry.kind == "file" and name.startswith(prefix) and _TEMPORARY_NAME.fullmatch(name[len(prefix) :]):
@@ -431,9 +435,9 @@ def remove_leftovers(workspace: Workspace, checkpoint: Checkpoint) -> None:
 
 
 def remove_interrupted_leftovers(checkpoints: Sequence[Checkpoint]) -> None:
-    """The same for all restorings that began and never came to their end."""
-    begun = {each.undoes for each in checkpoints}
-    for each in checkpoints:
-        if each.id in begun and each.workspace and not each.restored:
+    """Remove leftovers of all restores that began and never ended."""
+    interrupted = {checkpoint.undoes for checkpoint in checkpoints}
+    for checkpoint in checkpoints:
+        if checkpoint.id in interrupted and checkpoint.workspace and not checkpoint.restored:
             with suppress(WrongUse):
-                remove_leftovers(Workspace(Path(each.workspace)), each)
+                remove_leftovers(Workspace(Path(checkpoint.workspace)), checkpoint)

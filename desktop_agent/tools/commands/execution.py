@@ -4,11 +4,14 @@ import asyncio
 import signal
 import socket
 import threading
+import tomllib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from desktop_agent.network.hosts import canonical_hosts, parse_granted_host
 from desktop_agent.processes.foreign_code import strip_terminal_sequences
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class CommandNetwork:
-    """`channel` is passed on to the command's launcher, which sends a socket over it that listens in there."""
+    """The network of one command; the launcher sends over `channel` a socket that listens in there."""
 
     def __init__(self, proxy: "HostProxy") -> None:
         self._proxy = proxy
@@ -59,8 +62,8 @@ class CommandNetwork:
         with suppress(RuntimeError):  # it has ended
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join()
-        for each in (self._here, self._there):
-            each.close()
+        for end in (self._here, self._there):
+            end.close()
 
     def _stop(self) -> None:
         if self._serving is not None:
@@ -81,7 +84,7 @@ class CommandNetwork:
                 await self._proxy.serve(listening)
 
     async def _listener(self) -> socket.socket | None:
-        """What the launcher sends; None where it ends without."""
+        """Return what the launcher sends; None where it ends without."""
         self._here.settimeout(0)
         is_readable = asyncio.Event()
         self._loop.add_reader(self._here, is_readable.set)
@@ -97,16 +100,18 @@ class CommandNetwork:
 async def open_command_network(
     hosts: Sequence[str], private_hosts: Callable[[], frozenset[str]], resolve: "Resolver | None"
 ) -> AsyncGenerator[CommandNetwork | None, None]:
-    """For as long as a command runs; None for one that names no hosts."""
+    """Open a network while a command runs; None for one that names no hosts."""
     if not hosts:
         yield None
         return
-    made: list[CommandNetwork] = []
+    networks: list[CommandNetwork] = []
     try:
-        await run_in_thread(lambda _token: made.append(CommandNetwork(_build_proxy(hosts, private_hosts(), resolve))))
-        yield made[0]
+        await run_in_thread(
+            lambda _token: networks.append(CommandNetwork(_build_proxy(hosts, private_hosts(), resolve)))
+        )
+        yield networks[0]
     finally:
-        await run_in_thread(lambda _token: _close_all(made))
+        await run_in_thread(lambda _token: _close_all(networks))
 
 
 def _build_proxy(hosts: Sequence[str], private: frozenset[str], resolve: "Resolver | None") -> "HostProxy":
@@ -114,179 +119,75 @@ def _build_proxy(hosts: Sequence[str], private: frozenset[str], resolve: "Resolv
     from desktop_agent.network.fetch import resolve_host
     from desktop_agent.network.host_proxy import HostProxy
 
-    granted = [parse_granted_host(each) for each in hosts]
+    granted = [parse_granted_host(host) for host in hosts]
     return HostProxy(granted, canonical_hosts(private), resolve=resolve or resolve_host)
 
 
 def _close_all(networks: Sequence[CommandNetwork]) -> None:
-    for each in networks:
-        each.close()
-
-
-_BUBBLEWRAP, _LANDLOCK = frozenset({"bubblewrap"}), frozenset({"Landlock"})
+    for network in networks:
+        network.close()
 
 
 @dataclass(frozen=True, slots=True)
 class _RefusalHint:
-    """What is said where one of the `signs` was read, all parts of it in one line; names of errors in capitals.
-
-    `ways` are the confinements of which it holds, `networks` whether it holds of commands without and with hosts.
-    """
-
     patterns: tuple[str | tuple[str, ...], ...]
-    hint: str
-    sandboxes: frozenset[str] = _BUBBLEWRAP | _LANDLOCK
-    networks: frozenset[bool] = frozenset({False, True})
+    text: str
+    sandboxes: frozenset[str]
+    networks: frozenset[bool]
+
+    def applies(self, output: str, lowered: str) -> bool:
+        return any(
+            _appears_in(pattern, output if isinstance(pattern, str) and pattern.isupper() else lowered)
+            for pattern in self.patterns
+        )
 
 
-_NO_NETWORK_SIGNS = (
-    "name or service not known",
-    "failure in name resolution",
-    "could not resolve",
-    "couldn't resolve",
-    "network is unreachable",
-    "failed to lookup address",
-    "dial tcp",
-    "dial udp",
-    "temporary failure resolving",
-    "unknownhostexception",
-    *("EAI_AGAIN", "ENOTFOUND", "ENETUNREACH"),
-)
-_REFUSAL_HINTS = (
-    _RefusalHint(
-        (
-            "device or resource busy",
-            (".git/hooks", "read-only file system"),
-            (".git/config", "read-only file system"),
-        ),
-        "Hooks and settings of git repositories in the workspace are kept from commands, and files that other programs "
-        "run by themselves where the line does not name them; so are the folders on the way to them from being moved: "
-        "“Device or resource busy” comes from that. Ask the person to do it, or edit the file with a file tool.",
-        _BUBBLEWRAP,
-    ),
-    _RefusalHint(
-        ("read-only file system", "EROFS"),
-        "“Read-only file system” comes from the confinement: a command writes only in the workspace and in $TMPDIR. "
-        "Let it write there, caches and settings of programs too. What programs run by themselves (.vscode/tasks.json, "
-        ".envrc, workflows, hooks) it writes only where the line names that very file; or edit it with a file tool.",
-        _BUBBLEWRAP,
-    ),
-    _RefusalHint(
-        ("permission denied", "EACCES"),
-        "“Permission denied” may come from the confinement: a command writes only in the workspace and in $TMPDIR, and "
-        "of home folders, /tmp and other disks it reads only development tools and their caches. Let the person put "
-        "what it needs into the workspace.",
-        _LANDLOCK,
-    ),
-    _RefusalHint(
-        ("could not load cargo configuration",),
-        "The person's settings of cargo hold more than what builds need, so they are closed here, and cargo stops at "
-        "that. Let the person move tokens, aliases and the like elsewhere, or install bubblewrap.",
-        _LANDLOCK,
-    ),
-    _RefusalHint(
-        ("no new privileges", "effective uid is not 0", "\nsu: "),
-        "Nobody becomes another user in the confinement: sudo and su do not work. Let the person do what needs them.",
-    ),
-    _RefusalHint(
-        (
-            ("/home/", "no such file or directory"),
-            ("/root/", "no such file or directory"),
-            ("/mnt/", "no such file or directory"),
-            ("/srv/", "no such file or directory"),
-        ),
-        "Of home folders and other disks a command sees only the workspace, and development tools with their caches. "
-        "Let the person put what it needs into the workspace.",
-        _BUBBLEWRAP,
-    ),
-    _RefusalHint(
-        (("/tmp/", "no such file or directory"),),  # noqa: S108 - not used
-        "What a command leaves in /tmp and in $TMPDIR is gone when it has ended, and what others left in /tmp is not "
-        "there. Keep in the workspace what the next command needs.",
-    ),
-    _RefusalHint(
-        ("address family not supported", "EAFNOSUPPORT"),
-        "Sockets with a path (unix sockets) cannot be made in the confinement, nor pairs of datagrams, as services "
-        "outside could be asked through them. Use 127.0.0.1, or pipes.",
-        _BUBBLEWRAP,
-    ),
-    _RefusalHint(
-        ("address family not supported", "EAFNOSUPPORT"),
-        "Sockets with a path (unix sockets) cannot be made in the confinement, and without the network no others "
-        "either, also for 127.0.0.1. Name 127.0.0.1 with hosts if it needs those.",
-        _LANDLOCK,
-    ),
-    _RefusalHint(
-        (
-            *_NO_NETWORK_SIGNS,
-            "no matching distribution found",
-        ),
-        "This command had no network, as it named no host. Name with hosts each one that it must reach.",
-        networks=frozenset({False}),
-    ),
-    _RefusalHint(
-        _NO_NETWORK_SIGNS,
-        "The hosts that this command named are reached through the proxy in http_proxy and https_proxy alone; other "
-        "connections lead nowhere, nor can names be looked up. Use addresses with https, and programs that go by these "
-        "variables; ssh and databases do not.",
-        _BUBBLEWRAP,
-        networks=frozenset({True}),
-    ),
-)
+@cache
+def refusal_texts() -> dict[str, Any]:
+    """Read refusal_hints.toml."""
+    return tomllib.loads(files(__package__ or __name__).joinpath("refusal_hints.toml").read_text(encoding="utf-8"))
 
 
-_READ_ONLY_HINT = (
-    "The command was held to reading, as it looked like one that only looks and nobody was asked about it. What it "
-    "wants to write, write with a file tool, or with a command that says so: the person is asked then."
-)
-
-
-_LIMIT_SIGNS = (
-    "memory exhausted",
-    "cannot allocate memory",
-    "out of memory",
-    "not enough memory",
-    "memoryerror",
-    "file too large",
-    "resource temporarily unavailable",
-)
-_LIMITS_HINT = (
-    "The command ran without a question, so none of its processes gets more than 2 GB of memory, and none of its files "
-    "more than 1 GB{processes}. Let it do less at once; one that writes a file is asked about, and has no such limits."
-)
-_PROCESS_LIMIT_HINT = ", nor has it more than 1,024 processes"
+@cache
+def refusal_hints() -> tuple[_RefusalHint, ...]:
+    """Return what to tell the model about each kind of refusal, in the order in which they are told."""
+    return tuple(
+        _RefusalHint(
+            tuple(pattern if isinstance(pattern, str) else tuple(pattern) for pattern in hint["patterns"]),
+            hint["text"],
+            frozenset(hint.get("sandboxes", ("bubblewrap", "Landlock"))),
+            frozenset(hint.get("networks", (False, True))),
+        )
+        for hint in refusal_texts()["hints"]
+    )
 
 
 def explain_refusals(output: str, sandbox: str, workspace: str, *, network: bool, is_read_only: bool = False) -> str:
-    """Sentences for the model, empty where nothing in the output tells. `sandbox` is the name of the confinement."""
+    """Return sentences for the model, empty where nothing in the output tells. `sandbox` is the name of the sandbox."""
     # It may lie among temporary files.
     text = "\n" + output.replace(workspace, "")
     lowered = text.lower()
-    if is_read_only and sandbox and any(sign in lowered for sign in _LIMIT_SIGNS):
-        return _LIMITS_HINT.format(
-            processes=_PROCESS_LIMIT_HINT if sandbox in _BUBBLEWRAP and counts_per_namespace() else ""
-        )
+    texts = refusal_texts()
+    if is_read_only and sandbox and any(pattern in lowered for pattern in texts["limit_patterns"]):
+        has_process_limit = sandbox == "bubblewrap" and counts_per_namespace()
+        return texts["limits"].format(processes=texts["process_limit"] if has_process_limit else "")
     if is_read_only and sandbox and ("read-only file system" in lowered or "EROFS" in text):
-        return _READ_ONLY_HINT
-    held = is_read_only and sandbox and "permission denied" in lowered
-    said = (
-        each.hint
-        for each in _REFUSAL_HINTS
-        if sandbox in each.sandboxes
-        and network in each.networks
-        and any(
-            _appears_in(sign, text if isinstance(sign, str) and sign.isupper() else lowered) for sign in each.patterns
-        )
+        return texts["read_only"]
+    is_write_refused = is_read_only and sandbox and "permission denied" in lowered
+    hints = (
+        hint.text
+        for hint in refusal_hints()
+        if sandbox in hint.sandboxes and network in hint.networks and hint.applies(text, lowered)
     )
-    return " ".join((*said, *([_READ_ONLY_HINT] if held else ())))
+    return " ".join((*hints, *([texts["read_only"]] if is_write_refused else ())))
 
 
-def _appears_in(sign: str | tuple[str, ...], text: str) -> bool:
-    if isinstance(sign, str):
-        return sign in text
+def _appears_in(pattern: str | tuple[str, ...], text: str) -> bool:
+    if isinstance(pattern, str):
+        return pattern in text
     # The lines only where it can be: most outputs have none.
-    whole = all(part in text for part in sign)
-    return whole and any(all(part in line for part in sign) for line in text.splitlines())
+    is_complete = all(part in text for part in pattern)
+    return is_complete and any(all(part in line for part in pattern) for line in text.splitlines())
 
 
 # In characters: what is listened to, and what of it the model is told, half of it from the end.
@@ -301,9 +202,9 @@ _CHANGES_UNKNOWN = "Which files of the workspace it changed could not be looked 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommand:
-    """How one line runs, and in what. `before` is the workspace as it was, `policy` hold if there is a `sandbox`.
+    """How one line runs. `before` is the workspace as it was; `policy` holds if there is a `sandbox`.
 
-    `network` leads to the hosts that are granted, where the command is alone in its own.
+    `network` leads to the granted hosts, where the command is alone in its own.
     """
 
     argv: list[str]
@@ -325,7 +226,7 @@ def prepare_command(
     *,
     is_checkout: bool = False,
 ) -> PreparedCommand:
-    """The workspace is the first, and the line's own temporary folder the last of what it may write.
+    """Prepare a line. The workspace is the first, and the line's own temporary folder the last of what it may write.
 
     The line is the last word of `argv`. One that `is_checkout` may write every startup file of the workspace.
     """
@@ -333,20 +234,20 @@ def prepare_command(
     before = survey_before(workspace, temporary.stat().st_ctime_ns, with_programs=bool(sandbox.name))
     if (of_git := before.protected) is not None:
         runs_in = folder.relative_to(workspace).as_posix()
-        kept = (
+        protected = (
             ProtectedStartupFiles()
             if is_checkout
             else protected_startup_files(argv[-1], runs_in, workspace, before.survey)
         )
-        pinned = tuple(dict.fromkeys((*of_git.pinned, *kept.pinned)))
-        policy = replace(policy, read_only=(*of_git.files, *of_git.folders, *kept.read_only), pinned=pinned)
+        pinned = tuple(dict.fromkeys((*of_git.pinned, *protected.pinned)))
+        policy = replace(policy, read_only=(*of_git.files, *of_git.folders, *protected.read_only), pinned=pinned)
     if network is not None:
         policy = replace(policy, channel=network.channel)
     return PreparedCommand(sandbox.command(argv, folder, policy), folder, environment, sandbox, before, policy, network)
 
 
 async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -> str:
-    """What it wrote and how it ended. Raises ToolFailed for one that takes longer than `seconds`."""
+    """Run it; return its output and how it ended. Raises ToolFailed for one that takes longer than `seconds`."""
     received: list[str] = []
     ended_with_it: list[int] = []
 
@@ -357,7 +258,7 @@ async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -
     call.so_far(_CHANGES_UNKNOWN)
     try:
         async with asyncio.timeout(seconds):
-            ended = await run_process(
+            finished = await run_process(
                 prepared.argv,
                 cwd=prepared.folder,
                 env=prepared.environment,
@@ -385,24 +286,24 @@ async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -
         call.so_far(await _describe_effects(prepared, ended_with_it, call))
         raise
     after = await _recheck_workspace(prepared, call, files=prepared.before.is_small)
-    output = shorten_output(strip_terminal_sequences(ended.output))
+    output = shorten_output(strip_terminal_sequences(finished.output))
     # What looks shows what others wrote: their words say nothing of it where it went well.
-    why = () if prepared.policy.is_read_only and ended.exit_code == 0 else await _explain(prepared, output)
+    why = () if prepared.policy.is_read_only and finished.exit_code == 0 else await _explain(prepared, output)
     notes = (after.warning, *why)
-    return _format_result(ended, output, await _count_left_running(prepared, ended), notes)
+    return _format_result(finished, output, await _count_left_running(prepared, finished), notes)
 
 
-async def _count_left_running(prepared: PreparedCommand, ended: ProcessResult) -> int:
-    """How many processes it had left running, where that is known."""
+async def _count_left_running(prepared: PreparedCommand, finished: ProcessResult) -> int:
+    """Return how many processes it had left running, where that is known."""
     if prepared.sandbox.ends_descendants:
         return 0
-    return ended.left_running + await run_in_thread(
+    return finished.left_running + await run_in_thread(
         lambda _token: read_left_running(left_running_file(prepared.policy))
     )
 
 
 async def _explain(prepared: PreparedCommand, output: str) -> tuple[str, ...]:
-    """What the confinement has to do with what was written, and which hosts could not be reached."""
+    """Explain what the sandbox refused, and which hosts could not be reached."""
     policy, sandbox = prepared.policy, prepared.sandbox.name
     workspace, network, is_read_only = str(policy.writable[0]), policy.network, policy.is_read_only
     why = await run_in_thread(
@@ -411,10 +312,14 @@ async def _explain(prepared: PreparedCommand, output: str) -> tuple[str, ...]:
     return (why, *(prepared.network.notes if prepared.network is not None else ()))
 
 
-async def _describe_effects(prepared: PreparedCommand, ended: list[int], call: RunningCall) -> str:
-    """What it had done when it was broken off."""
+async def _describe_effects(prepared: PreparedCommand, ended_counts: list[int], call: RunningCall) -> str:
+    """Describe what a command had done when it was interrupted."""
     after = await _recheck_workspace(prepared, call, files=True)
-    return " ".join(each for each in (_describe_ended(prepared, ended) + str(after.changes), after.warning) if each)
+    return " ".join(
+        sentence
+        for sentence in (_describe_ended(prepared, ended_counts) + str(after.changes), after.warning)
+        if sentence
+    )
 
 
 async def _recheck_workspace(prepared: PreparedCommand, call: RunningCall, *, files: bool) -> SideEffects:
@@ -424,15 +329,21 @@ async def _recheck_workspace(prepared: PreparedCommand, call: RunningCall, *, fi
     return after
 
 
-def _describe_ended(prepared: PreparedCommand, ended: list[int]) -> str:
-    count = sum(ended) - prepared.sandbox.extra_processes
+def _describe_ended(prepared: PreparedCommand, counts: list[int]) -> str:
+    count = sum(counts) - prepared.sandbox.extra_processes
     return f"{count:,} {'process was' if count == 1 else 'processes were'} ended. " if count > 0 else ""
 
 
-def _format_result(ended: ProcessResult, output: str, left: int, notes: Sequence[str]) -> str:
+def _format_result(finished: ProcessResult, output: str, left_running: int, notes: Sequence[str]) -> str:
     end = "" if not output or output.endswith("\n") else "\n"
-    more = f" {left} {'process' if left == 1 else 'processes'} that it left running ended with it." if left else ""
-    return f"{output}{end}[{_describe_exit(ended.exit_code)}{more}]" + "".join(f"\n[{each}]" for each in notes if each)
+    more = (
+        f" {left_running} {'process' if left_running == 1 else 'processes'} that it left running ended with it."
+        if left_running
+        else ""
+    )
+    return f"{output}{end}[{_describe_exit(finished.exit_code)}{more}]" + "".join(
+        f"\n[{note}]" for note in notes if note
+    )
 
 
 def _describe_exit(code: int) -> str:
@@ -445,7 +356,7 @@ def _describe_exit(code: int) -> str:
 
 
 def shorten_output(output: str, most: int = _MAX_SHOWN) -> str:
-    """The beginning and the end of what is too long."""
+    """Return the beginning and the end of what is too long."""
     if len(output) <= most:
         return output
     half = most // 2

@@ -46,13 +46,13 @@ _EXEC_LINE = re.compile(r"^[ \t]*(?:x|exec)[ \t].*", re.MULTILINE)
 
 @dataclass(slots=True)
 class ProtectedRepositories:
-    """`files` and `folders` are what a command should not write; a folder of hooks may be missing.
+    """What a command should not change of the git repositories of a workspace.
 
-    `pinned` are the folders on the way to them, which it should not move aside, each before those inside of it.
-    `watched` may come to be there, and would be as bad; or hooks lead to it, or settings name it as a program, and a
-    checkout has to write it, since such files are tracked. `waiting` is what git goes on with, and may run lines of.
-    Each comes with the repository that it belongs to. `seen` are the repositories, each with the folder that it is of.
-    `is_cut`: there was too much.
+    `files` and `folders` should not be written; a folder of hooks may be missing. `pinned` are the folders on the way
+    to them, which should not be moved aside, each before those inside of it. `watched` may come to exist, and would be
+    as bad; or hooks lead to it, or settings name it as a program, and a checkout has to write it, since such files are
+    tracked. `waiting` is what git goes on with, and may run lines of. Each comes with the repository that it belongs
+    to. `seen` are the repositories, each with its working tree. `is_cut`: there was too much.
     """
 
     files: dict[Path, Path] = field(default_factory=dict[Path, Path])
@@ -70,16 +70,15 @@ class ProtectedRepositories:
         return {*self.repositories, *self.files.values(), *self.watched.values(), *self.folders.values()}
 
     def owner_of(self, place: Path) -> Path | None:
-        """The repository of a file or hook."""
         direct = self.files.get(place) or self.watched.get(place) or self.folders.get(place) or self.pending.get(place)
         return direct or self.folders.get(place.parent)
 
 
 @dataclass(slots=True)
 class RepositoryMemory:
-    """What was guarded in a workspace before: a repository stays one, whatever of it a command took away meanwhile.
+    """What was protected in a workspace before: a repository stays one, whatever of it a command removed meanwhile.
 
-    `is_cut`: not everything could be guarded when last looked at. May be asked from any thread: what is kept is never
+    `is_cut`: not everything could be protected the last time. May be used from any thread: what is kept is never
     changed, only replaced.
     """
 
@@ -88,18 +87,18 @@ class RepositoryMemory:
     is_cut: bool = False
     _keeping: Lock = field(default_factory=Lock, repr=False)
 
-    def remember(self, found: ProtectedRepositories) -> None:
+    def remember(self, repositories: ProtectedRepositories) -> None:
         """Remember what was found."""
         with self._keeping:
-            self.repositories = {**self.repositories, **found.repositories}
-            self.entries = {**self.entries, **found.entries}
+            self.repositories = {**self.repositories, **repositories.repositories}
+            self.entries = {**self.entries, **repositories.entries}
 
 
 _MEMORY_LOCK = Lock()
 
 
 def repository_memory(workspace: Path) -> RepositoryMemory:
-    """That of the program, as long as it runs. May be called from any thread."""
+    """Return the memory of a folder, as long as the program runs. May be called from any thread."""
     with _MEMORY_LOCK:
         return _cached_memory(workspace)
 
@@ -116,20 +115,20 @@ def find_repositories(
     memory: RepositoryMemory | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> ProtectedRepositories:
-    """Of the repositories that these entries lead to (`.git`, or a bare repository), as far as they can be written.
+    """Find the repositories that these entries lead to (`.git`, or a bare repository), as far as they are writable.
 
     What is in `memory` comes first, and what git looks for by name before what may be a repository; the repositories
-    that the folder lies in are among them. `check` is called for each; what it raises is raised.
+    that contain the folder are among them. `check` is called for each; what it raises is raised.
     """
     known = memory or RepositoryMemory()
     search = _RepositorySearch(writable, check)
     # All that is known, before what those have in them: that may be there to leave no room for the rest.
     for folder, top in known.repositories.items():
         search.add_repository(folder, top, _MAX_DEPTH, is_known=True)
-    above = (each / _GIT_ENTRY for each in writable.parents)
-    every = {**known.entries, **dict.fromkeys((*above, *sorted(entries)))}
+    parents = (parent / _GIT_ENTRY for parent in writable.parents)
+    candidates = {**known.entries, **dict.fromkeys((*parents, *sorted(entries)))}
     for is_named in (True, False):
-        for entry in every:
+        for entry in candidates:
             if (entry.name == _GIT_ENTRY) is is_named:
                 search.add_entry(entry)
         search.search_inside()
@@ -137,35 +136,40 @@ def find_repositories(
 
 
 def becomes_repository(folder: Path, name: str) -> bool:
-    """Whether a folder is a repository to git, or will be one when `name` is in it too (gitrepository-layout(5))."""
-    names = {name, *(each for each in _PARTS if os.path.lexists(folder / each))}
+    """Return whether a folder is a repository to git, or is one once `name` is in it too (gitrepository-layout(5))."""
+    names = {name, *(part for part in _PARTS if os.path.lexists(folder / part))}
     return "HEAD" in names and not names.isdisjoint({"objects", "commondir"})
 
 
-def repository_state(found: ProtectedRepositories) -> dict[Path, str]:
-    """What is in each place now; two equal ones mean that nothing was changed."""
-    places = [*found.files, *found.watched]
+def repository_state(repositories: ProtectedRepositories) -> dict[Path, str]:
+    """Return what is in each protected path now; equal states mean that nothing was changed."""
+    places = [*repositories.files, *repositories.watched]
     state = {place: fingerprint(place) for place in places}
-    state |= {place: _pending_state(place) for place in found.pending}
-    for folder in found.folders:
+    state |= {place: _pending_state(place) for place in repositories.pending}
+    for folder in repositories.folders:
         state[folder] = fingerprint(folder) if is_link(folder) else ""
         state |= {hook: fingerprint(hook) for hook in _hooks_in(folder)}
-    return {place: said for place, said in state.items() if said}
+    return {place: content for place, content in state.items() if content}
 
 
 def is_state_changed(place: Path, then: str, now: str) -> bool:
-    """Whether git would run or read something else by now; what it goes on with may have lost lines that are done."""
+    """Return whether git would run or read something else by now; what it goes on with may have lost done lines."""
     if f"{place.parent.name}/{place.name}" in _PENDING_LISTS:
         return not set(now.splitlines()) <= set(then.splitlines())
     return then != now
 
 
-def is_suspicious(found: ProtectedRepositories, place: Path, known: set[Path]) -> bool:
-    """Whether a place of a repository that came to be holds more than it does in every new one.
+def is_suspicious(repositories: ProtectedRepositories, place: Path, known: set[Path]) -> bool:
+    """Return whether a path of a new repository holds more than it does in every new one.
 
     `known` are the repositories that were there before.
     """
-    if place.parent in found.folders or place in found.folders or place in found.pending or is_too_long(place):
+    if (
+        place.parent in repositories.folders
+        or place in repositories.folders
+        or place in repositories.pending
+        or is_too_long(place)
+    ):
         return True
     if place.name == "commondir":
         return resolve_path(place.parent / first_line(place)) not in known
@@ -173,7 +177,7 @@ def is_suspicious(found: ProtectedRepositories, place: Path, known: set[Path]) -
 
 
 class _RepositorySearch:
-    """For what is guarded below a folder."""
+    """A search for what is protected below a folder."""
 
     def __init__(self, writable: Path, check: Callable[[], None]) -> None:
         self.result = ProtectedRepositories()
@@ -181,83 +185,83 @@ class _RepositorySearch:
         self._check = check
         self._waiting = deque[tuple[Path, Path, int]]()
         person = _user_config_files()
-        said = read_config(person)
-        self._everywhere = said.settings
-        for file in (*person, *said.included):
+        config = read_config(person)
+        self._everywhere = config.settings
+        for file in (*person, *config.included):
             self._add_settings(file, file)
-        for hooks in hook_folders(said.settings, Path(os.sep)):
+        for hooks in hook_folders(config.settings, Path(os.sep)):
             self._add_hook_folder(hooks, hooks)
-        for program in program_files(said.settings, Path(os.sep)):
+        for program in program_files(config.settings, Path(os.sep)):
             self._watch(program, program)
 
     def add_entry(self, entry: Path) -> None:
-        """What git finds by its name, or what looks like a repository."""
-        found, folder = self.result, resolve_path(entry)
+        """Add what git finds by its name, or what looks like a repository."""
+        result, folder = self.result, resolve_path(entry)
         if is_link(entry):
-            found.watched[entry] = entry
+            result.watched[entry] = entry
         if is_file(folder):
             self._add_file(folder, entry)
             folder = resolve_path(folder.parent / read_text(folder).removeprefix("gitdir:").strip())
         self.add_repository(
             folder, entry.parent, _MAX_DEPTH, is_known=entry.name == _GIT_ENTRY and self._is_writable(folder)
         )
-        if folder in found.repositories and len(found.entries) < _MAX_FILES:
-            found.entries[entry] = None
+        if folder in result.repositories and len(result.entries) < _MAX_FILES:
+            result.entries[entry] = None
 
     def add_repository(self, folder: Path, top: Path, depth: int, *, is_known: bool = False) -> None:
-        """`folder` has what git keeps, `top` the files that it keeps it about."""
-        found = self.result
-        if folder in found.repositories or not _is_repository(folder, is_known=is_known):
+        """Add a repository; `folder` has git's own files, `top` is the working tree."""
+        result = self.result
+        if folder in result.repositories or not _is_repository(folder, is_known=is_known):
             return
-        if len(found.repositories) >= MAX_REPOSITORIES or depth <= 0:
-            found.is_cut = True
+        if len(result.repositories) >= MAX_REPOSITORIES or depth <= 0:
+            result.is_cut = True
             return
         self._check()
-        found.repositories[folder] = top
+        result.repositories[folder] = top
         self._pin(folder)
         is_whole = not os.path.lexists(folder / "commondir")
         common = folder if is_whole else resolve_path(folder / first_line(folder / "commondir"))
         # A further working tree has hooks of its own where the settings that all of them have name a folder in it.
-        said = read_config((common / "config", folder / "config", folder / "config.worktree"))
+        config = read_config((common / "config", folder / "config", folder / "config.worktree"))
         for name in ("config", "config.worktree", "commondir"):
             self._add_settings(folder / name, folder)
-        for file in said.included:
+        for file in config.included:
             self._add_settings(file, folder)
-        found.pending |= {folder / each: folder for each in _PENDING_LISTS if self._is_writable(folder)}
-        self._add_hooks(folder, top, said.settings, is_whole=is_whole)
+        result.pending |= {folder / list_name: folder for list_name in _PENDING_LISTS if self._is_writable(folder)}
+        self._add_hooks(folder, top, config.settings, is_whole=is_whole)
         if not is_whole:
             self.add_repository(common, common.parent if common.name == _GIT_ENTRY else top, depth - 1)
         self._waiting.append((folder, top, depth))
 
     def search_inside(self) -> None:
-        """Into the repositories that were added since."""
+        """Search the repositories that were added since."""
         while self._waiting:
             folder, top, depth = self._waiting.popleft()
-            for inside, its_top in self._inside(folder, top):
-                self.add_repository(inside, its_top, depth - 1)
+            for nested, its_top in self._inside(folder, top):
+                self.add_repository(nested, its_top, depth - 1)
 
     def _inside(self, folder: Path, top: Path) -> Iterator[tuple[Path, Path]]:
-        """Repositories that a repository keeps for submodules, and what it keeps for further working trees."""
-        for each in self._folders_in(folder / "worktrees"):
-            yield each, Path(first_line(each / "gitdir") or each).parent
+        """Return repositories that a repository keeps for submodules, and its further working trees."""
+        for worktree in self._folders_in(folder / "worktrees"):
+            yield worktree, Path(first_line(worktree / "gitdir") or worktree).parent
         waiting = [folder / "modules"]
         for _ in range(MAX_REPOSITORIES):
             if not waiting:
                 return
-            for each in self._folders_in(waiting.pop()):
-                if _is_repository(each):
-                    yield each, top
+            for worktree in self._folders_in(waiting.pop()):
+                if _is_repository(worktree):
+                    yield worktree, top
                 else:
-                    waiting.append(each)
+                    waiting.append(worktree)
         self.result.is_cut |= bool(waiting)
 
     def _folders_in(self, folder: Path) -> list[Path]:
-        inside, is_cut = subfolders(folder, MAX_REPOSITORIES)
+        folders, is_cut = subfolders(folder, MAX_REPOSITORIES)
         self.result.is_cut |= is_cut
-        return inside
+        return folders
 
     def _add_settings(self, file: Path, owner: Path) -> None:
-        """A file, or the place where one would be read."""
+        """Add a settings file, or the path where one would be read."""
         if is_file(file):
             self._add_file(file, owner)
             return
@@ -283,8 +287,8 @@ class _RepositorySearch:
         self.result.files.setdefault(place, owner)
         self._pin(place.parent)
 
-    def _add_hooks(self, folder: Path, top: Path, own: tuple[GitSetting, ...], *, is_whole: bool) -> None:
-        settings = (*self._everywhere, *own)
+    def _add_hooks(self, folder: Path, top: Path, own_settings: tuple[GitSetting, ...], *, is_whole: bool) -> None:
+        settings = (*self._everywhere, *own_settings)
         for hooks in (*((folder / "hooks",) if is_whole else ()), *hook_folders(settings, top)):
             self._add_hook_folder(hooks, folder)
         for program in program_files(settings, top):
@@ -306,23 +310,22 @@ class _RepositorySearch:
 
     def _pin(self, folder: Path) -> None:
         if folder not in self.result.pinned and self._is_writable(folder):
-            above = [each for each in folder.parents if self._is_writable(each)]
-            self.result.pinned |= dict.fromkeys((*reversed(above), folder))
+            parents = [parent for parent in folder.parents if self._is_writable(parent)]
+            self.result.pinned |= dict.fromkeys((*reversed(parents), folder))
 
     def _is_writable(self, place: Path) -> bool:
-        """Whether a command could write it."""
         return f"{place}".startswith(self._inside_of)
 
 
 def _user_config_files() -> tuple[Path, ...]:
-    moved = os.environ.get("XDG_CONFIG_HOME")
-    own = Path(moved) if moved else Path.home() / ".config"
-    return (Path.home() / ".gitconfig", own / "git/config", Path("/etc/gitconfig"))
+    config_home = os.environ.get("XDG_CONFIG_HOME")
+    config_folder = Path(config_home) if config_home else Path.home() / ".config"
+    return (Path.home() / ".gitconfig", config_folder / "git/config", Path("/etc/gitconfig"))
 
 
 def _is_repository(folder: Path, *, is_known: bool = False) -> bool:
-    """Also one of which something is missing, which may be put back later, when it has been written to."""
-    names = {each for each in _PARTS if os.path.lexists(folder / each)}
+    """Also count one of which something is missing, which may be put back later, if it has been written to."""
+    names = {part for part in _PARTS if os.path.lexists(folder / part)}
     if is_known:
         return bool(names)
     is_one = "HEAD" in names and (is_folder(folder / "objects") or is_file(folder / "commondir"))
@@ -332,12 +335,12 @@ def _is_repository(folder: Path, *, is_known: bool = False) -> bool:
 def _hooks_in(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(Path(each.path) for each in entries if not each.name.endswith(_SAMPLE))[:_MAX_HOOKS]
+            return sorted(Path(entry.path) for entry in entries if not entry.name.endswith(_SAMPLE))[:_MAX_HOOKS]
     except OSError:
         return []
 
 
 def _pending_state(place: Path) -> str:
-    """The lines that git would run; of a link, where it leads. Of more than is looked at any change counts."""
+    """Return the lines that git would run; of a link, its target. Any change counts of what is too long to read."""
     lines = [] if is_link(place) else _EXEC_LINE.findall(read_text(place))
     return "\n".join([*lines, *([fingerprint(place)] if is_link(place) or is_too_long(place) else [])])

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove it, as far as that can be done. Never fails, and follows no link.
+    """Remove a folder as far as possible. Never fails, and follows no link.
 
-    Folders inside of others are moved to the top one first: then no path is too long, and none waits for another.
+    Nested folders are moved to the top one first: then no path is too long, and none waits for another.
     """
     with suppress(OSError):
         top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -59,30 +59,30 @@ def _empty_folder(top: int) -> None:
     while waiting:
         name = waiting.pop()
         with suppress(OSError):
-            here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+            descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
             try:
-                waiting += _clear_one_level(here, top)
+                waiting += _clear_one_level(descriptor, top)
             finally:
-                os.close(here)
+                os.close(descriptor)
             os.rmdir(name, dir_fd=top)
 
 
-def _clear_one_level(here: int, top: int) -> list[str]:
-    """Remove the files in a folder, and move its folders to the top; their names there."""
-    moved: list[str] = []
-    with os.scandir(here) as entries:
-        inside = [(each.name, each.is_dir(follow_symlinks=False)) for each in entries]
-    for name, is_folder in inside:
+def _clear_one_level(descriptor: int, top: int) -> list[str]:
+    """Remove the files in a folder, and move its folders to the top; return their names there."""
+    names: list[str] = []
+    with os.scandir(descriptor) as entries:
+        listing = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in listing:
         with suppress(OSError):
             if not is_folder:
-                os.unlink(name, dir_fd=here)
+                os.unlink(name, dir_fd=descriptor)
                 continue
             new = secrets.token_hex(16)
             # A folder without all rights cannot be moved into another one, nor looked into.
-            os.chmod(name, stat.S_IRWXU, dir_fd=here)
-            os.rename(name, new, src_dir_fd=here, dst_dir_fd=top)
-            moved.append(new)
-    return moved
+            os.chmod(name, stat.S_IRWXU, dir_fd=descriptor)
+            os.rename(name, new, src_dir_fd=descriptor, dst_dir_fd=top)
+            names.append(new)
+    return names
 
 
 MAX_LINE_LENGTH = 20_000
@@ -141,8 +141,8 @@ def run_command(
     """Make the tool for a workspace. `own_folders`: where this program keeps its data, which no command may read.
 
     `private_hosts` are names that may lead into a private network; `resolve` finds the addresses of hosts.
-    `is_checkout` says of a line in a workspace whether it may write every startup file there, as git does with what it
-    tracks.
+    `is_checkout` says of a line in a workspace whether it may write every startup file there, as git does with tracked
+    files.
     """
     commands = _CommandTool(workspace, own_folders, private_hosts, confinement, resolve, is_checkout)
     return Tool(
@@ -162,7 +162,7 @@ def run_command(
 
 @dataclass(frozen=True)
 class _CommandTool:
-    """What the tool does, in one workspace. The fields are as in `run_command`."""
+    """The tool in one workspace. The fields are as in `run_command`."""
 
     workspace: Workspace
     own_folders: tuple[Path, ...]
@@ -173,9 +173,9 @@ class _CommandTool:
 
     async def run(self, params: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
         call.so_far(_NOT_STARTED)
-        made: list[Path] = []
+        folders: list[Path] = []
         try:
-            await run_in_thread(lambda _token: made.extend(_make_temporary_folder() for _ in range(2)))
+            await run_in_thread(lambda _token: folders.extend(_make_temporary_folder() for _ in range(2)))
             sandbox = await run_in_thread(lambda _token: self.find_sandbox())
             if call.is_read_only and not sandbox.is_enforced:
                 raise ToolFailed(_NO_SANDBOX)
@@ -184,11 +184,11 @@ class _CommandTool:
                 is_read_only = call.is_read_only
                 seconds = min(params.timeout_seconds, _UNASKED_SECONDS) if is_read_only else params.timeout_seconds
                 prepared = await run_in_thread(
-                    lambda _token: self._prepare(params, made, sandbox, network, is_read_only=is_read_only)
+                    lambda _token: self._prepare(params, folders, sandbox, network, is_read_only=is_read_only)
                 )
                 return (Text(text=await run_line(prepared, seconds, call)),)
         finally:
-            await run_in_thread(lambda _token: _remove_folders(made))
+            await run_in_thread(lambda _token: _remove_folders(folders))
 
     async def preview(self, params: RunCommandInput) -> Preview:
         return await run_in_thread(lambda _token: self._build_preview(params))
@@ -201,20 +201,20 @@ class _CommandTool:
         if not params.hosts:
             return (CommandSubject(params.command, folder, is_sandboxed=sandbox.is_enforced),)
         # To rules a host is the same at every port.
-        named = tuple(dict.fromkeys(parse_granted_host(each).host for each in params.hosts))
-        hosts = named if sandbox.has_own_network else (*named, ANY_HOST)
+        host_names = tuple(dict.fromkeys(parse_granted_host(host).host for host in params.hosts))
+        hosts = host_names if sandbox.has_own_network else (*host_names, ANY_HOST)
         return (CommandSubject(params.command, folder), *map(HostSubject, hosts))
 
     def _prepare(
         self,
         params: RunCommandInput,
-        made: list[Path],
+        folders: list[Path],
         sandbox: Sandbox,
         network: CommandNetwork | None,
         *,
         is_read_only: bool,
     ) -> PreparedCommand:
-        folder, has_network, (temporary, copies) = _folder(self.workspace, params.folder), bool(params.hosts), made
+        folder, has_network, (temporary, copies) = _folder(self.workspace, params.folder), bool(params.hosts), folders
         copies = copies if sandbox.name else None
         policy = build_policy(self.workspace.folder, temporary, self.own_folders, network=has_network, copies=copies)
         policy = replace(policy, is_read_only=is_read_only)
@@ -237,8 +237,8 @@ class _CommandTool:
 def _untrusted_source(params: RunCommandInput) -> UntrustedSource:
     # Who trusts what one line brought has not seen what another brings.
     line = "\n".join((params.folder, params.command, *params.hosts)).encode("utf-8", "replace")
-    named = ", ".join((*params.hosts[:_MAX_NAMED_HOSTS], *(["…"] if len(params.hosts) > _MAX_NAMED_HOSTS else ())))
-    return UntrustedSource("web", f"a command that may reach {named}", hashlib.sha256(line).hexdigest())
+    hosts = ", ".join((*params.hosts[:_MAX_NAMED_HOSTS], *(["…"] if len(params.hosts) > _MAX_NAMED_HOSTS else ())))
+    return UntrustedSource("web", f"a command that may reach {hosts}", hashlib.sha256(line).hexdigest())
 
 
 def _folder(workspace: Workspace, path: str) -> Path:
@@ -250,11 +250,11 @@ def _folder(workspace: Workspace, path: str) -> Path:
 
 
 def _title(workspace: Workspace, sandbox: Sandbox, hosts: Sequence[str]) -> str:
-    said = sandbox.title(hosts, around_home=contains_home(workspace.folder))
+    title = sandbox.title(hosts, around_home=contains_home(workspace.folder))
     return (
-        f"{said} {INCOMPLETE_PROTECTION}"
+        f"{title} {INCOMPLETE_PROTECTION}"
         if sandbox.name and repository_memory(workspace.folder.resolve()).is_cut
-        else said
+        else title
     )
 
 
@@ -268,5 +268,5 @@ def _make_temporary_folder() -> Path:
 
 
 def _remove_folders(folders: list[Path]) -> None:
-    for each in folders:
-        remove_tree(each)
+    for folder in folders:
+        remove_tree(folder)

@@ -34,43 +34,52 @@ class ProtectedStartupFiles:
 
 
 def protected_startup_files(line: str, runs_in: str, folder: Path, seen: Survey) -> ProtectedStartupFiles:
-    """Of the startup files in a workspace, those that this line shall leave as they are.
+    """Return the startup files of a workspace that this line shall leave as they are.
 
     Only where a program looks for them when somebody works in the workspace: at its top, and at that of a repository in
-    it. Elsewhere they are copies, which installing and cleaning up take away.
+    it. Elsewhere they are copies, which installing and cleaning up removes.
     """
-    named = [f"{each}/" for each in startup_files_in_line(line, runs_in)]
-    tops = {"", *(each.rstrip("/").rpartition("/")[0] + "/" for each in seen.repositories if _is_below_top(each))}
+    named_folders = [f"{file}/" for file in startup_files_in_line(line, runs_in)]
+    tops = {
+        "",
+        *(
+            repository.rstrip("/").rpartition("/")[0] + "/"
+            for repository in seen.repositories
+            if _is_below_top(repository)
+        ),
+    }
     places: dict[Path, None] = {}
     pinned: dict[Path, None] = {}
     for path in _outermost_startup_paths(seen):
-        is_named = any(f"{path.rstrip('/')}/".startswith(each) or each.startswith(path) for each in named)
+        is_named = any(f"{path.rstrip('/')}/".startswith(file) or file.startswith(path) for file in named_folders)
         entry = find_startup_file(path)
         if is_named or _top_folder(path) not in tops or entry is None or entry.is_built:
             continue
         place = resolve_path(folder / path)
         if folder in place.parents and len(places) < MAX_STARTUP_FILES:
             places[place] = None
-            pinned |= dict.fromkeys(each for each in reversed(place.parents) if folder in each.parents)
+            pinned |= dict.fromkeys(parent for parent in reversed(place.parents) if folder in parent.parents)
     return ProtectedStartupFiles(tuple(places), tuple(pinned))
 
 
 def startup_file_state(folder: Path, seen: Survey) -> dict[str, str]:
-    """What is in each of them, by their paths relative to the workspace."""
+    """Return the fingerprint of each startup file, by paths relative to the workspace."""
     files = islice(
-        (each for path in _outermost_startup_paths(seen) for each in _files_in(folder, path)), MAX_STARTUP_FILES
+        (file for path in _outermost_startup_paths(seen) for file in _files_in(folder, path)), MAX_STARTUP_FILES
     )
-    return {path: said for path in files if (said := fingerprint(folder / path))}
+    return {path: content for path in files if (content := fingerprint(folder / path))}
 
 
 def describe_startup_changes(before: dict[str, str], now: dict[str, str], most: int) -> str:
-    """Say which of them a command made or changed; nothing for none."""
-    changed = sorted(path for path, said in now.items() if before.get(path) != said)
-    said = [f"{printable_path(path)} ({_run_by(path)})" for path in changed[:most]]
+    """Report which of them a command made or changed; empty for none."""
+    changed = sorted(path for path, content in now.items() if before.get(path) != content)
+    descriptions = [f"{printable_path(path)} ({_run_by(path)})" for path in changed[:most]]
     more = f" and {len(changed) - most:,} more" if len(changed) > most else ""
-    if not said:
+    if not descriptions:
         return ""
-    return f"It wrote what other programs run by themselves, outside of the confinement: {'; '.join(said)}{more}."
+    return (
+        f"It wrote what other programs run by themselves, outside of the confinement: {'; '.join(descriptions)}{more}."
+    )
 
 
 def _run_by(path: str) -> str:
@@ -79,12 +88,12 @@ def _run_by(path: str) -> str:
 
 
 def _outermost_startup_paths(seen: Survey) -> Iterator[str]:
-    folders = tuple(each for each in seen.startup if each.endswith("/"))
-    return (each for each in seen.startup if not any(each != other and each.startswith(other) for other in folders))
+    folders = tuple(path for path in seen.startup if path.endswith("/"))
+    return (path for path in seen.startup if not any(path != folder and path.startswith(folder) for folder in folders))
 
 
 def _top_folder(path: str) -> str:
-    """The folder in which the program looks: empty for the workspace, else with a slash at its end."""
+    """Return the folder in which the program looks: empty for the workspace, else with a slash at its end."""
     return "".join(f"{part}/" for part in path.split("/")[: startup_part_index(path)])
 
 
@@ -98,9 +107,9 @@ def _files_in(folder: Path, path: str) -> Iterator[str]:
         yield path.rstrip("/")
     if not is_folder(top) or folder not in resolve_path(top).parents:
         return
-    for above, _, names in os.walk(top):
+    for folder_path, _, names in os.walk(top):
         for name in sorted(names):
-            yield (Path(above) / name).relative_to(folder).as_posix()
+            yield (Path(folder_path) / name).relative_to(folder).as_posix()
 
 
 MAX_NAMED = 20
@@ -110,7 +119,7 @@ _MAX_HEAVY_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceChanges:
-    """Paths relative to the workspace; a folder that came or went stands for all in it. `heavy` was not looked into."""
+    """Paths relative to the workspace; a folder that came or went stands for all in it. `heavy` was not searched."""
 
     created: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -120,20 +129,20 @@ class WorkspaceChanges:
 
     @property
     def saved(self) -> FileChanges:
-        """As much of it as is kept with the call."""
+        """The part of it that is stored with the call."""
         lists = [tuple(map(printable_path, paths[:MAX_SAVED])) for paths in (self.created, self.changed, self.deleted)]
         count = len(self.created) + len(self.changed) + len(self.deleted)
         return FileChanges(*lists, count=count, is_cut=self.is_cut)
 
     def __str__(self) -> str:
-        """In sentences, with at most MOST_NAMED names."""
-        left, parts = MAX_NAMED, list[str]()
+        """Describe them in sentences, with at most MAX_NAMED names."""
+        remaining, parts = MAX_NAMED, list[str]()
         for word, paths in (("created", self.created), ("changed", self.changed), ("deleted", self.deleted)):
-            named = paths[:left]
-            left -= len(named)
-            if named:
-                more = f" and {len(paths) - len(named):,} more" if len(paths) > len(named) else ""
-                parts.append(f"{word} {', '.join(map(printable_path, named))}{more}")
+            shown = paths[:remaining]
+            remaining -= len(shown)
+            if shown:
+                more = f" and {len(paths) - len(shown):,} more" if len(paths) > len(shown) else ""
+                parts.append(f"{word} {', '.join(map(printable_path, shown))}{more}")
             elif paths:
                 parts.append(f"{word} {len(paths):,} more")
         notes = [f"Since it began, files of the workspace: {'; '.join(parts)}." if parts else _NO_CHANGES]
@@ -150,9 +159,9 @@ _NO_CHANGES = "No file of the workspace was created, changed or deleted."
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceBefore:
-    """The workspace as it was; `guarded` is None where nobody asks what programs run of it.
+    """The workspace as it was; `protected` is None where nobody asks what programs run of it.
 
-    `state` is what git runs and `startup` what others do. All reads the disk: call it in a thread.
+    `state` is what git runs and `startup` what other programs do. Everything reads the disk: call it in a thread.
     """
 
     folder: Path
@@ -164,45 +173,51 @@ class WorkspaceBefore:
 
     @property
     def is_small(self) -> bool:
-        """Whether looking again is cheap enough for a command that nobody stopped."""
+        """Whether another survey is cheap enough for a command that nobody stopped."""
         return len(self.survey.entries) <= MAX_CHEAP_ENTRIES and not self.survey.is_cut
 
     def compare(self, check: Callable[[], None] = lambda: None, *, files: bool = True) -> "SideEffects":
-        """Look again, for changed `files` or only at what programs run. Raises what `check` raises."""
+        """Survey again, for changed `files` or only for what programs run. Raises what `check` raises."""
         now = survey_workspace(self.folder, self.since if files else None, check, before=self.survey)
         changes = _compare_surveys(self.folder, self.survey, now) if files else None
         if self.protected is None:
             return SideEffects(changes, "")
-        found = _find_protected(self.folder, now)
+        repositories = _find_protected(self.folder, now)
         state = startup_file_state(self.folder, now)
-        others = {path: said for path, said in state.items() if found.owner_of(self.folder / path) is None}
+        other_state = {
+            path: content for path, content in state.items() if repositories.owner_of(self.folder / path) is None
+        }
         words = (
-            self._describe_git_changes(now, found, self.protected),
-            describe_startup_changes(self.startup, others, MAX_NAMED),
+            self._describe_git_changes(now, repositories, self.protected),
+            describe_startup_changes(self.startup, other_state, MAX_NAMED),
         )
         return SideEffects(changes, " ".join(filter(None, words)))
 
-    def _describe_git_changes(self, now: Survey, found: ProtectedRepositories, before: ProtectedRepositories) -> str:
+    def _describe_git_changes(
+        self, now: Survey, repositories: ProtectedRepositories, before: ProtectedRepositories
+    ) -> str:
         known = before.owners
-        state = repository_state(before) | repository_state(found)
-        changed, made = set[Path](), set[Path]()
+        state = repository_state(before) | repository_state(repositories)
+        changed, created = set[Path](), set[Path]()
         for place in self.state.keys() | state.keys():
-            owner = found.owner_of(place)
+            owner = repositories.owner_of(place)
             if owner is None or owner in known:
                 changed |= (
                     {place} if is_state_changed(place, self.state.get(place, ""), state.get(place, "")) else set()
                 )
-            elif is_suspicious(found, place, known):
-                made.add(owner)
+            elif is_suspicious(repositories, place, known):
+                created.add(owner)
         words = [f"It changed what git runs or reads: {self._format_paths(changed)}."] if changed else []
         words += (
-            [f"It made repositories of git with settings of their own: {self._format_paths(made)}."] if made else []
+            [f"It made repositories of git with settings of their own: {self._format_paths(created)}."]
+            if created
+            else []
         )
-        is_cut = self.survey.is_cut or before.is_cut or now.is_cut or found.is_cut
+        is_cut = self.survey.is_cut or before.is_cut or now.is_cut or repositories.is_cut
         return " ".join([*words, *([_REVIEW_FIRST] if words else []), *([INCOMPLETE_PROTECTION] if is_cut else [])])
 
     def _format_paths(self, places: set[Path]) -> str:
-        return _format_names(self._relative(each) for each in sorted(places))
+        return _format_names(self._relative(place) for place in sorted(places))
 
     def _relative(self, place: Path) -> str:
         return str(place.relative_to(self.folder)) if self.folder in place.parents else str(place)
@@ -219,54 +234,58 @@ MAX_CHEAP_ENTRIES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SideEffects:
-    """What came of it; None where nobody looked. `warning` is about what programs will run, in words, or empty."""
+    """What came of a command; None where nobody looked. `warning` is about what programs will run, or empty."""
 
     changes: WorkspaceChanges | None
     warning: str
 
 
 def survey_before(folder: Path, since: int, *, with_programs: bool) -> WorkspaceBefore:
-    """`since`: when the command began, in nanoseconds, as files have it. `with_programs`: also at what they run."""
+    """Survey it. `since`: when the command began, in nanoseconds; `with_programs`: also what programs run."""
     seen = survey_workspace(folder)
     if not with_programs:
         return WorkspaceBefore(folder, since, seen, None, {}, {})
-    found, memory = _find_protected(folder, seen), repository_memory(folder)
-    memory.remember(found)
-    memory.is_cut = seen.is_cut or found.is_cut
-    return WorkspaceBefore(folder, since, seen, found, repository_state(found), startup_file_state(folder, seen))
+    repositories, memory = _find_protected(folder, seen), repository_memory(folder)
+    memory.remember(repositories)
+    memory.is_cut = seen.is_cut or repositories.is_cut
+    return WorkspaceBefore(
+        folder, since, seen, repositories, repository_state(repositories), startup_file_state(folder, seen)
+    )
 
 
 def _find_protected(folder: Path, seen: Survey) -> ProtectedRepositories:
-    return find_repositories((folder / each for each in seen.repositories), folder, repository_memory(folder))
+    return find_repositories(
+        (folder / repository for repository in seen.repositories), folder, repository_memory(folder)
+    )
 
 
 def _compare_surveys(folder: Path, before: Survey, now: Survey) -> WorkspaceChanges:
     is_cut = before.is_cut or now.is_cut
     created = set[str]() if before.is_cut else now.entries.keys() - before.entries.keys()
-    gone = before.entries.keys() - now.entries.keys()
+    removed = before.entries.keys() - now.entries.keys()
     unseen = now.heavy - before.heavy
     if now.is_cut or unseen:
-        gone = {each for each in gone if not _may_exist(folder, each, unseen)}
-    other = {
-        each for each in now.entries.keys() & before.entries.keys() if now.entries[each] is not before.entries[each]
+        removed = {removed_entry for removed_entry in removed if not _may_exist(folder, removed_entry, unseen)}
+    replaced = {
+        entry for entry in now.entries.keys() & before.entries.keys() if now.entries[entry] is not before.entries[entry]
     }
     return WorkspaceChanges(
         _topmost(created),
-        tuple(sorted((now.touched | other) - created)),
-        _topmost(gone),
+        tuple(sorted((now.touched | replaced) - created)),
+        _topmost(removed),
         tuple(sorted(now.heavy)),
         is_cut,
     )
 
 
 def _may_exist(folder: Path, path: str, unseen: set[str]) -> bool:
-    """Or may be, where it cannot be looked at."""
-    return any(each in unseen for each in _folders_above(path)) or os.path.lexists(folder / path)
+    """Return whether it exists, or may, where that cannot be checked."""
+    return any(parent in unseen for parent in _folders_above(path)) or os.path.lexists(folder / path)
 
 
 def _topmost(paths: set[str]) -> tuple[str, ...]:
-    """Without what is in a folder that is named itself."""
-    return tuple(sorted(path for path in paths if not any(each in paths for each in _folders_above(path))))
+    """Leave out what is in a folder that is named itself."""
+    return tuple(sorted(path for path in paths if not any(parent in paths for parent in _folders_above(path))))
 
 
 def _folders_above(path: str) -> Iterable[str]:
@@ -277,6 +296,6 @@ def _folders_above(path: str) -> Iterable[str]:
 
 
 def _format_names(names: Iterable[str]) -> str:
-    every = list(names)
-    more = f" and {len(every) - MAX_NAMED:,} more" if len(every) > MAX_NAMED else ""
-    return f"{', '.join(map(printable_path, every[:MAX_NAMED]))}{more}"
+    sorted_names = list(names)
+    more = f" and {len(sorted_names) - MAX_NAMED:,} more" if len(sorted_names) > MAX_NAMED else ""
+    return f"{', '.join(map(printable_path, sorted_names[:MAX_NAMED]))}{more}"

@@ -44,7 +44,7 @@ _IN_PROGRESS = "It was changing the file at that very moment; look whether it di
 
 
 class FileChange:
-    """The one change that a call makes: each step says what holds from there on, should the call be broken off."""
+    """The one change that a call makes: each step reports what holds from there on, should the call be interrupted."""
 
     def __init__(self, call: RunningCall, token: CancelToken) -> None:
         self._call = call
@@ -52,16 +52,16 @@ class FileChange:
         call.so_far(_NOT_CHANGED)
 
     def check(self) -> None:
-        """Nothing has happened yet. Raises Stopped when nothing should."""
+        """Report that nothing has happened yet. Raises Stopped when nothing should."""
         self._token.raise_if_cancelled()
 
     def begin(self) -> None:
-        """Right before the effect. Raises Stopped when there should be none."""
+        """Report that the effect is about to happen. Raises Stopped when it should not."""
         self._token.raise_if_cancelled()
         self._call.so_far(_IN_PROGRESS)
 
     def finish(self, report: str) -> tuple[Text, ...]:
-        """It has taken effect; the result."""
+        """Report that it has taken effect; return the result."""
         self._call.so_far(f"It had taken effect by then: {report}")
         return (Text(text=report),)
 
@@ -74,7 +74,9 @@ def file_changing_tool(
     work: Callable[[Params, FileChange], tuple[Text, ...]],
     preview_of: Callable[[Params], Preview],
 ) -> Tool[Params]:
-    """A tool that changes the file at `path`. `work` does it and `preview_of` shows it beforehand, both in a thread."""
+    """Make a tool that changes the file at `path`. `work` does it and `preview_of` shows it beforehand, both in a
+    thread.
+    """
 
     async def run(params: Params, call: RunningCall) -> tuple[Text, ...]:
         return await run_in_thread(lambda token: work(params, FileChange(call, token)))
@@ -110,14 +112,13 @@ class WriteFileInput(SingleFileInput):
 
 @dataclass(frozen=True, slots=True)
 class _ExistingFile:
-    """What lies there now: text, or bytes that are none, or (neither) nothing."""
+    """What the file holds now: text, or bytes that are none, or (neither) nothing."""
 
     text: TextFile | None = None
     binary_size: int | None = None
 
     @property
     def format(self) -> TextFormat | None:
-        """How to write it back."""
         return self.text.format if self.text else None
 
 
@@ -210,19 +211,19 @@ def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
 
     def work(params: EditFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
-        place, made, stamp = judged(params)
-        data, used = encode_text(made.after, made.format)
+        place, edit, stamp = judged(params)
+        data, used = encode_text(edit.after, edit.format)
         workspace.write(place, data, before_replacing=lambda: last_look(place, stamp, change))
-        note = "" if used.encoding == made.format.encoding else f" It is {used.title} now."
-        return change.finish(f"Edited {place}: {made.description}.{note}")
+        note = "" if used.encoding == edit.format.encoding else f" It is {used.title} now."
+        return change.finish(f"Edited {place}: {edit.description}.{note}")
 
     def look(params: EditFileInput) -> Preview:
-        place, made, _stamp = judged(params)
-        if len(made.before) > _DIFF_LIMIT:
+        place, edit, _stamp = judged(params)
+        if len(edit.before) > _DIFF_LIMIT:
             return TextPreview(
-                f"Edits {place}: {made.description}.\n\nOld:\n{params.old_text}\n\nNew:\n{params.new_text}"
+                f"Edits {place}: {edit.description}.\n\nOld:\n{params.old_text}\n\nNew:\n{params.new_text}"
             )
-        return DiffPreview(str(place), normalize_newlines(made.before), normalize_newlines(made.after))
+        return DiffPreview(str(place), normalize_newlines(edit.before), normalize_newlines(edit.after))
 
     return file_changing_tool(
         workspace,
@@ -297,7 +298,7 @@ def move_file(workspace: Workspace) -> Tool[MoveFileInput]:
 
 
 def _check_move(workspace: Workspace, params: MoveFileInput) -> tuple[WorkspacePath, WorkspacePath, int | None]:
-    """From where, to where, and how many bytes are replaced there, None for nothing. Raises ToolFailed."""
+    """Return from where, to where, and how many bytes are replaced there, None for nothing. Raises ToolFailed."""
     source, target = workspace.locate(params.source), workspace.locate(params.target)
     if source == target:
         raise ToolFailed(Sentence("“{path}” is there already.", {"path": str(source)}))
@@ -314,12 +315,12 @@ def _check_move(workspace: Workspace, params: MoveFileInput) -> tuple[WorkspaceP
 
 
 def _file_size(workspace: Workspace, place: WorkspacePath) -> int:
-    found = workspace.stat(place) if place.parts else None
-    if place.parts and found is None:
+    status = workspace.stat(place) if place.parts else None
+    if place.parts and status is None:
         raise ToolFailed(Sentence("There is no “{path}” in the workspace.", {"path": str(place)}))
-    if found is None or stat.S_ISDIR(found.st_mode):
+    if status is None or stat.S_ISDIR(status.st_mode):
         raise _folder_error(place)
-    return found.st_size
+    return status.st_size
 
 
 def _folder_error(place: WorkspacePath) -> ToolFailed:
@@ -364,15 +365,15 @@ def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
 
 
 def _is_folder(workspace: Workspace, place: WorkspacePath) -> bool:
-    """Raises ToolFailed for nothing, for the workspace itself, and for a file that is write-protected."""
+    """Raise ToolFailed for nothing, for the workspace itself, and for a write-protected file."""
     if not place.parts:
         raise ToolFailed("The workspace folder itself cannot be deleted.")
-    found = workspace.stat(place)
-    if found is None:
+    status = workspace.stat(place)
+    if status is None:
         raise ToolFailed(Sentence("There is no “{path}” in the workspace.", {"path": str(place)}))
-    if stat.S_ISREG(found.st_mode) and not found.st_mode & 0o222:
+    if stat.S_ISREG(status.st_mode) and not status.st_mode & 0o222:
         raise ToolFailed(Sentence("“{path}” is write-protected.", {"path": str(place)}))
-    return stat.S_ISDIR(found.st_mode)
+    return stat.S_ISDIR(status.st_mode)
 
 
 def _folder_preview(workspace: Workspace, place: WorkspacePath) -> Preview:
@@ -382,11 +383,11 @@ def _folder_preview(workspace: Workspace, place: WorkspacePath) -> Preview:
 
 
 def _file_preview(workspace: Workspace, place: WorkspacePath) -> Preview:
-    found = workspace.stat(place)
-    size = found.st_size if found else 0
+    status = workspace.stat(place)
+    size = status.st_size if status else 0
     if size > _SHOWN_LIMIT:
-        kept = " It is too large to be kept, so this cannot be undone." if size > MAX_SAVED_BYTES else ""
-        return TextPreview(f"Deletes {place} ({size:,} bytes).{kept}")
+        warning = " It is too large to be kept, so this cannot be undone." if size > MAX_SAVED_BYTES else ""
+        return TextPreview(f"Deletes {place} ({size:,} bytes).{warning}")
     data = workspace.read(place, _SHOWN_LIMIT)
     if detect_media_type(data):
         return PicturePreview(str(place), data, f"Deletes this picture ({len(data):,} bytes).")

@@ -17,19 +17,19 @@ from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
 async def path_subjects(workspace: Workspace, path: str) -> tuple[PathSubject, ...]:
-    """The absolute path, links followed. Raises OutsideWorkspace, and ToolFailed for a name that is no text."""
+    """Return the absolute path, links followed. Raises OutsideWorkspace, and ToolFailed for a name that is no text."""
     place = await _locate(workspace, path)
     return (PathSubject(workspace.folder.joinpath(*place.parts).as_posix()),)
 
 
 async def changed_paths(workspace: Workspace, path: str) -> tuple[str, ...]:
-    """The same relative to the workspace; nothing for its own folder. Raises the same."""
+    """Return the path relative to the workspace; nothing for its own folder. Raises the same."""
     place = await _locate(workspace, path)
     return (str(place),) if place.parts else ()
 
 
 async def relative_path(workspace: Workspace, path: str) -> str:
-    """The same for a folder, `.` for the workspace's own. Raises the same."""
+    """Return a folder relative to the workspace, `.` for the workspace itself. Raises the same."""
     return str(await _locate(workspace, path))
 
 
@@ -97,7 +97,7 @@ def _not_text(path: str, data: bytes) -> ToolFailed:
 
 
 def _excerpt(file: TextFile, params: ReadFileInput) -> tuple[str, str]:
-    """The lines that were asked for, as far as they fit, and what the reader must know besides."""
+    """Return the lines that were asked for, as far as they fit, with a note about the rest."""
     lines = file.text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -106,15 +106,15 @@ def _excerpt(file: TextFile, params: ReadFileInput) -> tuple[str, str]:
         values = {"count": f"{len(lines):,}", "start": f"{params.start_line:,}"}
         raise ToolFailed(Sentence("The file has {count} lines; there is no line {start}.", values))
     last = len(lines) if params.max_lines is None else min(len(lines), first + params.max_lines)
-    taken, cut = _fit_lines(lines[first:last])
-    body = "\n".join(taken)
-    if first + len(taken) == len(lines) and not cut and file.text.endswith("\n"):
+    shown_lines, cut = _fit_lines(lines[first:last])
+    body = "\n".join(shown_lines)
+    if first + len(shown_lines) == len(lines) and not cut and file.text.endswith("\n"):
         body += "\n"
-    return body, _note(file, params.start_line, len(taken), len(lines), cut=cut)
+    return body, _note(file, params.start_line, len(shown_lines), len(lines), cut=cut)
 
 
 def _fit_lines(lines: list[str]) -> tuple[list[str], bool]:
-    """As many whole lines as the limit on bytes allows; a first line that is too long by itself is cut."""
+    """Return as many whole lines as the limit on bytes allows; a first line that is too long by itself is cut."""
     room = ANSWER_LIMIT
     for index, line in enumerate(lines):
         room -= len(line.encode()) + 1
@@ -125,15 +125,17 @@ def _fit_lines(lines: list[str]) -> tuple[list[str], bool]:
     return lines, False
 
 
-def _note(file: TextFile, start: int, taken: int, total: int, *, cut: bool) -> str:
+def _note(file: TextFile, start: int, shown: int, total: int, *, cut: bool) -> str:
     notes: list[str] = []
     if total == 0:
         notes.append("The file is empty.")
     if cut:
         notes.append(f"Line {start:,} is too long and was cut.")
-    left = total - (start - 1) - taken
-    if left > 0:
-        notes.append(f"{left:,} more {'line' if left == 1 else 'lines'}; go on with start_line {start + taken}.")
+    remaining = total - (start - 1) - shown
+    if remaining > 0:
+        notes.append(
+            f"{remaining:,} more {'line' if remaining == 1 else 'lines'}; go on with start_line {start + shown}."
+        )
     if file.format.encoding != "utf-8":
         notes.append(f"The file's encoding is {file.format.title}.")
     return f"[{' '.join(notes)}]" if notes else ""
@@ -186,18 +188,18 @@ def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
 def _lines(workspace: Workspace, place: WorkspacePath, depth: int, token: CancelToken) -> Iterator[str]:
     for entry in workspace.entries(place, _SCAN_LIMIT):
         token.raise_if_cancelled()
-        here = place.child(entry.name)
-        line = _line(here, entry)
+        entry_place = place.child(entry.name)
+        line = _line(entry_place, entry)
         if entry.kind != "folder" or depth <= 1:
             yield line
         elif entry.name.startswith("."):
             yield f"{line}  (hidden, not entered)"
         else:
-            yield from _inside(workspace, here, line, depth - 1, token)
+            yield from _inside(workspace, entry_place, line, depth - 1, token)
 
 
 def _inside(workspace: Workspace, place: WorkspacePath, line: str, depth: int, token: CancelToken) -> Iterator[str]:
-    """A folder and what is in it. One that cannot be opened does not spoil the rest."""
+    """Yield a folder and what is in it. One that cannot be opened does not spoil the rest."""
     listing = _lines(workspace, place, depth, token)
     try:
         first = next(listing, None)
@@ -213,16 +215,16 @@ def _inside(workspace: Workspace, place: WorkspacePath, line: str, depth: int, t
 
 def _line(place: WorkspacePath, entry: FolderEntry) -> str:
     # A line end in a name would look like another entry.
-    shown = "".join(each if each.isprintable() else "�" for each in str(place))
+    printable = "".join(char if char.isprintable() else "�" for char in str(place))
     match entry.kind:
         case "folder":
-            return f"{shown}/"
+            return f"{printable}/"
         case "file":
-            return f"{shown}  {entry.size:,} bytes"
+            return f"{printable}  {entry.size:,} bytes"
         case "link":
-            return f"{shown}  (link, not followed)"
+            return f"{printable}  (link, not followed)"
         case "other":
-            return f"{shown}  (not an ordinary file)"
+            return f"{printable}  (not an ordinary file)"
 
 
 PICTURE_LIMIT = 20_000_000
@@ -237,7 +239,7 @@ class ViewImageInput(BaseModel):
 
 
 def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
-    """Make the tool for a workspace. What is too large for a model is made to fit when it is sent."""
+    """Make the tool for a workspace. An image that is too large for a model is scaled when it is sent."""
 
     def work(params: ViewImageInput, token: CancelToken) -> tuple[ResultPart, ...]:
         token.raise_if_cancelled()
@@ -251,8 +253,8 @@ def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
             source = Base64Source(media_type=media_type, data=base64.b64encode(data).decode())
         except ImageRefused as error:
             raise ToolFailed(error.sentence, error.remedy) from None
-        told = f"{place}: {size[0]:,} × {size[1]:,} pixels, {media_type}, {len(data):,} bytes."
-        return Text(text=told), Image(source=source, name=place.parts[-1])
+        description = f"{place}: {size[0]:,} × {size[1]:,} pixels, {media_type}, {len(data):,} bytes."
+        return Text(text=description), Image(source=source, name=place.parts[-1])
 
     async def run(params: ViewImageInput, _call: RunningCall) -> tuple[ResultPart, ...]:
         return await run_in_thread(lambda token: work(params, token))

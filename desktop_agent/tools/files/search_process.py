@@ -26,44 +26,44 @@ _ANY_FOLDERS = "**"
 
 
 class Glob:
-    """Which places a pattern means: without a / it is about names, with one about the path below the folder.
+    """A pattern of paths: without a / it is about names, with one about the path below the folder.
 
     `**` stands for any number of folders. Raises ToolFailed for a pattern that is too long or too wild.
     """
 
     def __init__(self, pattern: str) -> None:
-        wanted = pattern.strip().removeprefix("./")
-        if len(wanted) > GLOB_LIMIT or wanted.count("*") > _MAX_STARS:
+        cleaned = pattern.strip().removeprefix("./")
+        if len(cleaned) > GLOB_LIMIT or cleaned.count("*") > _MAX_STARS:
             raise ToolFailed("The pattern of names is too long or has too many stars in it.")
-        parts = [part for part in wanted.split("/") if part]
+        parts = [part for part in cleaned.split("/") if part]
         if not parts:
             raise ToolFailed("The pattern of names is empty.", "Name files like *.py or src/**/*.py.")
-        if len(parts) == 1 and "/" not in wanted:
+        if len(parts) == 1 and "/" not in cleaned:
             parts = [_ANY_FOLDERS, *parts]
         self._parts = tuple(None if part == _ANY_FOLDERS else re.compile(translate(part)) for part in parts)
 
     def matches(self, path: Sequence[str]) -> bool:
-        """Whether these components, from the folder to the file, are meant."""
+        """Return whether these components, from the folder to the file, match."""
         reached = {0}
         for name in path:
-            reached = {after for at in self._expand(reached) for after in self._after(at, name)}
+            reached = {after for indexes in self._expand(reached) for after in self._after(indexes, name)}
         return len(self._parts) in self._expand(reached)
 
     def _expand(self, reached: set[int]) -> set[int]:
-        """With what a `**` that stands for no folder leads to."""
+        """Add the indexes that a `**` for no folder leads to."""
         opened = set(reached)
-        for at, part in enumerate(self._parts):
-            if at in opened and part is None:
-                opened.add(at + 1)
+        for index, part in enumerate(self._parts):
+            if index in opened and part is None:
+                opened.add(index + 1)
         return opened
 
-    def _after(self, at: int, name: str) -> tuple[int, ...]:
-        if at == len(self._parts):
+    def _after(self, index: int, name: str) -> tuple[int, ...]:
+        if index == len(self._parts):
             return ()
-        part = self._parts[at]
+        part = self._parts[index]
         if part is None:
-            return (at,)
-        return (at + 1,) if part.match(name) else ()
+            return (index,)
+        return (index + 1,) if part.match(name) else ()
 
 
 MAX_FILES = 100_000
@@ -73,7 +73,7 @@ _SCAN_LIMIT = 50_000
 
 
 class FileWalk:
-    """One walk. Hidden files and folders, links and what is no file are passed over; `is_cut` when it was too much."""
+    """One walk. Hidden files and folders, links and special files are skipped; `is_cut` when it was too much."""
 
     def __init__(self, workspace: Workspace, place: WorkspacePath, check: Callable[[], None]) -> None:
         self._workspace = workspace
@@ -83,12 +83,12 @@ class FileWalk:
         self.is_cut = False
 
     def files(self) -> Iterator[tuple[WorkspacePath, int]]:
-        """Each file and its size in bytes. Raises ToolFailed where there is nothing, and what `check` raises."""
-        found = self._workspace.stat(self._place) if self._place.parts else None
-        if self._place.parts and found is None:
+        """Yield each file and its size in bytes. Raises ToolFailed where there is nothing, and what `check` raises."""
+        status = self._workspace.stat(self._place) if self._place.parts else None
+        if self._place.parts and status is None:
             raise ToolFailed(Sentence("There is no “{path}” in the workspace.", {"path": str(self._place)}))
-        if found is not None and stat.S_ISREG(found.st_mode):
-            yield self._place, found.st_size
+        if status is not None and stat.S_ISREG(status.st_mode):
+            yield self._place, status.st_size
             return
         entries = self._workspace.entries(self._place, _SCAN_LIMIT)
         yield from self._walk(self._place, entries, MAX_DEPTH)
@@ -104,15 +104,15 @@ class FileWalk:
                 return
             if entry.name.startswith("."):
                 continue
-            here = place.child(entry.name)
+            entry_place = place.child(entry.name)
             if entry.kind == "file":
                 self._seen += 1
-                yield here, entry.size
+                yield entry_place, entry.size
             elif entry.kind == "folder":
-                yield from self._walk(here, self._entries(here, depth), depth - 1)
+                yield from self._walk(entry_place, self._entries(entry_place, depth), depth - 1)
 
     def _entries(self, place: WorkspacePath, depth: int) -> tuple[FolderEntry, ...]:
-        """What is in it; nothing of a folder that is not ours to open, or gone by now."""
+        """Return the entries; none of a folder that is not ours to open, or gone by now."""
         if depth <= 0:
             self.is_cut = True
             return ()
@@ -128,7 +128,7 @@ MAX_LINE_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What to look for, and where. `parts` is the place in the folder."""
+    """What to search for, and where. `parts` is the path below the folder."""
 
     folder: str
     parts: tuple[str, ...]
@@ -141,24 +141,24 @@ class SearchRequest:
 
 
 def encode_request(request: SearchRequest) -> str:
-    """What the process reads."""
+    """Encode what the process reads."""
     return json.dumps(asdict(request))
 
 
 def _decode_request(text: bytes) -> SearchRequest:
-    given: dict[str, Any] = json.loads(text)
-    given["parts"] = tuple(given["parts"])
-    return SearchRequest(**given)
+    fields: dict[str, Any] = json.loads(text)
+    fields["parts"] = tuple(fields["parts"])
+    return SearchRequest(**fields)
 
 
 def compile_expression(pattern: str, *, is_expression: bool, ignore_case: bool) -> re.Pattern[str]:
-    """The expression that finds it. Raises re.error."""
+    """Compile the expression. Raises re.error."""
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else re.NOFLAG)
     return re.compile(pattern if is_expression else re.escape(pattern), flags)
 
 
 def main() -> int:
-    """Read what is wanted, write what is found."""
+    """Read the request, write the results."""
     for said in _search(_decode_request(sys.stdin.buffer.read())):
         sys.stdout.write(json.dumps(said) + "\n")
         sys.stdout.flush()
@@ -172,7 +172,7 @@ def _search(request: SearchRequest) -> Iterator[list[object]]:
     workspace, place = Workspace(Path(request.folder)), WorkspacePath(request.parts)
     glob = Glob(request.names) if request.names else None
     walk = FileWalk(workspace, place, lambda: None)
-    left, looked, large = request.most, 0, 0
+    remaining, looked, large = request.most, 0, 0
     for file, size in walk.files():
         if glob is not None and not glob.matches(file.parts[len(place.parts) :] or file.parts[-1:]):
             continue
@@ -185,16 +185,16 @@ def _search(request: SearchRequest) -> Iterator[list[object]]:
         looked += 1
         yield ["in", str(file)]
         for hit in _find_matches(text, expression, request.context):
-            if left == 0:
+            if remaining == 0:
                 yield ["end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": True}]
                 return
-            left -= 1
+            remaining -= 1
             yield ["hit", str(file), *hit]
     yield ["end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": False}]
 
 
 def _read_text(workspace: Workspace, place: WorkspacePath) -> str | None:
-    """None for what is no text, gone by now, or not ours to read."""
+    """Return None for what is no text, gone by now, or not ours to read."""
     try:
         return decode_text(workspace.read(place, FILE_LIMIT)).text
     except (NotText, ToolFailed):
@@ -204,7 +204,7 @@ def _read_text(workspace: Workspace, place: WorkspacePath) -> str | None:
 def _find_matches(
     text: str, expression: re.Pattern[str], context: int
 ) -> Iterator[tuple[int, str, list[str], list[str]]]:
-    """Each line in which a match begins, once: its number, itself, and the lines around it."""
+    """Yield each line in which a match begins, once: its number, itself, and the lines around it."""
     lines: list[str] = []
     starts: list[int] = []
     last = -1
@@ -212,27 +212,32 @@ def _find_matches(
         if not lines:
             lines = text.removesuffix("\n").split("\n")
             starts = _line_starts(lines)
-        at = bisect_right(starts, match.start()) - 1
-        if at == last or match.start() > starts[at] + len(lines[at]):
+        index = bisect_right(starts, match.start()) - 1
+        if index == last or match.start() > starts[index] + len(lines[index]):
             continue
-        last = at
-        before, after = lines[max(at - context, 0) : at], lines[at + 1 : at + 1 + context]
-        yield at + 1, _excerpt(lines[at], match.start() - starts[at]), [*map(_shorten, before)], [*map(_shorten, after)]
+        last = index
+        before, after = lines[max(index - context, 0) : index], lines[index + 1 : index + 1 + context]
+        yield (
+            index + 1,
+            _excerpt(lines[index], match.start() - starts[index]),
+            [*map(_shorten, before)],
+            [*map(_shorten, after)],
+        )
 
 
 def _line_starts(lines: list[str]) -> list[int]:
     starts: list[int] = []
-    at = 0
+    offset = 0
     for line in lines:
-        starts.append(at)
-        at += len(line) + 1
+        starts.append(offset)
+        offset += len(line) + 1
     return starts
 
 
-def _excerpt(line: str, at: int) -> str:
-    """The line; of a long one the part around the match."""
-    begin = max(at - MAX_LINE_LENGTH // 2, 0) if len(line) > MAX_LINE_LENGTH else 0
-    return ("…" if begin else "") + _shorten(line[begin:])
+def _excerpt(line: str, offset: int) -> str:
+    """Return the line; of a long one the part around the match."""
+    start = max(offset - MAX_LINE_LENGTH // 2, 0) if len(line) > MAX_LINE_LENGTH else 0
+    return ("…" if start else "") + _shorten(line[start:])
 
 
 def _shorten(line: str) -> str:

@@ -56,7 +56,10 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
             if glob.matches(file.parts[len(place.parts) :] or file.parts[-1:]):
                 count += 1
                 _push_newest(newest, (_modified_at(workspace, file), str(file), size))
-        lines = [_line(*each) for each in sorted(newest, key=lambda each: (-each[0], each[1]))]
+        lines = [
+            _line(*newest_file)
+            for newest_file in sorted(newest, key=lambda newest_file: (-newest_file[0], newest_file[1]))
+        ]
         if count > len(lines):
             lines.append(f"[{count - len(lines):,} older files are left out.]")
         if walk.is_cut:
@@ -78,27 +81,27 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
     )
 
 
-def _push_newest(newest: list[_FoundFile], found: _FoundFile) -> None:
+def _push_newest(newest: list[_FoundFile], file: _FoundFile) -> None:
     if len(newest) < MAX_FOUND:
-        heapq.heappush(newest, found)
+        heapq.heappush(newest, file)
     else:
-        heapq.heappushpop(newest, found)
+        heapq.heappushpop(newest, file)
 
 
 def _modified_at(workspace: Workspace, place: WorkspacePath) -> float:
-    """When it was last written to, in seconds since 1970; 0 for what is gone by now."""
+    """Return when it was last written to, in seconds since 1970; 0 for what is gone by now."""
     try:
-        found = workspace.stat(place)
+        status = workspace.stat(place)
     except ToolFailed:
         return 0.0
-    return found.st_mtime if found else 0.0
+    return status.st_mtime if status else 0.0
 
 
 def _line(changed: float, path: str, size: int) -> str:
     # A line end in a name would look like another file.
-    shown = "".join(each if each.isprintable() else "�" for each in path)
+    printable = "".join(char if char.isprintable() else "�" for char in path)
     when = datetime.fromtimestamp(changed).astimezone().strftime("%Y-%m-%d %H:%M")
-    return f"{shown}  {size:,} bytes, {when}"
+    return f"{printable}  {size:,} bytes, {when}"
 
 
 MAX_MATCHES = 200
@@ -129,7 +132,7 @@ class SearchFilesInput(BaseModel):
 
 @dataclass(slots=True)
 class _SearchOutput:
-    """What the searching process has said so far."""
+    """What the search process has reported so far."""
 
     rest: str = ""
     lines: list[str] = field(default_factory=list[str])
@@ -138,17 +141,17 @@ class _SearchOutput:
     end: dict[str, Any] | None = None
 
     def add(self, text: str) -> None:
-        """Take more of its words."""
-        *whole, self.rest = (self.rest + text).split("\n")
-        for each in whole:
-            self._handle_line(each)
+        """Take more output."""
+        *lines, self.rest = (self.rest + text).split("\n")
+        for line in lines:
+            self._handle_line(line)
 
     def _handle_line(self, line: str) -> None:
         try:
-            said: list[Any] = json.loads(line)
+            message: list[Any] = json.loads(line)
         except ValueError:
             return  # no word of ours: what Python says when it fails
-        match said:
+        match message:
             case ["in", path]:
                 self.current = path
             case ["hit", path, number, text, before, after]:
@@ -164,25 +167,25 @@ class _SearchOutput:
             self.path = path
         elif before or after:
             self.lines.append("--")
-        self.lines += [f"{number - len(before) + at:>6}  {line}" for at, line in enumerate(before)]
+        self.lines += [f"{number - len(before) + index:>6}  {line}" for index, line in enumerate(before)]
         self.lines.append(f"{number:>6}: {text}")
-        self.lines += [f"{number + 1 + at:>6}  {line}" for at, line in enumerate(after)]
+        self.lines += [f"{number + 1 + index:>6}  {line}" for index, line in enumerate(after)]
 
 
 def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> Tool[SearchFilesInput]:
     """Make the tool for a workspace. `patience` is in seconds: what was found until then is the answer."""
 
     async def run(params: SearchFilesInput, _call: RunningCall) -> tuple[Text, ...]:
-        asked = await run_in_thread(lambda _token: _build_request(workspace, params))
+        request = await run_in_thread(lambda _token: _build_request(workspace, params))
         output = _SearchOutput()
         out_of_time = False
         try:
             async with asyncio.timeout(patience):
-                ended = await run_process(
+                finished = await run_process(
                     child_command(PART, _MODULE),
                     cwd=workspace.folder.anchor,
                     env=minimal_environment(),
-                    stdin=encode_request(asked),
+                    stdin=encode_request(request),
                     on_output=output.add,
                     output_limit=_OUTPUT_LIMIT,
                     ending=Termination(grace=0),
@@ -190,7 +193,7 @@ def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> T
         except TimeoutError:
             out_of_time = True
         else:
-            if ended.exit_code != 0 or output.end is None:
+            if finished.exit_code != 0 or output.end is None:
                 raise ToolFailed("The search broke off before its end.", "Try it again, or look in fewer files.")
         return (Text(text=_format_answer(output, patience if out_of_time else None)),)
 
@@ -212,7 +215,7 @@ def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> T
 
 
 def _build_request(workspace: Workspace, params: SearchFilesInput) -> SearchRequest:
-    """Checked here, where the sentence can be told. Raises ToolFailed."""
+    """Check the request here, where a sentence can be returned. Raises ToolFailed."""
     place = workspace.locate(params.path)
     if place.parts and not workspace.exists(place):
         raise ToolFailed(Sentence("There is no “{path}” in the workspace.", {"path": str(place)}))
@@ -250,10 +253,10 @@ def _format_answer(output: _SearchOutput, seconds: float | None) -> str:
         notes.append(f"{large:,} {'file' if large == 1 else 'files'} above 10 MB not looked at.")
     if not output.lines and seconds is None:
         notes.insert(0, f"No match in {end.get('looked', 0):,} text files.")
-    told = f"[{' '.join(notes)}]" if notes else ""
-    return "\n".join([*output.lines, *([told] if told else [])])
+    note = f"[{' '.join(notes)}]" if notes else ""
+    return "\n".join([*output.lines, *([note] if note else [])])
 
 
 def _printable(path: str) -> str:
     # A line end in a name would look like a match.
-    return "".join(each if each.isprintable() else "�" for each in path)
+    return "".join(char if char.isprintable() else "�" for char in path)

@@ -49,20 +49,20 @@ class TextFormat:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """Text with every line end as \\n, and the format it came in."""
+    r"""Text with every line end as \n, and the format it came in."""
 
     text: str
     format: TextFormat
 
 
 def decode_text(data: bytes) -> TextFile:
-    """Read bytes as text: by byte order mark, else UTF-8, else Latin-1. Raises NotText."""
+    """Decode bytes by byte order mark, else as UTF-8, else as Latin-1. Raises NotText."""
     text, format_ = decode_with_newlines(data)
     return TextFile(normalize_newlines(text), format_)
 
 
 def decode_with_newlines(data: bytes) -> tuple[str, TextFormat]:
-    """The same with the line ends that the file has. Raises NotText."""
+    """Decode like `decode_text`, but keep the line ends of the file. Raises NotText."""
     mark, encoding = next(((mark, name) for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), (b"", "utf-8"))
     body = data[len(mark) :]
     if encoding == "utf-8" and b"\0" in body:
@@ -77,34 +77,34 @@ def decode_with_newlines(data: bytes) -> tuple[str, TextFormat]:
 
 
 def encode_text(text: str, like: TextFormat | None) -> tuple[bytes, TextFormat]:
-    """Bytes for a text in the format of the file it replaces, as far as that can hold it, and the format used.
+    """Encode a text in the format of the file it replaces, as far as possible; return bytes and format.
 
     Without a format, or where line ends were mixed, the text's own line ends stay.
     """
-    wanted = like or TextFormat()
-    if wanted.newline is not None:
-        text = normalize_newlines(text).replace("\n", wanted.newline)
+    text_format = like or TextFormat()
+    if text_format.newline is not None:
+        text = normalize_newlines(text).replace("\n", text_format.newline)
     try:
-        return wanted.byte_order_mark + text.encode(wanted.encoding), wanted
+        return text_format.byte_order_mark + text.encode(text_format.encoding), text_format
     except UnicodeEncodeError:
-        used = TextFormat(newline=wanted.newline)
+        used = TextFormat(newline=text_format.newline)
         # A lone surrogate is half a character and has no bytes in any encoding.
         return text.encode("utf-8", "replace"), used
 
 
 def normalize_newlines(text: str) -> str:
-    """Every line end as \\n."""
+    r"""Write every line end as \n."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _newline_of(text: str) -> Newline | None:
     windows = text.count("\r\n")
-    found: dict[Newline, int] = {
+    counts: dict[Newline, int] = {
         "\r\n": windows,
         "\n": text.count("\n") - windows,
         "\r": text.count("\r") - windows,
     }
-    used: list[Newline] = [newline for newline, count in found.items() if count]
+    used: list[Newline] = [newline for newline, count in counts.items() if count]
     return used[0] if len(used) == 1 else None
 
 
@@ -156,27 +156,30 @@ def replace_passage(
             Sentence("The old text stands in “{path}” {count} times, at {lines}.", values),
             "Give more of the text around the one that is meant, or set replace_all.",
         )
-    made, meant = _replace_spans(text, _spans_in_file(text, starts, len(old)), new, format_), plain.replace(old, new)
+    replaced, meant = (
+        _replace_spans(text, _spans_in_file(text, starts, len(old)), new, format_),
+        plain.replace(old, new),
+    )
     # In a file of several kinds two halves of a line end may have come together.
-    return TextEdit(text, made if normalize_newlines(made) == meant else meant, format_, lines)
+    return TextEdit(text, replaced if normalize_newlines(replaced) == meant else meant, format_, lines)
 
 
-def _find_all(text: str, wanted: str) -> list[int]:
-    """Where it stands, one behind the other. Not by a regular expression, which may take for ever."""
+def _find_all(text: str, passage: str) -> list[int]:
+    """Return where it stands, without overlaps. Not by a regular expression, which may take for ever."""
     starts: list[int] = []
-    at = text.find(wanted)
-    while at >= 0:
-        starts.append(at)
-        at = text.find(wanted, at + len(wanted))
+    offset = text.find(passage)
+    while offset >= 0:
+        starts.append(offset)
+        offset = text.find(passage, offset + len(passage))
     return starts
 
 
 def _spans_in_file(text: str, starts: list[int], length: int) -> list[_Span]:
-    """The same places in the text with the line ends of its file, of which those of Windows are two characters."""
+    """Map the offsets to the text with the line ends of its file, of which those of Windows are two characters."""
     double = [match.start() - count for count, match in enumerate(re.finditer("\r\n", text))]
 
-    def written(at: int) -> int:
-        return at + bisect_left(double, at)
+    def written(offset: int) -> int:
+        return offset + bisect_left(double, offset)
 
     return [(written(start), written(start + length)) for start in starts]
 
@@ -193,9 +196,9 @@ def _replace_spans(text: str, spans: list[_Span], new: str, format_: TextFormat)
 
 
 def _line_end_near(text: str, span: _Span) -> str:
-    """What ends a line there in a file of several kinds: in the passage, or behind it, or before it."""
-    near = _LINE_END.search(text, span[0]) or next(_LINE_END.finditer(text), None)
-    return near[0] if near else "\n"
+    """Return the line end to use there in a file of several kinds: in the passage, or after it, or before it."""
+    line_end = _LINE_END.search(text, span[0]) or next(_LINE_END.finditer(text), None)
+    return line_end[0] if line_end else "\n"
 
 
 def _line_numbers(text: str, starts: list[int]) -> tuple[int, ...]:
@@ -209,37 +212,37 @@ def _line_numbers(text: str, starts: list[int]) -> tuple[int, ...]:
 
 
 def _format_lines(lines: tuple[int, ...]) -> str:
-    shown = ", ".join(f"{line}" for line in lines[:_MAX_NAMED_LINES])
+    numbers = ", ".join(f"{line}" for line in lines[:_MAX_NAMED_LINES])
     more = len(lines) - _MAX_NAMED_LINES
-    return f"{'lines' if len(lines) > 1 else 'line'} {shown}" + (f" and {more:,} more" if more > 0 else "")
+    return f"{'lines' if len(lines) > 1 else 'line'} {numbers}" + (f" and {more:,} more" if more > 0 else "")
 
 
 def _suggest(text: str, old: str) -> str:
-    """What to do about it: which lines are nearly what was looked for."""
+    """Suggest what to do about it: which lines are nearly what was searched for."""
     lines = text.split("\n")
     squeezed = [" ".join(line.split()) for line in old.split("\n")]
     plain = [" ".join(line.split()) for line in lines]
     first = _find_lines(squeezed, plain) if len(squeezed) <= _MAX_PASSAGE_LINES else None
     if first is not None:
         return f"At line {first + 1} it stands with other spaces or tabs; copy it from there."
-    begin = next((line for line in squeezed if line), "")
-    near = _most_similar_line(begin[:_MAX_SHOWN], plain) if begin else None
-    if near is None:
+    first_line = next((line for line in squeezed if line), "")
+    similar = _most_similar_line(first_line[:_MAX_SHOWN], plain) if first_line else None
+    if similar is None:
         return "Read the file again and copy the text from it."
-    return f"The nearest is line {near + 1}: {lines[near].strip()[:_MAX_SHOWN]}"
+    return f"The nearest is line {similar + 1}: {lines[similar].strip()[:_MAX_SHOWN]}"
 
 
-def _find_lines(wanted: list[str], lines: list[str]) -> int | None:
-    places = (at for at, line in enumerate(lines) if line == wanted[0])
-    return next((at for at in places if lines[at : at + len(wanted)] == wanted), None)
+def _find_lines(passage: list[str], lines: list[str]) -> int | None:
+    places = (index for index, line in enumerate(lines) if line == passage[0])
+    return next((index for index in places if lines[index : index + len(passage)] == passage), None)
 
 
-def _most_similar_line(wanted: str, lines: list[str]) -> int | None:
+def _most_similar_line(passage: str, lines: list[str]) -> int | None:
     best, place = _MIN_SIMILARITY, None
     matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted)
-    for at, line in enumerate(islice(lines, _MAX_COMPARED_LINES)):
+    matcher.set_seq2(passage)
+    for index, line in enumerate(islice(lines, _MAX_COMPARED_LINES)):
         matcher.set_seq1(line[:_MAX_SHOWN])
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best, place = ratio, at
+            best, place = ratio, index
     return place

@@ -31,9 +31,9 @@ class HostRefused(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class WebPageAddress:
-    """One way to write where a page lies: no name or password, no fragment, one form of the host.
+    """The normalized address of a page: no name or password, no fragment, one form of the host.
 
-    `host` is as rules compare it: lower case, punycode, addresses as such, IPv6 without brackets.
+    `host` is as rules compare it: lower case, punycode, IP addresses as such, IPv6 without brackets.
     """
 
     url: "WebUrl"
@@ -41,19 +41,19 @@ class WebPageAddress:
 
     @property
     def text(self) -> str:
-        """As it is sent and shown."""
+        """The address as it is sent and shown."""
         return str(self.url)
 
 
-def parse_page_address(given: str, allowed: Iterable[str]) -> WebPageAddress:
-    """What was given, looked at without asking anybody. Imports httpx. `allowed` are private hosts.
+def parse_page_address(url: str, allowed: Iterable[str]) -> WebPageAddress:
+    """Parse an address without asking anybody. Imports httpx. `allowed` are private hosts.
 
     Raises ToolFailed for what is no address of the web, and HostRefused.
     """
-    parsed = parse_web_url(given.strip()) if len(given) <= MAX_ADDRESS_LENGTH else None
+    parsed = parse_web_url(url.strip()) if len(url) <= MAX_ADDRESS_LENGTH else None
     host = canonical_host(url_host(parsed)) if parsed is not None else None
     if parsed is None or host is None:
-        raise ToolFailed(Sentence("“{url}” is not a web address.", {"url": _short_address(given)}), _REMEDY)
+        raise ToolFailed(Sentence("“{url}” is not a web address.", {"url": _short_address(url)}), _REMEDY)
     if parsed.userinfo:
         what = "The address carries a name or a password. Nothing of that kind is sent."
         raise ToolFailed(what, "Leave out what stands before the @.")
@@ -66,7 +66,7 @@ def parse_page_address(given: str, allowed: Iterable[str]) -> WebPageAddress:
 
 
 def host_refused(host: str, address: str) -> HostRefused:
-    """A name that leads to a private address."""
+    """Return the refusal of a name that leads to a private address."""
     values = {"host": host, "address": address}
     return HostRefused(Sentence("“{host}” is no public server: its address is {address}.", values), _PRIVATE)
 
@@ -76,14 +76,14 @@ def _is_allowed(host: str, allowed: Iterable[str]) -> bool:
 
 
 def _may_be_public(host: str) -> bool:
-    """A name may be anything until it is looked up."""
+    """Return whether the host may be public; a name may be anything until it is looked up."""
     try:
         return is_public_address(host)
     except ValueError:
         return True
 
 
-def _short_address(given: str) -> str:
-    """Of an address that may carry a password no more than where it seems to lead."""
-    shown = given.rpartition("@")[2][:200]
-    return "".join(each if each.isprintable() else "�" for each in shown)
+def _short_address(url: str) -> str:
+    """Return only the host of an address that may carry a password."""
+    host = url.rpartition("@")[2][:200]
+    return "".join(char if char.isprintable() else "�" for char in host)

@@ -39,14 +39,14 @@ def fetch_page(
     bounds: "FetchLimits | None" = None,
 ) -> Tool[FetchPageInput]:
     """Make the tool. `private_hosts` are those of this machine and its networks that the person allowed."""
-    made: list[PageCache] = []
+    cache: list[PageCache] = []
 
     async def pages() -> "PageCache":
         # What speaks HTTP takes a tenth of a second to load, and most conversations never need it.
         kind = await run_in_thread(lambda _token: _load_page_cache())
-        if not made:
-            made.append(kind(private_hosts, way, bounds))
-        return made[0]
+        if not cache:
+            cache.append(kind(private_hosts, way, bounds))
+        return cache[0]
 
     async def looked_at(params: FetchPageInput) -> WebPageAddress:
         return await run_in_thread(lambda _token: parse_page_address(params.url, private_hosts()))
@@ -83,9 +83,9 @@ def _load_page_cache() -> "type[PageCache]":
     return PageCache
 
 
-def _preview(address: WebPageAddress, given: str) -> NetworkPreview:
+def _preview(address: WebPageAddress, url: str) -> NetworkPreview:
     notes: list[str] = []
-    written = given.strip()
+    written = url.strip()
     if "xn--" in address.host and address.host not in written.lower():
         notes.append(
             f"The name is written with letters that may look like others; to the network it is {address.host}."
@@ -96,7 +96,7 @@ def _preview(address: WebPageAddress, given: str) -> NetworkPreview:
 
 
 def _host_of(url: str) -> str:
-    """For the name of the source; every call of it was looked at before."""
+    """Return the host as the name of the source; every address was checked before."""
     try:
         return parse_page_address(url, {urlsplit(url.strip()).hostname or ""}).host
     except (ToolFailed, ValueError):

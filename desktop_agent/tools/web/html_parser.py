@@ -31,7 +31,7 @@ Style = Mapping[str, str]
 
 
 class HiddenElements:
-    """Of one page; `sheets` are the texts of its style sheets."""
+    """Decides which elements of one page are hidden; `sheets` are the texts of its style sheets."""
 
     def __init__(self, sheets: Iterable[str] = ()) -> None:
         text = _COMMENT.sub("", "\n".join(sheets)[:_MAX_STYLES].lower())
@@ -42,7 +42,7 @@ class HiddenElements:
         self._transparent = _names_of_rules(rules, self._is_transparent, {"opacity"}) - self._appearing
 
     def hides(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Whether an element of this name, with these attributes, and all that is in it are not shown."""
+        """Return whether an element of this name, with these attributes, and all that is in it are not shown."""
         return (
             "hidden" in attributes
             or "popover" in attributes
@@ -53,11 +53,11 @@ class HiddenElements:
         )
 
     def makes_transparent(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Whether it and all in it are there and cannot be seen, unless a script makes that. A whole page never is."""
+        """Return whether it and all in it exist unseen, unless a script changes that. A whole page never is."""
         if name in {"html", "body"}:
             return False
-        own = "opacity" in attributes.get("style", "").lower() or "\\" in attributes.get("style", "")
-        if not (own or self._transparent):
+        has_own_opacity = "opacity" in attributes.get("style", "").lower() or "\\" in attributes.get("style", "")
+        if not (has_own_opacity or self._transparent):
             return False
         style, names = parse_style(attributes.get("style", "")), _names_of(attributes)
         if self._is_transparent(style):
@@ -67,14 +67,14 @@ class HiddenElements:
     def _is_transparent(self, style: Style) -> bool:
         if _opacity(style) > _MIN_OPACITY and _CLEARED.search(style.get("filter", "")) is None:
             return False
-        moved = f"{style.get('animation', '')} {style.get('animation-name', '')}"
-        return self._animations.isdisjoint(re.split(r"[\s,]+", moved))
+        animation = f"{style.get('animation', '')} {style.get('animation-name', '')}"
+        return self._animations.isdisjoint(re.split(r"[\s,]+", animation))
 
 
 @lru_cache(maxsize=256)
 def parse_style(text: str) -> Style:
-    """Its properties, in lower case; of one that stands twice the one that holds."""
-    found: dict[str, str] = {}
+    """Return the properties of a style, in lower case; of one that stands twice the one that holds."""
+    properties: dict[str, str] = {}
     important: set[str] = set()
     plain = _ESCAPE.sub(_character, _COMMENT.sub("", text.lower()))
     for part in plain.split(";"):
@@ -82,14 +82,14 @@ def parse_style(text: str) -> Style:
         value, mark, _ = value.partition("!")
         name = name.strip()
         if mark or name not in important:
-            found[name] = value.strip()
+            properties[name] = value.strip()
         if mark:
             important.add(name)
-    return found
+    return properties
 
 
 def is_hidden(style: Style) -> bool:
-    """Whether nothing is seen of what has this style."""
+    """Return whether nothing is seen of what has this style."""
     return any(test(style) for test in _TESTS)
 
 
@@ -119,16 +119,16 @@ def _is_tiny(style: Style) -> bool:
 
 
 def _is_off_screen(style: Style) -> bool:
-    moved = ["text-indent", "margin-left", "margin-top"]
+    offsets = ["text-indent", "margin-left", "margin-top"]
     if style.get("position") in {"absolute", "fixed"}:
-        moved += ["left", "right", "top", "bottom"]
-    return any(_number(style.get(each), 0.0) <= -_OFF_SCREEN for each in moved)
+        offsets += ["left", "right", "top", "bottom"]
+    return any(_number(style.get(property_name), 0.0) <= -_OFF_SCREEN for property_name in offsets)
 
 
 def _is_clipped(style: Style) -> bool:
     sizes = ("width", "height", "max-width", "max-height")
-    is_cut = any(style.get(each) in {"hidden", "clip"} for each in ("overflow", "overflow-x", "overflow-y"))
-    is_empty = is_cut and any(_number(style.get(each)) <= 1 for each in sizes if not style.get(each, "").endswith("em"))
+    is_cut = any(style.get(name) in {"hidden", "clip"} for name in ("overflow", "overflow-x", "overflow-y"))
+    is_empty = is_cut and any(_number(style.get(size)) <= 1 for size in sizes if not style.get(size, "").endswith("em"))
     is_clipped = _CLIPPED.search(style.get("clip-path", "")) is not None
     return is_empty or is_clipped or re.sub(r"[\s,]|px", "", style.get("clip", "")) in {"rect(0000)", "rect(1111)"}
 
@@ -152,8 +152,8 @@ def _becomes_visible(style: Style) -> bool:
 
 
 def _number(value: str | None, otherwise: float = float("inf")) -> float:
-    found = _NUMBER.match(value or "")
-    return float(found[0]) if found else otherwise
+    match = _NUMBER.match(value or "")
+    return float(match[0]) if match else otherwise
 
 
 def _character(escape: re.Match[str]) -> str:
@@ -162,12 +162,12 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def _names_of(attributes: Mapping[str, str]) -> set[str]:
-    names = {f".{each}" for each in attributes.get("class", "").lower().split()}
+    names = {f".{part}" for part in attributes.get("class", "").lower().split()}
     return names | {f"#{attributes['id'].lower()}"} if attributes.get("id") else names
 
 
 def _rules(sheets: str) -> Iterator[tuple[str, Style]]:
-    """Selectors and styles. Rules within rules, as those for paper or for small screens, are left out."""
+    """Yield selectors and styles. Rules within rules, as those for paper or for small screens, are left out."""
     for selectors, body in _PLAIN_RULE.findall(_outermost(sheets)):
         yield selectors.rpartition(";")[2], parse_style(body)
 
@@ -175,40 +175,40 @@ def _rules(sheets: str) -> Iterator[tuple[str, Style]]:
 def _names_of_rules(
     rules: Iterable[tuple[str, Style]], test: Callable[[Style], bool], otherwise: set[str]
 ) -> frozenset[str]:
-    """Classes and ids with their marks, for which the test holds in the last rule that says something about it."""
-    found: dict[str, bool] = {}
+    """Return classes and ids with their marks, for which the test holds in the last rule about them."""
+    names: dict[str, bool] = {}
     for selectors, style in rules:
         holds = test(style)
         if holds or not otherwise.isdisjoint(style):
-            for each in selectors.split(","):
-                if name := _ONE_NAME.fullmatch(each.strip()):
-                    found[name[1]] = holds
-    return frozenset(name for name, holds in found.items() if holds)
+            for part in selectors.split(","):
+                if name := _ONE_NAME.fullmatch(part.strip()):
+                    names[name[1]] = holds
+    return frozenset(name for name, holds in names.items() if holds)
 
 
 def _appearing_names(rules: Iterable[tuple[str, Style]]) -> Iterator[str]:
-    """All in selectors for more than one name, which go before those for one, that let something be seen."""
+    """Return all names in selectors for more than one name, which outrank those for one, that let something be seen."""
     for selectors, style in rules:
         if _becomes_visible(style):
-            for each in selectors.split(","):
-                if not _ONE_NAME.fullmatch(each.strip()):
-                    yield from _ANY_NAME.findall(each)
+            for part in selectors.split(","):
+                if not _ONE_NAME.fullmatch(part.strip()):
+                    yield from _ANY_NAME.findall(part)
 
 
 def _outermost(sheets: str) -> str:
-    """Without rules that hold rules."""
-    kept: list[str] = []
-    begin, depth = 0, 0
+    """Remove rules that hold rules."""
+    pieces: list[str] = []
+    start, depth = 0, 0
     for brace in re.finditer(r"[{}]", sheets):
         if brace[0] == "{":
             depth += 1
             continue
         depth = max(depth - 1, 0)
         if depth == 0:
-            whole = sheets[begin : brace.end()]
-            kept.append(whole if whole.count("{") == 1 else "")
-            begin = brace.end()
-    return "".join(kept)
+            rule = sheets[start : brace.end()]
+            pieces.append(rule if rule.count("{") == 1 else "")
+            start = brace.end()
+    return "".join(pieces)
 
 
 MAX_DEPTH = 120
@@ -216,7 +216,7 @@ _MAX_ATTRIBUTE_LENGTH = 4_000
 
 
 def name_set(text: str) -> frozenset[str]:
-    """Names and classes, as a set."""
+    """Return names and classes, as a set."""
     return frozenset(text.split())
 
 
@@ -234,14 +234,14 @@ _SKIPPED_ELEMENTS = name_set(
 
 
 def parse_page(html: str) -> tuple[BeautifulSoup, int]:
-    """Parse a page, leaving out what nobody would see or read; also, how many characters were transparent."""
+    """Parse a page without what nobody would see or read; return also how many characters were transparent."""
     builder = _Builder(html)
     # Of a short text Beautiful Soup would ask whether it is an address; the builder has the page.
     return BeautifulSoup("\n", builder=builder, element_classes={Tag: _Element}), builder.transparent
 
 
 def class_names(element: Tag) -> frozenset[str]:
-    """Its classes and its id, in lower case."""
+    """Return its classes and its id, in lower case."""
     attributes = element.attrs
     if "class" not in attributes and "id" not in attributes:
         return frozenset()
@@ -249,31 +249,31 @@ def class_names(element: Tag) -> frozenset[str]:
 
 
 def attribute(element: Tag, name: str) -> str:
-    """Its value; empty when the element has none."""
+    """Return an attribute; empty when the element has none."""
     return str(element.attrs.get(name, ""))
 
 
 def child_elements(element: Tag) -> Iterator[Tag]:
-    """Directly in it."""
-    return (each for each in element.contents if isinstance(each, Tag))
+    """Return the elements directly in it."""
+    return (content for content in element.contents if isinstance(content, Tag))
 
 
 def iter_elements(element: Tag) -> Iterator[Tag]:
-    """It, and everything in it, in the order of the page."""
+    """Yield it, and everything in it, in the order of the page."""
     yield element
-    yield from (each for each in element.descendants if isinstance(each, Tag))
+    yield from (descendant for descendant in element.descendants if isinstance(descendant, Tag))
 
 
-def remove_children(parent: Tag, gone: list[Tag]) -> None:
-    """Some of what is directly in an element, in time that grows with how many there are and no faster."""
-    if not gone:
+def remove_children(parent: Tag, removed: list[Tag]) -> None:
+    """Remove some of what is directly in an element, in linear time."""
+    if not removed:
         return
-    without = {id(each) for each in gone}
-    for each in gone:
+    without = {id(child) for child in removed}
+    for child in removed:
         # The library looks for an element that has a parent among all that are beside it.
-        each.parent = None
-        each.extract()
-    parent.contents[:] = [each for each in parent.contents if id(each) not in without]
+        child.parent = None
+        child.extract()
+    parent.contents[:] = [content for content in parent.contents if id(content) not in without]
 
 
 class _Element(Tag):
@@ -281,11 +281,11 @@ class _Element(Tag):
         # The converter asks every element for a parent by its bare name: half of all time by the library's own way.
         if not isinstance(name, str) or attrs or more:
             return super().find_parent(name, attrs, **more)
-        return next((each for each in self.parents if each.name == name), None)
+        return next((parent for parent in self.parents if parent.name == name), None)
 
 
 class _Builder(HTMLTreeBuilder):
-    """Fills the soup with the page that it was made with, whatever the soup hands to it."""
+    """Fills the soup with the page that it was made with, whatever the soup passes to it."""
 
     def __init__(self, html: str) -> None:
         super().__init__(multi_valued_attributes={})
@@ -300,7 +300,7 @@ class _Builder(HTMLTreeBuilder):
         soup: Any = self.soup
         # Held to the end: the nodes are the parser's own.
         parser = LexborHTMLParser(self._html)
-        hiding = HiddenElements(each.text() for each in parser.css("style"))
+        hiding = HiddenElements(sheet.text() for sheet in parser.css("style"))
         opened: list[tuple[LexborNode | None, str]] = []
         node = parser.root
         while True:
@@ -312,8 +312,8 @@ class _Builder(HTMLTreeBuilder):
             after = node.next if opened else None
             if node.is_text_node:
                 soup.handle_data(node.text_content or "")
-            elif (begun := self._begun(node, len(opened), hiding)) is not None:
-                opened.append((after, begun))
+            elif (started := self._begun(node, len(opened), hiding)) is not None:
+                opened.append((after, started))
                 after = node.first_child
             node = after
 
@@ -369,65 +369,73 @@ _SHORT = 250
 
 
 def find_main_part(page: Tag) -> Tag:
-    """The element that holds what the page is about, with what stands around it taken out; in doubt all of it."""
-    inside = _candidates(page)
+    """Return the element of what the page is about, without what stands around it; in doubt all of it."""
+    candidate = _candidates(page)
     # Outside of it even a heading may belong to the site.
-    _remove_navigation(page, keeps=inside)
-    if not inside:
+    _remove_navigation(page, keeps=candidate)
+    if not candidate:
         return page
-    best = max(inside, key=_text_length)
+    best = max(candidate, key=_text_length)
     return best if _text_length(best) >= min(_SHORT, _ENOUGH * _text_length(page)) else page
 
 
 def _candidates(page: Tag) -> list[Tag]:
-    """Those by which the page itself says so, the surest kind first."""
-    every = list(iter_elements(page))
-    if found := [each for each in every if each.name == "main" or attribute(each, "role") == "main"]:
-        return found
-    articles = [each for each in every if each.name == "article"]
+    """Yield the elements that the page itself marks so, the surest kind first."""
+    elements = list(iter_elements(page))
+    if mains := [element for element in elements if element.name == "main" or attribute(element, "role") == "main"]:
+        return mains
+    articles = [element for element in elements if element.name == "article"]
     if len(articles) == 1:
         return articles
     total = _text_length(page)
-    return [each for each in every if class_names(each) & _MAIN_CLASSES and _text_length(each) >= _ENOUGH * total][:1]
+    return [
+        element
+        for element in elements
+        if class_names(element) & _MAIN_CLASSES and _text_length(element) >= _ENOUGH * total
+    ][:1]
 
 
 def _remove_navigation(page: Tag, keeps: list[Tag]) -> None:
-    kept = {id(each) for each in keeps}
-    holding = kept | {id(above) for each in keeps for above in each.parents}
+    kept_ids = {id(element) for element in keeps}
+    holding = kept_ids | {id(ancestor) for element in keeps for ancestor in element.parents}
     waiting = [(page, False)]
     while waiting:
         parent, is_inside = waiting.pop()
-        is_inside = is_inside or id(parent) in kept
-        gone: list[Tag] = []
-        for each in child_elements(parent):
-            if id(each) not in holding and _is_navigation(each, is_inside=is_inside):
-                gone.append(each)
-            elif each.name != "pre":
+        is_inside = is_inside or id(parent) in kept_ids
+        removed: list[Tag] = []
+        for element in child_elements(parent):
+            if id(element) not in holding and _is_navigation(element, is_inside=is_inside):
+                removed.append(element)
+            elif element.name != "pre":
                 # The numbers of lines in code, which are many, are passed over where code is written.
-                waiting.append((each, is_inside))
-        remove_children(parent, gone)
+                waiting.append((element, is_inside))
+        remove_children(parent, removed)
 
 
 def _is_navigation(element: Tag, *, is_inside: bool) -> bool:
-    named = class_names(element)
+    names = class_names(element)
     if (
-        named & _BANNER_CLASSES
+        names & _BANNER_CLASSES
         or element.name in _NAVIGATION_ELEMENTS
         or attribute(element, "role").lower() in _NAVIGATION_ROLES
     ):
         return True
     if is_inside:
-        return (element.name == "aside" or bool(named & _SHARING_CLASSES)) and _is_mostly_links(element)
+        return (element.name == "aside" or bool(names & _SHARING_CLASSES)) and _is_mostly_links(element)
     if element.name in {"aside", "footer"} and _text_length(element) < _SHORT:
         return True
-    is_beside = element.name in {"header", "footer", "aside"} or bool(named & _NAVIGATION_CLASSES)
+    is_beside = element.name in {"header", "footer", "aside"} or bool(names & _NAVIGATION_CLASSES)
     return is_beside and _is_mostly_links(element)
 
 
 def _is_mostly_links(element: Tag) -> bool:
-    linked = sum(_text_length(each) for each in iter_elements(element) if each.name == "a")
+    linked = sum(_text_length(link) for link in iter_elements(element) if link.name == "a")
     return linked >= _MOSTLY * _text_length(element)
 
 
 def _text_length(element: Tag) -> int:
-    return sum(len("".join(each.split())) for each in element.descendants if isinstance(each, NavigableString))
+    return sum(
+        len("".join(descendant.split()))
+        for descendant in element.descendants
+        if isinstance(descendant, NavigableString)
+    )

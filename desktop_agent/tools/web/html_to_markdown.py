@@ -6,6 +6,7 @@ from urllib.parse import urljoin
 
 from bs4 import Tag
 from bs4.element import NavigableString
+from markdownify import MarkdownConverter
 
 from desktop_agent.tools.web.html_parser import (
     BLOCKS,
@@ -17,7 +18,6 @@ from desktop_agent.tools.web.html_parser import (
     name_set,
     remove_children,
 )
-from desktop_agent.tools.web.markdown_library import MarkdownConverter
 
 BESIDE_CODE = frozenset(
     {
@@ -36,7 +36,7 @@ _TICKS = re.compile("`+")
 
 
 def code_block(pre: Tag) -> str:
-    """Between marks, with its language; empty when there is no code."""
+    """Write a code block with its language; empty when there is no code."""
     text = _text(pre).strip("\n").rstrip()
     if not text.strip():
         return ""
@@ -45,7 +45,7 @@ def code_block(pre: Tag) -> str:
 
 
 def code_span(text: str) -> str:
-    """Code within a line, whatever marks are in it (CommonMark, 6.1)."""
+    """Write code within a line, whatever marks are in it (CommonMark, 6.1)."""
     text = " ".join(text.split())
     if not text:
         return ""
@@ -55,41 +55,41 @@ def code_span(text: str) -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """More marks in a row than the text has."""
+    """Return more marks in a row than the text has."""
     longest = max(map(len, _TICKS.findall(text)), default=0)
     return "`" * max(least, longest + 1)
 
 
 def _text(pre: Tag) -> str:
-    """As it stands there, without the numbers of lines."""
+    """Return the code as it stands there, without the numbers of lines."""
     pieces: list[str] = []
 
     def gather(part: Tag) -> None:
-        for each in part.contents:
-            if isinstance(each, NavigableString):
-                pieces.append(str(each))
-            elif not isinstance(each, Tag) or class_names(each) & BESIDE_CODE:
+        for content in part.contents:
+            if isinstance(content, NavigableString):
+                pieces.append(str(content))
+            elif not isinstance(content, Tag) or class_names(content) & BESIDE_CODE:
                 continue
-            elif each.name == "br":
+            elif content.name == "br":
                 pieces.append("\n")
             else:
-                if each.name in BLOCKS and pieces and not pieces[-1].endswith("\n"):
+                if content.name in BLOCKS and pieces and not pieces[-1].endswith("\n"):
                     pieces.append("\n")
-                gather(each)
+                gather(content)
 
     gather(pre)
     return "".join(pieces)
 
 
 def _language(pre: Tag) -> str:
-    """The code itself says it, or something around it."""
-    near: list[Tag] = [pre, *child_elements(pre), *pre.parents]
-    return next((name for each in near if (name := _language_class(each))), "")
+    """Find the language at the code itself, or at something around it."""
+    elements: list[Tag] = [pre, *child_elements(pre), *pre.parents]
+    return next((name for element in elements if (name := _language_class(element))), "")
 
 
 def _language_class(element: Tag) -> str:
-    found = _LANGUAGE.search(attribute(element, "class"))
-    name = found[1].lower() if found else ""
+    match = _LANGUAGE.search(attribute(element, "class"))
+    name = match[1].lower() if match else ""
     return name if name not in _NO_LANGUAGE and len(name) < 20 else ""
 
 
@@ -101,29 +101,33 @@ _TALLEST = 1_000
 
 
 def table_rows(table: Tag) -> list[list[Tag]]:
-    """Its cells, row by row; none of the tables in it."""
+    """Return its cells, row by row; without those of nested tables."""
     parts = [
-        each for part in child_elements(table) for each in (child_elements(part) if part.name in _PARTS else (part,))
+        row_element
+        for part in child_elements(table)
+        for row_element in (child_elements(part) if part.name in _PARTS else (part,))
     ]
     rows = [[cell for cell in child_elements(row) if cell.name in _CELLS] for row in parts if row.name == "tr"]
     return [row for row in rows if row]
 
 
 def is_layout(table: Tag, rows: list[list[Tag]]) -> bool:
-    """Whether it is no table of data: only there to place things, as old pages and highlighters do."""
+    """Return whether it is no table of data: only there for layout, as old pages and highlighters do."""
     if attribute(table, "role").lower() in {"presentation", "none"}:
         return True
     cells = [cell for row in rows for cell in row]
-    inside = {each.name for cell in cells for each in iter_elements(cell)}
-    if inside & _NEVER_IN_CELLS or max((len(row) for row in rows), default=0) > _MOST_COLUMNS:
+    names = {element.name for cell in cells for element in iter_elements(cell)}
+    if names & _NEVER_IN_CELLS or max((len(row) for row in rows), default=0) > _MOST_COLUMNS:
         return True
     if len(rows) < 2 or all(len(row) == 1 for row in rows):
-        return "th" not in inside
-    return "pre" in inside and "th" not in inside
+        return "th" not in names
+    return "pre" in names and "th" not in names
 
 
 def table_lines(rows: list[list[Tag]], text_of: Callable[[Tag], str]) -> list[str]:
-    """GFM, one line a row, the first as the head. A cell over several columns or rows stands in the first of them."""
+    """Write a GFM table, one line a row, the first as the head. A cell over several columns or rows stands in the
+    first.
+    """
     wide = [line for line in _place_cells(rows, text_of) if any(line)]
     if not wide:
         return []
@@ -151,14 +155,14 @@ def _place_cells(rows: list[list[Tag]], text_of: Callable[[Tag], str]) -> Iterat
 
 def _skip_spanned(line: list[str], reaching: dict[int, int], below: dict[int, int]) -> None:
     """Leave empty the columns that a cell of an earlier row reaches into."""
-    while left := reaching.get(len(line), 0):
-        below[len(line)] = left - 1
+    while remaining := reaching.get(len(line), 0):
+        below[len(line)] = remaining - 1
         line.append("")
 
 
 def _span(cell: Tag, name: str, most: int) -> int:
-    said = attribute(cell, name)
-    return max(1, min(int(said), most)) if said.isdecimal() and len(said) < 5 else 1
+    value = attribute(cell, name)
+    return max(1, min(int(value), most)) if value.isdecimal() and len(value) < 5 else 1
 
 
 def _line(cells: list[str]) -> str:
@@ -178,10 +182,10 @@ _NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20()<>\[\]\\\x7f-\xa0]")
 
 
 def escape_brackets(text: str) -> str:
-    """As words within brackets: brackets of its own that do not fit together are no brackets."""
+    """Escape brackets of the words in a link that do not fit together."""
     depth = 0
-    for each in re.findall(r"(?<!\\)[\[\]]", text):
-        depth += 1 if each == "[" else -1
+    for bracket in re.findall(r"(?<!\\)[\[\]]", text):
+        depth += 1 if bracket == "[" else -1
         if depth < 0:
             break
     is_sound = depth == 0 and "](" not in re.sub(r"!\[[^\[\]]*\]\([^()]*\)", "", text)
@@ -189,16 +193,16 @@ def escape_brackets(text: str) -> str:
 
 
 def _normalize_href(href: str) -> str:
-    """WHATWG URL: line ends and tabs are left out, and backslashes of a web address are slashes."""
+    """Normalize as the WHATWG URL standard: drop line ends and tabs; backslashes of a web address are slashes."""
     plain = re.sub(r"[\t\r\n]", "", href.strip())
     before, mark, after = plain.partition("?")
     return before.replace("\\", "/") + mark + after
 
 
-def _on_one_line(theirs: Callable[..., str]) -> Callable[..., str]:
-    """Marks around words; none around words that are marked already, nor over the end of a line."""
+def _keep_on_one_line(theirs: Callable[..., str]) -> Callable[..., str]:
+    """Put marks around words; none around words that are marked already, nor over the end of a line."""
 
-    def convert(self: "ElementConverter", el: Tag, text: str, parent_tags: set[str]) -> str:
+    def convert(self: "MarkdownWriter", el: Tag, text: str, parent_tags: set[str]) -> str:
         inner = text.strip()
         if not inner:
             return " " if text else ""
@@ -209,8 +213,8 @@ def _on_one_line(theirs: Callable[..., str]) -> Callable[..., str]:
     return convert
 
 
-class ElementConverter(MarkdownConverter):
-    """Any element that is not named here is written as the library does it."""
+class MarkdownWriter(MarkdownConverter):
+    """Writes the elements of a page; the library writes those that are not named here."""
 
     def __init__(self, base: str) -> None:
         super().__init__(
@@ -225,20 +229,21 @@ class ElementConverter(MarkdownConverter):
         )
         self._base = base
         self._numbers: dict[int, int] = {}
+        self._writers = {"a": self._link, "math": self._formula, "pre": self._code, "table": self._table}
 
     def address(self, href: str) -> str | None:
-        """Where a link leads; None within the page itself, and out of the web."""
+        """Return where a link leads; None within the page itself, and out of the web."""
         try:
-            whole = urljoin(self._base, _normalize_href(href))
+            url = urljoin(self._base, _normalize_href(href))
         except ValueError:
             return None
-        is_web = whole.lower().startswith(("http://", "https://", "mailto:"))
-        if href.startswith("#") or not href or not is_web or len(whole) > _MAX_ADDRESS_LENGTH:
+        is_web = url.lower().startswith(("http://", "https://", "mailto:"))
+        if href.startswith("#") or not href or not is_web or len(url) > _MAX_ADDRESS_LENGTH:
             return None
-        return _NOT_IN_ADDRESSES.sub(lambda each: f"%{ord(each[0]):02X}", whole)
+        return _NOT_IN_ADDRESSES.sub(lambda match: f"%{ord(match[0]):02X}", url)
 
     def process_text(self, el: NavigableString, parent_tags: set[str] | None = None) -> str:
-        """Text that looks like a link, and is none, is not to look like one."""
+        """Keep text that looks like a link, and is none, from looking like one."""
         text = super().process_text(el, parent_tags)
         if "]" not in text or "_noformat" in (parent_tags or ()):
             return text
@@ -246,30 +251,30 @@ class ElementConverter(MarkdownConverter):
         is_split = following is not None and str(following).startswith("(")
         return text.replace("](", "\\](") if not is_split else text[:-1].replace("](", "\\](") + "\\]"
 
-    convert_b = convert_strong = _on_one_line(MarkdownConverter.convert_b)
-    convert_em = convert_i = _on_one_line(MarkdownConverter.convert_em)
-    convert_del = convert_s = convert_strike = _on_one_line(MarkdownConverter.convert_del)
-    convert_sub = _on_one_line(MarkdownConverter.convert_sub)
+    convert_b = convert_strong = _keep_on_one_line(MarkdownConverter.convert_b)
+    convert_em = convert_i = _keep_on_one_line(MarkdownConverter.convert_em)
+    convert_del = convert_s = convert_strike = _keep_on_one_line(MarkdownConverter.convert_del)
+    convert_sub = _keep_on_one_line(MarkdownConverter.convert_sub)
     convert_tt = MarkdownConverter.convert_code
 
     def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Marks of references stay as they are."""
+        """Keep marks of references as they are."""
         return text if text.startswith("[") else super().convert_sup(el, text, parent_tags)
 
     def convert_br(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """The end of a line, where there are lines."""
+        """Write the end of a line, where there are lines."""
         del el, text
         return " " if "_inline" in parent_tags else "\n"
 
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Its description, if it has one."""
+        """Write its description, if it has one."""
         del text, parent_tags
         alt = escape_brackets(SPACES.sub(" ", attribute(el, "alt")).strip())
         address = self.address(attribute(el, "src"))
         return f"![{alt}]({address})" if alt and address else alt
 
     def convert_input(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Boxes of lists of tasks."""
+        """Write boxes of lists of tasks."""
         del text, parent_tags
         if attribute(el, "type").lower() != "checkbox":
             return ""
@@ -278,53 +283,53 @@ class ElementConverter(MarkdownConverter):
         return ("[x]" if "checked" in el.attrs else "[ ]") + " " * (not has_space)
 
     def convert_q(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Within marks."""
+        """Write a quotation within marks."""
         del el, parent_tags
         return f"“{text}”"
 
     def convert_rt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """How a character is read."""
+        """Write how a character is read."""
         del el, parent_tags
         return f" ({text})" if text else ""
 
     def convert_rp(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Nothing: its marks are put around what is read anyway."""
+        """Write nothing: its marks are put around the reading anyway."""
         del el, text, parent_tags
         return ""
 
     convert_title = convert_rp
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """What is in it: who wrote this puts the marks around."""
+        """Write what is in it: the caller puts the marks around."""
         del el, parent_tags
         return text
 
     convert_a = convert_caption = convert_th = convert_tr = convert_td
 
     def convert_hN(self, n: int, el: Tag, text: str, parent_tags: set[str]) -> str:  # noqa: N802 - the library's name
-        """A heading; one that is a signature as code."""
+        """Write a heading; a signature as code."""
         return super().convert_hN(n, el, _signature(el) or text, parent_tags)
 
     def convert_dt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """The same for a term."""
+        """Write a term; a signature as code."""
         return super().convert_dt(el, _signature(el) or text, parent_tags)
 
     def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """One that is the title of a box is bold."""
+        """Write a paragraph; the title of a box is bold."""
         return super().convert_p(el, _title(el, text), parent_tags)
 
     def convert_div(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """The same."""
+        """Write a block; the title of a box is bold."""
         return super().convert_div(el, _title(el, text), parent_tags)
 
     convert_article = convert_section = convert_div
 
     def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """What is said of something folded away is its title."""
+        """Write the summary of something folded as its title."""
         return super().convert_div(el, _bold(text), parent_tags)
 
     def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """The library counts the items before each, which takes minutes for long lists."""
+        """Write an item. The library counts the items before each, which takes minutes for long lists."""
         del parent_tags
         text = text.strip()
         if not text:
@@ -336,6 +341,63 @@ class ElementConverter(MarkdownConverter):
             mark = f"{number}. "
         indent = "\n" + " " * len(mark)
         return mark + text.replace("\n", indent).replace(f"{indent}\n", "\n\n").replace(f"{indent}\n", "\n\n") + "\n"
+
+    def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
+        """Write one element."""
+        ancestors = parent_tags or set[str]()
+        if class_names(node) & _SKIPPED_CLASSES:
+            return ""
+        convert = self._writers.get(node.name)
+        return convert(node, ancestors) if convert else super().process_tag(node, ancestors)
+
+    def _link(self, node: Tag, ancestors: set[str]) -> str:
+        text = super().process_tag(node, ancestors | {"_inline"})
+        if "_noformat" in ancestors:
+            return text
+        has_blocks = "_inline" not in ancestors and any(element.name in BLOCKS for element in iter_elements(node))
+        words = SPACES.sub(" ", text).strip()
+        if not words or words in _ANCHORS:
+            return " "
+        address = self.address(attribute(node, "href"))
+        link = (
+            words
+            if address is None
+            else f"<{address}>"
+            if words == address
+            else f"[{escape_brackets(words)}]({address})"
+        )
+        return f"\n\n{link}\n\n" if has_blocks else " " * text[:1].isspace() + link + " " * text[-1:].isspace()
+
+    def _formula(self, node: Tag, ancestors: set[str]) -> str:
+        del ancestors
+        for element in iter_elements(node):
+            if element.name == "annotation" and "tex" in attribute(element, "encoding"):
+                return f"${element.get_text().strip()}$"
+        return f"${alt}$" if (alt := attribute(node, "alttext")) else node.get_text()
+
+    def _code(self, node: Tag, ancestors: set[str]) -> str:
+        if "_inline" in ancestors:
+            return f" {code_span(node.get_text())} "
+        return f"\n\n{code_block(node)}\n\n"
+
+    def _table(self, node: Tag, ancestors: set[str]) -> str:
+        rows = table_rows(node)
+        if is_layout(node, rows):
+            # Where the tree was cut off, a table may have words and no cells.
+            cells = [cell for row in rows or [[node]] for cell in row if not class_names(cell) & BESIDE_CODE]
+            return "\n\n" + "\n\n".join(filter(None, (self._unwrap_box(cell, ancestors) for cell in cells))) + "\n\n"
+        captions = [
+            self._on_one_line(element, ancestors) for element in child_elements(node) if element.name == "caption"
+        ]
+        lines = table_lines(rows, lambda cell: self._on_one_line(cell, ancestors).replace("|", "\\|"))
+        return "\n\n" + "\n\n".join([*filter(None, captions), "\n".join(lines)]) + "\n\n" if lines else ""
+
+    def _unwrap_box(self, box: Tag, ancestors: set[str]) -> str:
+        box.name = "div"
+        return self.process_tag(box, ancestors).strip("\n")
+
+    def _on_one_line(self, element: Tag, ancestors: set[str]) -> str:
+        return SPACES.sub(" ", super().process_tag(element, ancestors | {"_inline"})).strip()
 
 
 def _signature(element: Tag) -> str:
@@ -367,89 +429,30 @@ _LISTS = frozenset({"ul", "ol"})
 
 
 def to_markdown(part: Tag, base: str) -> str:
-    """All of a part of a page; `base` is what its addresses are relative to. The tree is changed."""
+    """Convert a part of a page; `base` is what its addresses are relative to. The tree is changed."""
     _prepare(part)
-    return _MarkdownWriter(base).process_tag(part, set()).strip("\n") + "\n"
+    return MarkdownWriter(base).process_tag(part, set()).strip("\n") + "\n"
 
 
 def _prepare(part: Tag) -> None:
-    for each in list(iter_elements(part)):
-        if each.name in {"menu", "dir"}:
-            each.name = "ul"
-        elif each.name in BLOCKS and each.name not in _KNOWN_BLOCKS:
-            each.name = "div"
-        if each.name in _LISTS:
-            _nest_lists(each)
+    for element in list(iter_elements(part)):
+        if element.name in {"menu", "dir"}:
+            element.name = "ul"
+        elif element.name in BLOCKS and element.name not in _KNOWN_BLOCKS:
+            element.name = "div"
+        if element.name in _LISTS:
+            _nest_lists(element)
 
 
 def _nest_lists(ancestors: Tag) -> None:
-    """Not allowed, and written by many: a list that stands in another, beside the item that it belongs to."""
+    """Move a list that stands in another one, not allowed but common, into the item that it belongs to."""
     item: Tag | None = None
-    moved: list[tuple[Tag, Tag]] = []
-    for each in child_elements(ancestors):
-        if item is not None and each.name in _LISTS:
-            moved.append((item, each))
+    moves: list[tuple[Tag, Tag]] = []
+    for element in child_elements(ancestors):
+        if item is not None and element.name in _LISTS:
+            moves.append((item, element))
         else:
-            item = each if each.name == "li" else None
-    remove_children(ancestors, [each for _, each in moved])
-    for item, each in moved:
-        item.append(each)
-
-
-class _MarkdownWriter(ElementConverter):
-    """Writes what is not made of the pieces in it, or not of them alone."""
-
-    def __init__(self, base: str) -> None:
-        super().__init__(base)
-        self._whole = {"a": self._link, "math": self._formula, "pre": self._code, "table": self._table}
-
-    def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
-        """Write one element."""
-        ancestors = parent_tags or set[str]()
-        if class_names(node) & _SKIPPED_CLASSES:
-            return ""
-        whole = self._whole.get(node.name)
-        return whole(node, ancestors) if whole else super().process_tag(node, ancestors)
-
-    def _link(self, node: Tag, ancestors: set[str]) -> str:
-        text = super().process_tag(node, ancestors | {"_inline"})
-        if "_noformat" in ancestors:
-            return text
-        has_blocks = "_inline" not in ancestors and any(each.name in BLOCKS for each in iter_elements(node))
-        said = SPACES.sub(" ", text).strip()
-        if not said or said in _ANCHORS:
-            return " "
-        address = self.address(attribute(node, "href"))
-        made = (
-            said if address is None else f"<{address}>" if said == address else f"[{escape_brackets(said)}]({address})"
-        )
-        return f"\n\n{made}\n\n" if has_blocks else " " * text[:1].isspace() + made + " " * text[-1:].isspace()
-
-    def _formula(self, node: Tag, ancestors: set[str]) -> str:
-        del ancestors
-        for each in iter_elements(node):
-            if each.name == "annotation" and "tex" in attribute(each, "encoding"):
-                return f"${each.get_text().strip()}$"
-        return f"${alt}$" if (alt := attribute(node, "alttext")) else node.get_text()
-
-    def _code(self, node: Tag, ancestors: set[str]) -> str:
-        if "_inline" in ancestors:
-            return f" {code_span(node.get_text())} "
-        return f"\n\n{code_block(node)}\n\n"
-
-    def _table(self, node: Tag, ancestors: set[str]) -> str:
-        rows = table_rows(node)
-        if is_layout(node, rows):
-            # Where the tree was cut off, a table may have words and no cells.
-            cells = [cell for row in rows or [[node]] for cell in row if not class_names(cell) & BESIDE_CODE]
-            return "\n\n" + "\n\n".join(filter(None, (self._unwrap_box(cell, ancestors) for cell in cells))) + "\n\n"
-        captions = [self._on_one_line(each, ancestors) for each in child_elements(node) if each.name == "caption"]
-        lines = table_lines(rows, lambda cell: self._on_one_line(cell, ancestors).replace("|", "\\|"))
-        return "\n\n" + "\n\n".join([*filter(None, captions), "\n".join(lines)]) + "\n\n" if lines else ""
-
-    def _unwrap_box(self, box: Tag, ancestors: set[str]) -> str:
-        box.name = "div"
-        return self.process_tag(box, ancestors).strip("\n")
-
-    def _on_one_line(self, element: Tag, ancestors: set[str]) -> str:
-        return SPACES.sub(" ", super().process_tag(element, ancestors | {"_inline"})).strip()
+            item = element if element.name == "li" else None
+    remove_children(ancestors, [move for _, move in moves])
+    for item, move in moves:
+        item.append(move)

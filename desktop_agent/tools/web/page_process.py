@@ -30,7 +30,7 @@ _HIDDEN = re.compile(
 
 
 def strip_invisible(text: str) -> tuple[str, int]:
-    """The text with every line end as \\n, and how many hidden characters were taken out of it."""
+    r"""Return the text with every line end as \n, and how many hidden characters were removed."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     before = len(text)
     if _MAYBE_INVISIBLE.search(text):
@@ -65,21 +65,22 @@ def _limit_resources() -> None:
 
 
 def _refuse_event(event: str, _arguments: tuple[Any, ...]) -> None:
-    """An audit hook of Python, for systems on which nothing else refuses. Raises PermissionError."""
+    """Refuse as an audit hook, for systems on which nothing else refuses. Raises PermissionError."""
     if event.startswith(_REFUSED_EVENTS) and event not in {"os.putenv", "os.unsetenv"}:
         raise PermissionError(event)
 
 
 def read_page(html: str, base: str) -> dict[str, Any]:
-    """Title and text of a page, how many hidden characters were taken out, how many were not read because they are
-    transparent, and whether the end is missing."""
+    """Return title and text of a page, how many hidden characters were removed, how many were not read because they are
+    transparent, and whether the end is missing.
+    """
     from desktop_agent.tools.web.html_parser import attribute, find_main_part, parse_page
     from desktop_agent.tools.web.html_to_markdown import to_markdown
 
     page, transparent = parse_page(html)
-    title = found.get_text() if (found := page.find("title")) else ""
-    given = attribute(found, "href") if (found := page.find("base")) else ""
-    text, hidden = strip_invisible(to_markdown(find_main_part(page), _base_url(base, given)))
+    title = element.get_text() if (element := page.find("title")) else ""
+    href = attribute(element, "href") if (element := page.find("base")) else ""
+    text, hidden = strip_invisible(to_markdown(find_main_part(page), _base_url(base, href)))
     return {
         "title": strip_invisible(" ".join(title.split()))[0][:_LONGEST_TITLE],
         "text": text[:MAX_ANSWER_LENGTH],
@@ -89,18 +90,18 @@ def read_page(html: str, base: str) -> dict[str, Any]:
     }
 
 
-def _base_url(base: str, given: str) -> str:
+def _base_url(base: str, href: str) -> str:
     from urllib.parse import urljoin
 
     try:
-        found = urljoin(base, given)
+        url = urljoin(base, href)
     except ValueError:
         return base
-    return found if found.startswith(("http://", "https://")) else base
+    return url if url.startswith(("http://", "https://")) else base
 
 
 def main() -> int:
-    """One page, then the end."""
+    """Read one page, then end."""
     sys.setrecursionlimit(_RECURSION_LIMIT)
     # The tree lives until the end; looking through it for garbage again and again takes longer than making it.
     gc.disable()
@@ -113,8 +114,8 @@ def main() -> int:
     _limit_resources()
     confine_worker()
     sys.addaudithook(_refuse_event)
-    wanted = json.loads(sys.stdin.buffer.read())
-    answer = json.dumps(read_page(wanted["html"], wanted["base"]))
+    request = json.loads(sys.stdin.buffer.read())
+    answer = json.dumps(read_page(request["html"], request["base"]))
     sys.stdout.buffer.write(answer.encode())
     sys.stdout.buffer.flush()
     return 0

@@ -2,7 +2,6 @@
 
 import asyncio
 import codecs
-import os
 import re
 import signal
 import sys
@@ -22,6 +21,7 @@ from desktop_agent.network.fetch import MAX_REDIRECTS, Connector, FetchResponse,
 from desktop_agent.network.hosts import FetchFailed, PrivateHost, canonical_hosts, timeout_error
 from desktop_agent.processes.run_process import ProcessResult, run_process
 from desktop_agent.processes.worker_threads import run_in_thread
+from desktop_agent.sandbox.environment import CHILD, minimal_environment
 from desktop_agent.tools.web.addresses import WebPageAddress, host_refused, parse_page_address
 from desktop_agent.tools.web.page_process import SECONDS, strip_invisible
 from desktop_agent.types.blocks import Text
@@ -43,7 +43,7 @@ _TRY_ANOTHER = "Look for another page."
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What lies there: bytes, and what the server calls them."""
+    """What lies at an address: bytes, and what the server calls them."""
 
     address: WebPageAddress
     content_type: str
@@ -52,14 +52,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class OtherHostRedirect:
-    """The page lies on another host, which has to be asked for by itself; `address` is where."""
+    """The page lies on another host, which has to be asked about by itself; `address` is where."""
 
     address: str
 
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Bytes on the wire and unpacked, and how long it may take."""
+    """Limits in bytes, received and unpacked, and in seconds."""
 
     wire: int = MAX_WIRE_BYTES
     plain: int = MAX_PAGE_BYTES
@@ -67,18 +67,18 @@ class FetchLimits:
 
 
 async def fetch(
-    given: str, allowed: frozenset[str], bounds: FetchLimits, way: Connector | None = None
+    url: str, allowed: frozenset[str], bounds: FetchLimits, way: Connector | None = None
 ) -> Page | OtherHostRedirect:
-    """Follows redirects on the same host. `allowed` are hosts that may be private. Raises ToolFailed."""
-    forms, place = await asyncio.to_thread(lambda: (canonical_hosts(allowed), parse_page_address(given, allowed)))
+    """Fetch a page; follows redirects on the same host. `allowed` are hosts that may be private. Raises ToolFailed."""
+    forms, place = await asyncio.to_thread(lambda: (canonical_hosts(allowed), parse_page_address(url, allowed)))
     try:
         async with asyncio.timeout(bounds.patience.total):
             for _ in range(MAX_REDIRECTS + 1):
                 async with open_url(place.url, _HEADERS, allowed=forms, patience=bounds.patience, way=way) as answer:
                     if answer.redirect_url is None:
                         return await _read_page(place, answer, bounds)
-                    found = answer.redirect_url
-                there = _redirect_target(place, found, forms)
+                    target = answer.redirect_url
+                there = _redirect_target(place, target, forms)
                 if isinstance(there, OtherHostRedirect):
                     return there
                 place = there
@@ -96,12 +96,12 @@ def _fail(error: FetchFailed) -> NoReturn:
     raise ToolFailed(error.sentence, error.remedy, detail=error.detail) from None
 
 
-def _redirect_target(place: WebPageAddress, found: str, allowed: frozenset[str]) -> WebPageAddress | OtherHostRedirect:
-    """Raises ToolFailed for an address that could not be asked for anyway."""
+def _redirect_target(place: WebPageAddress, target: str, allowed: frozenset[str]) -> WebPageAddress | OtherHostRedirect:
+    """Parse a redirect. Raises ToolFailed for an address that could not be fetched anyway."""
     try:
-        url = urljoin(place.text, found)
+        url = urljoin(place.text, target)
     except ValueError:
-        url = found
+        url = target
     there = parse_page_address(url, allowed)
     is_weaker = place.url.scheme == "https" and there.url.scheme == "http"
     return there if there.host == place.host and not is_weaker else OtherHostRedirect(there.text)
@@ -116,11 +116,11 @@ async def _read_page(place: WebPageAddress, answer: FetchResponse, bounds: Fetch
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     body = _limited(answer.body, bounds.wire)
     plain = body if encoding in ("", "identity") else decompress(body, encoding)
-    came = bytearray()
+    received = bytearray()
     try:
         async for piece in plain:
-            came += piece
-            if len(came) > bounds.plain:
+            received += piece
+            if len(received) > bounds.plain:
                 raise _too_large(bounds.plain)
     except UnreadableAnswer as error:
         what = Sentence("The answer of “{host}” is packed in a way that cannot be read.", {"host": place.host})
@@ -128,14 +128,14 @@ async def _read_page(place: WebPageAddress, answer: FetchResponse, bounds: Fetch
     finally:
         await plain.aclose()
         await body.aclose()
-    return Page(place, answer.headers.get("content-type", ""), bytes(came))
+    return Page(place, answer.headers.get("content-type", ""), bytes(received))
 
 
 async def _limited(body: AsyncIterator[bytes], limit: int) -> AsyncGenerator[bytes, None]:
-    came = 0
+    received = 0
     async for piece in body:
-        came += len(piece)
-        if came > limit:
+        received += len(piece)
+        if received > limit:
             raise _too_large(limit)
         yield piece
 
@@ -189,7 +189,7 @@ _BEGINS_HTML = re.compile(
 
 
 def decode_page(page: Page) -> tuple[ContentKind, str]:
-    """What it is, and its characters. Raises ToolFailed for what is no text."""
+    """Return what kind of text it is, and its characters. Raises ToolFailed for what is no text."""
     media_type, charset = _parse_content_type(page.content_type)
     is_html = media_type in _HTML
     is_text = media_type.startswith("text/") or media_type in _TEXT or media_type.endswith(("+json", "+xml"))
@@ -214,14 +214,14 @@ def _parse_content_type(content_type: str) -> tuple[str, str]:
 
 
 def _decode(data: bytes, charset: str) -> str:
-    """By byte order mark, header, what the page says of itself; else UTF-8, else as browsers guess in the West."""
+    """Decode by byte order mark, header, the page's own word; else UTF-8, else as browsers guess in the West."""
     for mark, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
-    found = _META.search(data[:_META_LENGTH]) or _XML.match(data[:_META_LENGTH])
+    match = _META.search(data[:_META_LENGTH]) or _XML.match(data[:_META_LENGTH])
     # A page that can say it in ASCII is not in UTF-16 (WHATWG HTML, "prescan").
-    said = _known_encoding(found[1].decode("ascii")) if found else None
-    name = _known_encoding(charset) or ("utf-8" if said and said.startswith("utf-16") else said)
+    encoding = _known_encoding(match[1].decode("ascii")) if match else None
+    name = _known_encoding(charset) or ("utf-8" if encoding and encoding.startswith("utf-16") else encoding)
     if name is not None:
         return data.decode(name, "replace")
     try:
@@ -231,7 +231,7 @@ def _decode(data: bytes, charset: str) -> str:
 
 
 def _is_whole(data: bytes, text: str) -> bool:
-    """Whether it surely is text: its encoding is marked or UTF-8, and nothing in it had to be replaced."""
+    """Return whether it surely is text: its encoding is marked or UTF-8, and nothing in it had to be replaced."""
     return "\ufffd" not in text and (
         data.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)) or data == text.encode()
     )
@@ -264,8 +264,9 @@ _PROCESS_FILE = Path(__file__).with_name("page_process.py")
 
 
 class ReadPage(BaseModel):
-    """A page as Markdown. `hidden` is how many unseen characters were taken out of it, `transparent` how many were not
-    read because nobody sees them unless a script changes that; `cut`: its end is missing."""
+    """A page as Markdown. `hidden` is how many unseen characters were removed, `transparent` how many were not read
+    because nobody sees them unless a script changes that; `cut`: its end is missing.
+    """
 
     title: str
     text: str
@@ -287,14 +288,18 @@ class WebPageReader:
     patience: float = READ_SECONDS
 
     async def read(self, html: str, address: str) -> ReadPage:
-        """Raises ToolFailed for a page that takes too long or too much memory, and ExtraMissing."""
+        """Read a page. Raises ToolFailed for one that takes too long or too much memory, and ExtraMissing."""
         if not all(find_spec(name) for name in ("selectolax", "bs4", "markdownify")):
             raise ExtraMissing.of("Reading pages of the web", "web")
         request = await run_in_thread(lambda _token: _ReadRequest(html=html, base=address).model_dump_json().encode())
         try:
             async with asyncio.timeout(self.patience):
                 end = await run_process(
-                    self.command, cwd=_PROCESS_FILE.anchor, env=_environment(), stdin=request, output_limit=_MAX_OUTPUT
+                    self.command,
+                    cwd=_PROCESS_FILE.anchor,
+                    env=minimal_environment(),
+                    stdin=request,
+                    output_limit=_MAX_OUTPUT,
                 )
         except TimeoutError:
             raise _too_slow(address, self.patience) from None
@@ -302,15 +307,10 @@ class WebPageReader:
 
 
 def default_reader() -> WebPageReader:
-    """With the interpreter that runs this program. A frozen program is its own interpreter."""
+    """Return a reader that uses the interpreter of this program. A frozen program is its own interpreter."""
     if getattr(sys, "frozen", False):
-        return WebPageReader((sys.executable, "--child", "page"))
+        return WebPageReader((sys.executable, CHILD, "page"))
     return WebPageReader((sys.executable, "-I", "-B", "-X", "utf8", str(_PROCESS_FILE)))
-
-
-def _environment() -> dict[str, str]:
-    """Nothing of the person's but what the system needs to start a program."""
-    return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
 
 
 def _too_slow(address: str, seconds: float) -> ToolFailed:
@@ -352,7 +352,7 @@ class _PageText:
 
 @dataclass(slots=True)
 class PageCache:
-    """Fetches pages, and keeps the last few for whoever goes on reading one."""
+    """Fetches pages, and keeps the last few for a model that goes on reading one."""
 
     private_hosts: Callable[[], frozenset[str]]
     way: Connector | None = None
@@ -361,24 +361,24 @@ class PageCache:
     _kept: "OrderedDict[str, _PageText]" = field(default_factory=OrderedDict["str", _PageText])
 
     async def read_part(self, url: str, start: int) -> tuple[Text, ...]:
-        """From this character on, as far as it fits. Raises ToolFailed."""
-        found = await self._read(url, start)
-        if isinstance(found, OtherHostRedirect):
-            said = f"[The page has moved to another host: {found.address}\nFetch that address if you need the page.]"
-            return (Text(text=said),)
-        return _page_part(found, start)
+        """Return the text from this character on, as far as it fits. Raises ToolFailed."""
+        page = await self._read(url, start)
+        if isinstance(page, OtherHostRedirect):
+            notice = f"[The page has moved to another host: {page.address}\nFetch that address if you need the page.]"
+            return (Text(text=notice),)
+        return _page_part(page, start)
 
     async def _read(self, url: str, start: int) -> _PageText | OtherHostRedirect:
-        """From the beginning it is always fetched."""
-        if start and (kept := self._kept.get(url)):
+        """Fetch anew if it is read from the beginning, else use the cache."""
+        if start and (cached := self._kept.get(url)):
             await run_in_thread(lambda _token: parse_page_address(url, self.private_hosts()))
             self._kept.move_to_end(url)
-            return kept
+            return cached
         allowed = self.private_hosts()
-        found = await fetch(url, allowed, self.bounds or FetchLimits(), self.way)
-        if isinstance(found, OtherHostRedirect):
-            return found
-        self._kept[url] = text = await self._text(found)
+        fetched = await fetch(url, allowed, self.bounds or FetchLimits(), self.way)
+        if isinstance(fetched, OtherHostRedirect):
+            return fetched
+        self._kept[url] = text = await self._text(fetched)
         self._kept.move_to_end(url)
         while len(self._kept) > _MAX_CACHED:
             self._kept.popitem(last=False)
@@ -388,14 +388,14 @@ class PageCache:
         address = page.address.text
         kind, text = await run_in_thread(lambda _token: decode_page(page))
         if kind == "html":
-            made = await self.reader.read(text, address)
-            return _PageText(made.title, address, made.text, made.hidden, made.cut, made.transparent)
-        shown, hidden = await run_in_thread(lambda _token: strip_invisible(text))
-        return _PageText("", address, shown, hidden)
+            read = await self.reader.read(text, address)
+            return _PageText(read.title, address, read.text, read.hidden, read.cut, read.transparent)
+        visible, hidden = await run_in_thread(lambda _token: strip_invisible(text))
+        return _PageText("", address, visible, hidden)
 
 
 def _page_part(page: _PageText, start: int) -> tuple[Text, ...]:
-    """What was asked for of it, as far as it fits, and what the reader must know besides."""
+    """Return what was asked for, as far as it fits, and a note about the rest."""
     if start and start >= len(page.text):
         values = {"count": f"{len(page.text):,}", "start": f"{start:,}"}
         raise ToolFailed(Sentence("The page has {count} characters; there is no character {start}.", values))
@@ -407,25 +407,25 @@ def _page_part(page: _PageText, start: int) -> tuple[Text, ...]:
 
 
 def _end_of_part(text: str, start: int) -> int:
-    """At the end of a paragraph or a line, if there is one in the last quarter."""
+    """End at a paragraph or a line, if there is one in the last quarter."""
     end = start + PART_LENGTH
     if end >= len(text):
         return len(text)
     for mark in ("\n\n", "\n", " "):
-        found = text.rfind(mark, end - PART_LENGTH // 4, end)
-        if found >= 0:
-            return found + len(mark)
+        end_of_paragraph = text.rfind(mark, end - PART_LENGTH // 4, end)
+        if end_of_paragraph >= 0:
+            return end_of_paragraph + len(mark)
     return end
 
 
 def _note(page: _PageText, end: int) -> str:
     notes: list[str] = []
-    left = len(page.text) - end
+    remaining = len(page.text) - end
     if not page.text.strip():
         notes.append("There is no text to read on the page; scripts may make it in a browser.")
-    if left:
-        notes.append(f"{left:,} more {'character' if left == 1 else 'characters'}; go on with start {end}.")
-    if page.cut and not left:
+    if remaining:
+        notes.append(f"{remaining:,} more {'character' if remaining == 1 else 'characters'}; go on with start {end}.")
+    if page.cut and not remaining:
         notes.append("The page is longer than can be read; its end is missing.")
     if page.hidden:
         notes.append(f"{page.hidden:,} characters that nobody can see were taken out.")

@@ -9,7 +9,7 @@ import pytest
 
 from desktop_agent.sandbox.backends import Sandbox, bubblewrap_sandbox, landlock_sandbox, no_sandbox
 from desktop_agent.sandbox.policy import SandboxPolicy
-from desktop_agent.tools.commands.execution import _REFUSAL_HINTS, explain_refusals
+from desktop_agent.tools.commands.execution import explain_refusals, refusal_hints
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
@@ -146,7 +146,7 @@ async def test_who_is_not_confined_is_told_nothing_of_a_confinement(workspace: W
     """Whatever a program writes, and whatever the title of the command says of the network."""
     signs = [
         part
-        for each in _REFUSAL_HINTS
+        for each in refusal_hints()
         for sign in each.patterns
         for part in ([sign] if isinstance(sign, str) else sign)
     ]
