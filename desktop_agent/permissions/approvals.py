@@ -2,10 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
+from importlib.resources import files
 from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
@@ -39,26 +41,6 @@ from desktop_agent.types.tool_calls import (
     TextPreview,
 )
 
-_RISKY_PROGRAMS: Mapping[Risk, frozenset[str]] = {
-    Risk.DELETES: word_set("rm rmdir unlink shred truncate dd wipefs mkfs"),
-    Risk.WRITES: word_set("mv cp install ln chmod chown chgrp touch tee patch dd rsync"),
-    Risk.NETWORK: word_set(
-        "curl wget ssh scp sftp rsync ftp nc ncat telnet ping dig nslookup pip pip3 npm npx pnpm yarn uv uvx apt "
-        "apt-get brew gem docker podman kubectl gh aws gcloud az"
-    ),
-    Risk.PRIVILEGES: word_set("sudo doas su pkexec chroot setcap mount umount systemctl service kill killall pkill"),
-    Risk.RUNS_CODE: word_set(
-        "python python3 node deno bun perl ruby php lua awk gawk eval source . xargs make npx uvx docker podman cargo "
-        "go"
-    ),
-}
-# With these words a program does what it does not do otherwise.
-_RISKY_WORDS: Mapping[Risk, frozenset[tuple[str, str]]] = {
-    Risk.DELETES: frozenset({("git", "clean"), ("git", "rm"), ("git", "reset"), ("find", "-delete")}),
-    Risk.WRITES: frozenset({("git", "checkout"), ("git", "restore"), ("git", "stash"), ("sed", "-i")}),
-    Risk.NETWORK: frozenset({("git", "push"), ("git", "pull"), ("git", "fetch"), ("git", "clone")}),
-    Risk.RUNS_CODE: frozenset({("find", "-exec"), ("find", "-execdir"), ("npm", "run"), ("git", "submodule")}),
-}
 _ORDER = tuple(Risk)
 _HOST = re.compile(r"(?://|@)([^\s/@:?#]+)")
 
@@ -106,11 +88,22 @@ def _lookalikes(command: Command) -> Iterator[Lookalike]:
             yield Lookalike(text, lookalike.char, lookalike.passes_for)
 
 
+@cache
+def _risk_tables() -> tuple[dict[Risk, frozenset[str]], dict[Risk, frozenset[str]]]:
+    """Return the names of risky programs, and risky pairs of a program and a word."""
+    data = tomllib.loads(files(__package__ or __name__).joinpath("risks.toml").read_text(encoding="utf-8"))
+    return (
+        {Risk(risk): word_set(names) for risk, names in data["programs"].items()},
+        {Risk(risk): frozenset(pairs) for risk, pairs in data["words"].items()},
+    )
+
+
 def _risks(command: Command) -> tuple[Risk, ...]:
     name = program_name(command.words[0] or "") if command.words else ""
     words = {word for word in command.words[1:] if word is not None}
-    risks = {risk for risk, names in _RISKY_PROGRAMS.items() if name in names or _family(name) in names}
-    risks |= {risk for risk, pairs in _RISKY_WORDS.items() if any((name, word) in pairs for word in words)}
+    risky_names, risky_pairs = _risk_tables()
+    risks = {risk for risk, names in risky_names.items() if name in names or _family(name) in names}
+    risks |= {risk for risk, pairs in risky_pairs.items() if any(f"{name} {word}" in pairs for word in words)}
     if name in SHELLS:
         risks.add(Risk.RUNS_CODE)
     if any(word is None for word in command.words):

@@ -136,9 +136,7 @@ def may_write(tool: AnyTool) -> bool:
 
 
 def startup_files_to_ask_about(facts: CallFacts, protected: ProtectedPaths) -> Mapping[str, StartupFile]:
-    """Return the startup files that a call may write and that are asked about now, by their paths as a person reads
-    them.
-    """
+    """Return the startup files that a call may write and is asked about, by their paths as people read them."""
     if not may_write(facts.tool):
         return {}
     workspace = _comparable_path(protected.workspace or "")

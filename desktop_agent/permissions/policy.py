@@ -124,6 +124,7 @@ class UntrustedContent:
 
     @property
     def suspension(self) -> Suspension:
+        """What is asked about because of this content, and why."""
         if not self.sources:
             return NOTHING_SUSPENDED
         values = {"outsider": self.sources[-1].name, "count": str(len(self.sources) - 1)}

@@ -301,9 +301,7 @@ def _command_patterns(
 
 
 def _has_changed_environment(command: Command) -> bool:
-    """Return whether it changes the environment of what it starts, as `X=1 ls` does: only the whole call can be
-    allowed.
-    """
+    """Return whether it changes the environment of what it starts, as `env X=1 ls` does."""
     return changes_environment(command, 1) or any(map(_has_changed_environment, command.starts))
 
 

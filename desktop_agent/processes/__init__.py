@@ -1,3 +1,1 @@
-"""Child processes, worker threads and code that is not ours: run it, end it, and keep its failures away from the event
-loop.
-"""
+"""Child processes, worker threads and foreign code: run it, end it, and contain its failures."""

@@ -1,6 +1,4 @@
-"""Call code that is not ours: hold what it raises, hand it copies, and validate the messages and result parts that it
-returns.
-"""
+"""Call foreign code: catch what it raises, give it copies, and validate what it returns."""
 
 import asyncio
 import dataclasses
@@ -188,9 +186,7 @@ async def call_foreign(work: Callable[[], Awaitable[T]]) -> T | Fault:
 
 
 def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-    """Call a listener; one that fails must not end the run, nor keep the news from the others. Ctrl-C: see
-    call_foreign.
-    """
+    """Call a listener; one that fails ends neither the run nor the news of others. Ctrl-C: see call_foreign."""
     try:
         listener(*args, **kwargs)
     except BaseException as error:  # noqa: BLE001 - a listener may raise anything

@@ -261,7 +261,7 @@ class ProcessResult:
 class Termination:
     """How a program is ended: asked to, and killed after `grace` seconds. `is_supervised` as in ProcessTree.
 
-    `told` is called with how many processes were ended, also where a cancel is passed on.
+    `on_ended` is called with how many processes were ended, also where a cancel is passed on.
     """
 
     grace: float = 1.0

@@ -154,9 +154,7 @@ async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: flo
 
 
 def is_large(*values: object) -> bool:
-    """Return whether going through these values takes longer than about a millisecond; looks at no more of them than
-    that.
-    """
+    """Return whether going through these values takes longer than about a millisecond."""
     remaining, waiting = _MAX_QUICK_VALUES, list(values)
     while waiting and remaining > 0:
         item = waiting.pop()

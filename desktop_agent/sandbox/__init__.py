@@ -1,3 +1,1 @@
-"""The confinement of commands and worker processes: bubblewrap, Landlock and seccomp, the policy of one command, and
-what it protects.
-"""
+"""The sandbox of commands and worker processes: bubblewrap, Landlock, seccomp, and the policy of one command."""

@@ -1,6 +1,4 @@
-"""Choose a sandbox that works on this system, bubblewrap or Landlock or none, and build the command line that starts a
-program in it.
-"""
+"""Choose a sandbox that works here, bubblewrap or Landlock or none, and build its command line."""
 
 import json
 import os
@@ -48,7 +46,7 @@ def namespace_command(argv: Sequence[str], policy: SandboxPolicy, places: Sequen
 def supervised_command(argv: Sequence[str], count_file: Path) -> list[str]:
     """Return the words that start a program without a sandbox, in a supervisor that ends what it leaves running.
 
-    The number of these processes will be in the file `left_running_file`, if there were any.
+    The number of these processes will be in `count_file`, if there were any.
     """
     return child_command(PART, _MODULE, json.dumps({"count_in": str(count_file)}), *argv)
 

@@ -19,9 +19,7 @@ _START_CODE = "import sys; sys.path.append({root!r}); from {module} import main;
 
 
 def child_command(part: str, module: str, *words: str) -> list[str]:
-    """Return the words that start a part of this program. A frozen program is its own interpreter and knows the part by
-    name.
-    """
+    """Return the words that start a part of this program; a frozen program knows its parts by name."""
     if getattr(sys, "frozen", False):
         return [sys.executable, CHILD, part, *words]
     code = _START_CODE.format(root=str(_ROOT), module=module)

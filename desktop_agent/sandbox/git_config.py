@@ -1,6 +1,4 @@
-"""Read settings of git (git-config(1)) and other files without raising: includes, hooks and programs that git would
-run.
-"""
+"""Read settings of git (git-config(1)) without raising: includes, hooks and programs that git would run."""
 
 import hashlib
 import os

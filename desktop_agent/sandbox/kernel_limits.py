@@ -1,6 +1,4 @@
-"""What the kernel holds a process to: Landlock rules, seccomp filters (kernel_limits.toml) and resource limits
-(setrlimit(2)).
-"""
+"""Restrict a process in the kernel: Landlock rules, seccomp filters (kernel_limits.toml), setrlimit(2)."""
 
 import contextlib
 import ctypes

@@ -49,8 +49,7 @@ def fork_supervisor(
 ) -> None:
     """Fork; returns in the child only, the parent becomes its supervisor. Raises OSError.
 
-    `left_running_file` is a file that will hold how many processes were left running, if any were. The parent calls
-    `on_nested_end`.
+    `count_file` will hold how many processes were left running, if any were. The parent calls `release`.
     """
     check_syscall(libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
     # Who is asked to end asks all: the program ends by itself, or is killed. A function, as a child inherits no such.
@@ -216,11 +215,10 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
 def main() -> int:
-    """Start a program; the words are a policy as JSON, the program, and its arguments. Returns only when it was not
-    started.
+    """Start a program; the words are a policy as JSON, the program, and its arguments. Returns only on failure.
 
     Where no namespace ends what the program leaves running, a supervisor stays outside of the sandbox to do that. It is
-    all there is around a program without a sandbox, and then writes to `left_running_file` how many it ended; and
+    all there is around a program without a sandbox, and then writes to the file `count_in` how many it ended; and
     around one that is told over the socket `channel`.
     """
     words = sys.argv[3:]
@@ -247,9 +245,7 @@ def main() -> int:
 
 
 def _confine(spec: dict[str, Any]) -> None:
-    """Apply the policy. Without `writable` namespaces restrict the files, and only system calls are filtered. Raises
-    OSError, LookupError.
-    """
+    """Apply the policy; without `writable` only system calls are filtered. Raises OSError, LookupError."""
     if "listener" in spec:
         _send_listener(spec["listener"])
     libc, internet = ctypes.CDLL(None, use_errno=True), bool(spec["network"])

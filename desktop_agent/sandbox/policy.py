@@ -187,7 +187,7 @@ def resolve_links(place: Path, writable: tuple[Path, ...]) -> tuple[Path | None,
 
 @dataclass(frozen=True, slots=True)
 class _Forbidden:
-    """What no list opens: what is in `closed`, and the folders `around` private paths and home folders."""
+    """What no list opens: what is in `closed`, and the `ancestors` of private paths and home folders."""
 
     closed: frozenset[Path]
     ancestors: frozenset[Path]

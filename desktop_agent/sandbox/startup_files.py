@@ -1,6 +1,4 @@
-"""Startup files: what other programs run by themselves once it is written, such as editor tasks, hooks and
-workflows.
-"""
+"""Startup files: what other programs run by themselves, such as editor tasks, hooks and workflows."""
 
 import re
 import tomllib
@@ -199,9 +197,7 @@ def _index() -> _Index:
 
 @lru_cache(maxsize=1)
 def _last_parts() -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the last parts of patterns of level ALWAYS; of those with a `*` the longer half, and where the name goes
-    on.
-    """
+    """Return the last parts of patterns of level ALWAYS; of a `*` the longer half, and where the name goes on."""
     always = (
         pattern.rstrip("/")
         for entry in startup_file_table()

@@ -215,35 +215,18 @@ _OPERATORS: dict[type[ast.AST], Operation] = {
 
 _CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau}
 
+_OF_MATH = (
+    "floor ceil trunc sqrt cbrt exp log log2 log10 sin cos tan asin acos atan atan2 hypot degrees radians gcd lcm"
+)
 _PLAIN_FUNCTIONS: dict[str, Operation] = {
+    **{name: getattr(math, name) for name in _OF_MATH.split()},
     "abs": abs,
     "min": min,
     "max": max,
     "sum": _sum,
     "mean": _mean,
     "round": _round,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "trunc": math.trunc,
-    "sqrt": math.sqrt,
-    "cbrt": math.cbrt,
-    "exp": math.exp,
-    "log": math.log,
-    "log2": math.log2,
-    "log10": math.log10,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
-    "atan2": math.atan2,
-    "hypot": math.hypot,
-    "degrees": math.degrees,
-    "radians": math.radians,
     "factorial": _factorial,
-    "gcd": math.gcd,
-    "lcm": math.lcm,
     "comb": _bounded_choice(math.comb),
     "perm": _bounded_choice(math.perm),
     "pow": _power,

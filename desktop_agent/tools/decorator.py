@@ -46,14 +46,13 @@ from desktop_agent.types.tool_calls import Effect, Preview, ToolClass
 
 
 class UntitledSchema(GenerateJsonSchema):
-    """A schema without titles that only repeat the names of fields, and without warnings about defaults that JSON
-    cannot say.
-    """
+    """A schema without titles that repeat field names, and without warnings about defaults outside of JSON."""
 
     # Declared as pydantic declares it, which reads it from the instance.
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - named by pydantic
+        """Return False, always."""
         return False
 
 
@@ -324,9 +323,7 @@ class ToolFacts(TypedDict, total=False):
 
 
 class ToolOptions(ToolFacts, total=False):
-    """ToolFacts with a `schema`: a pydantic model, a JSON Schema, or shorthand. Without one the signature is the
-    schema.
-    """
+    """ToolFacts with a `schema`: a pydantic model, a JSON Schema, or shorthand; without one the signature."""
 
     schema: GivenSchema
 

@@ -279,9 +279,7 @@ def apply_attributes(extras: FileAttributes, descriptor: int) -> None:
 
 
 def copy_attributes(folder: Folder, name: str, descriptor: int) -> None:
-    """Give the file behind `descriptor` the attributes of the one called `name`, as far as it exists and the disk
-    allows.
-    """
+    """Give the file behind `descriptor` the attributes of the one called `name`, as far as possible."""
     if not hasattr(os, "setxattr"):
         return
     with contextlib.suppress(OSError):

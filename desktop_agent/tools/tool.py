@@ -1,6 +1,4 @@
-"""A tool: what the model is told, what it may touch and the function that does the work; and the registry of one
-conversation.
-"""
+"""A tool: its description, what it may touch and its function; and the registry of one conversation."""
 
 import asyncio
 import copy

@@ -5,11 +5,9 @@ read some lines differently; where they do, a line is not understood either.
 """
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from desktop_agent.permissions.shell.parse_checks import is_unambiguous
@@ -22,6 +20,7 @@ from desktop_agent.permissions.shell.syntax import (
     is_plain_test,
     is_private_variable,
     literal_word,
+    load_table,
     node_text,
     sets_variable,
     variables_set_by,
@@ -234,8 +233,7 @@ def _with_all_started(commands: tuple[Command, ...]) -> Iterator[Command]:
 
 @cache
 def _safe_variables() -> dict[str, frozenset[str]]:
-    text = files(__package__ or __name__).joinpath("safe_variables.toml").read_text(encoding="utf-8")
-    return {name: word_set(value) for name, value in tomllib.loads(text).items()}
+    return {name: word_set(value) for name, value in load_table("safe_variables.toml").items()}
 
 
 def safe_variable_names() -> frozenset[str]:

@@ -8,16 +8,13 @@ count only if they surely do no more than print.
 
 import ast
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from desktop_agent.permissions.shell.escalating_options import has_escalating_words, known_name, subcommand
 from desktop_agent.permissions.shell.parser import Command, parse_line
-from desktop_agent.permissions.shell.syntax import word_set
+from desktop_agent.permissions.shell.syntax import load_table, word_set
 from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
 from desktop_agent.types.permissions import CommandSubject
 
@@ -239,9 +236,7 @@ class _Table:
 
 @cache
 def _table() -> _Table:
-    data: dict[str, Any] = tomllib.loads(
-        files(__package__ or __name__).joinpath("read_only_commands.toml").read_text(encoding="utf-8")
-    )
+    data = load_table("read_only_commands.toml")
 
     def pairs(name: str) -> frozenset[tuple[str, ...]]:
         return frozenset((*first.split(), last) for first, names in data[name].items() for last in names.split())

@@ -1,14 +1,12 @@
 """Options that are safe behind the words that a rule names (safe_options.toml). All others are asked about."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from desktop_agent.permissions.shell.syntax import word_set
+from desktop_agent.permissions.shell.syntax import load_table, word_set
 
 _FOLDER = re.compile(r"\w[\w-]*")
 _FILE_STEM = re.compile(r"[a-z_][a-z0-9_-]*")
@@ -112,8 +110,7 @@ def subcommand_options() -> Mapping[str, Mapping[str, SafeOptions | None]]:
 
 @cache
 def _tables() -> _Tables:
-    path = files(__package__ or __name__).joinpath("safe_options.toml")
-    data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    data = load_table("safe_options.toml")
     lists: dict[str, str] = data["lists"]
     bases: dict[str, SafeOptions] = {}
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from desktop_agent.permissions.shell.syntax import RESERVED, is_inert_variable, word_set
+from desktop_agent.permissions.shell.syntax import RESERVED, is_inert_variable, load_table, word_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +79,8 @@ WRAPPERS: dict[str, _Options] = {
 }
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "rbash"})
 _SHELL_LETTERS = frozenset("cefiluvxn")
-# They start what stands elsewhere, or read it in a way of their own.
-OPAQUE = word_set(
-    ". source alias coproc enable complete bind compgen fc let zsh fish csh tcsh pwsh powershell cmd parallel "
-    "script expect unshare nsenter systemd-run at batch crontab flock su runuser pkexec strace ltrace gdb entr "
-    "bwrap firejail proot fakeroot rlwrap unbuffer noglob nocorrect toybox gfind gxargs genv gtimeout gnice gnohup "
-    "gstdbuf gchroot systemd-inhibit setpriv perf eatmydata faketime caffeinate arch ssh-agent dbus-launch "
-    "dbus-run-session sg newgrp capsh aa-exec choom chronic ifne vipe logsave setarch linux32 linux64 prlimit chrt "
-    "numactl xvfb-run run-parts start-stop-daemon torsocks proxychains proxychains4 tsocks cgexec schroot daemonize "
-    "cpulimit sshpass"
-)
+_KINDS = load_table("wrappers.toml")
+OPAQUE = word_set(_KINDS["opaque"])
 # Shells that do sums where others take a word, or read lines in a way of their own.
 _OTHER_SHELLS = word_set("ksh mksh")
 _STARTING_WORDS = word_set("exec x run r shell")
@@ -307,36 +299,11 @@ _SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
 }
 
 
-# Allowed by their first words they would do anything.
-DO_ANYTHING = OPAQUE | word_set(
-    "awk gawk mawk sed perl ruby node deno bun php lua make ssh scp rsync docker podman kubectl rm dd mv cp tee curl "
-    "wget vim vi tar npx uvx ln install chmod chown chgrp truncate shred unlink patch kill killall pkill sqlite3 psql "
-    "mysql ed ex emacs nano tmux screen ftp sftp nc ncat socat telnet m4 gnuplot tclsh julia Rscript java osascript "
-    "pypy tsx ts-node cmake ninja rake just ant bazel tox nox pipx pipenv hatch pdm conda coverage valgrind hyperfine "
-    "watchexec nodemon ansible vagrant wine ldd nawk original-awk ack pcre2grep pcregrep csplit rename prename view "
-    "vimdiff nvim rvim emacsclient info pandoc latexmk pdflatex xelatex lualatex ipython jupyter gpg gpg2 ssh-keygen "
-    "ssh-add openssl tcpdump nmap history gh glab hub aws gcloud az http https xh aria2c httpie lftp rclone ip "
-    "sudoedit elixir erl iex groovy scala ghci swift dart zig rustc javac ld flatpak snap distrobox git-shell bundle "
-    "pyenv rbenv nodenv asdf mise direnv"
-)
+DO_ANYTHING = OPAQUE | word_set(_KINDS["do_anything"])
 # Words behind a program's name after which stands what it starts.
 START_WHAT_FOLLOWS = word_set("run exec x dlx")
 # These start what they are given first.
 START_AT_ONCE = word_set("npx uvx bunx pnpx")
-# They start nothing, whatever their words are, unless one of these reaches further.
-START_NOTHING = word_set(
-    "echo printf cat tac nl ls grep egrep fgrep zgrep rg ag wc head tail cd pwd mkdir touch which whereis type man "
-    "whatis apropos test [ true false sort uniq cut tr diff cmp comm stat file du df date basename dirname realpath "
-    "readlink sleep seq tree jq less more sha256sum md5sum id whoami uname hostname ps"
-)
-# What looks like a path is none to them, or nothing that they read.
-READ_NO_FILES = word_set("echo printf test [ basename dirname expr which whereis type man true false sleep seq")
-# Whatever stands behind their names, they do what their names say, with what is in the folder, or are asked about.
-SAY_ALL = START_NOTHING | word_set(
-    "pytest jest vitest mocha ctest phpunit rspec tsc mypy pylint flake8 black isort pyright basedpyright pyflakes "
-    "pycodestyle pydocstyle bandit vulture eslint prettier shellcheck hadolint yamllint codespell clang-format gofmt "
-    "rustfmt find fd fdfind ag bat batcat xxd shuf iconv yq split zip zipinfo gcc g++ cc c++ clang clang++ cpio "
-    "sdiff diff3 strings md5 md5sum sha1sum sha512sum cksum b2sum cal expr column fold fmt join paste rev tsort "
-    "unexpand expand od hexdump free uptime lscpu lsblk lsof nproc printenv locale tty groups who w pgrep pstree "
-    "tokei scc"
-)
+START_NOTHING = word_set(_KINDS["start_nothing"])
+READ_NO_FILES = word_set(_KINDS["read_no_files"])
+SAY_ALL = START_NOTHING | word_set(_KINDS["say_all"])

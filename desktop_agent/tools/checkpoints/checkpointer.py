@@ -131,7 +131,7 @@ def missing_folders(workspace: Workspace, places: Iterable[WorkspacePath]) -> tu
 
 
 class CheckpointRestore:
-    """One restore of a checkpoint. `put_back` and `left_alone` report the files that were not as before the call.
+    """One restore of a checkpoint. `restored_steps` and `left_alone` report the files that were not as before the call.
 
     `saved` is the checkpoint of what it changed, None where that is nothing.
     """

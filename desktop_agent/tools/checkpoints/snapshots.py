@@ -27,10 +27,9 @@ _NO_EXTRAS = FileAttributes()
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """A file as it is now. `stamp` changes with every change of it, None for nothing; `data` where bytes were asked
-    for.
+    """A file as it is now. `stamp` changes with every change of it, None for nothing.
 
-    `names` is how many hard links a file has, `extras` come with the bytes.
+    `data` is there if bytes were asked for, and `extras` with it. `link_count` is how many hard links a file has.
     """
 
     state: FileState
@@ -295,7 +294,7 @@ _MISSING, _FOLDER = FileState(), FileState(unread="folder")
 class ForecastState:
     """The forecast for one file: as it is, as it would be, and the first reason why it would not be all that it was.
 
-    `stamp` and `names` as in FileSnapshot.
+    `stamp` and `link_count` as in FileSnapshot.
     """
 
     now: FileState
@@ -306,9 +305,7 @@ class ForecastState:
 
 
 class RestorePreview:
-    """Previews the restore of several checkpoints, newest first. `forecasts` has the files that would not stay as they
-    are.
-    """
+    """Previews the restore of checkpoints, newest first. `forecasts` has the files that would change."""
 
     def __init__(self, workspace: Workspace, token: CancelToken, consent: ReplaceConsent) -> None:
         self._workspace = workspace

@@ -51,8 +51,8 @@ class ProtectedRepositories:
     `files` and `folders` should not be written; a folder of hooks may be missing. `pinned` are the folders on the way
     to them, which should not be moved aside, each before those inside of it. `watched` may come to exist, and would be
     as bad; or hooks lead to it, or settings name it as a program, and a checkout has to write it, since such files are
-    tracked. `waiting` is what git goes on with, and may run lines of. Each comes with the repository that it belongs
-    to. `seen` are the repositories, each with its working tree. `is_cut`: there was too much.
+    tracked. `pending` is what git goes on with, and may run lines of. Each comes with the repository that it belongs
+    to. `repositories` come each with its working tree. `is_cut`: there was too much.
     """
 
     files: dict[Path, Path] = field(default_factory=dict[Path, Path])
@@ -70,6 +70,7 @@ class ProtectedRepositories:
         return {*self.repositories, *self.files.values(), *self.watched.values(), *self.folders.values()}
 
     def owner_of(self, place: Path) -> Path | None:
+        """Return the repository of a file or hook."""
         direct = self.files.get(place) or self.watched.get(place) or self.folders.get(place) or self.pending.get(place)
         return direct or self.folders.get(place.parent)
 

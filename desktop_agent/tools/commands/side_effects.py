@@ -1,6 +1,4 @@
-"""Report the side effects of a command: files that it changed, and what git and other programs would run because of
-it.
-"""
+"""Report the side effects of a command: changed files, and what git and other programs would run."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator

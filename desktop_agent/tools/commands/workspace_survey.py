@@ -1,6 +1,4 @@
-"""Survey a workspace for changed files, repositories, startup files and private paths, with a cache of folder
-listings.
-"""
+"""Survey a workspace for changed files, repositories, startup files and private paths."""
 
 import os
 import stat

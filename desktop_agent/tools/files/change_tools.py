@@ -74,9 +74,7 @@ def file_changing_tool(
     work: Callable[[Params, FileChange], tuple[Text, ...]],
     preview_of: Callable[[Params], Preview],
 ) -> Tool[Params]:
-    """Make a tool that changes the file at `path`. `work` does it and `preview_of` shows it beforehand, both in a
-    thread.
-    """
+    """Make a tool that changes one file. `work` does it, `preview_of` shows it first, both in a thread."""
 
     async def run(params: Params, call: RunningCall) -> tuple[Text, ...]:
         return await run_in_thread(lambda token: work(params, FileChange(call, token)))

@@ -125,9 +125,7 @@ def is_layout(table: Tag, rows: list[list[Tag]]) -> bool:
 
 
 def table_lines(rows: list[list[Tag]], text_of: Callable[[Tag], str]) -> list[str]:
-    """Write a GFM table, one line a row, the first as the head. A cell over several columns or rows stands in the
-    first.
-    """
+    """Write a GFM table, the first row as the head. A cell over several columns or rows stands in the first."""
     wide = [line for line in _place_cells(rows, text_of) if any(line)]
     if not wide:
         return []

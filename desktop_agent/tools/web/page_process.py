@@ -50,7 +50,7 @@ MAX_ANSWER_LENGTH = 3_000_000
 WARM_UP_PAGE = "<p><a href='//é'>x</a>"
 """A page whose reading imports everything: names of hosts that are not in ASCII need a module of their own."""
 
-_LONGEST_TITLE = 300
+_MAX_TITLE_LENGTH = 300
 _RECURSION_LIMIT = 5_000
 # Beautiful Soup does without them. They take half of the start, to select by CSS and to guess what bytes mean.
 _BLOCKED_MODULES = ("soupsieve", "cchardet", "chardet", "charset_normalizer")
@@ -71,9 +71,7 @@ def _refuse_event(event: str, _arguments: tuple[Any, ...]) -> None:
 
 
 def read_page(html: str, base: str) -> dict[str, Any]:
-    """Return title and text of a page, how many hidden characters were removed, how many were not read because they are
-    transparent, and whether the end is missing.
-    """
+    """Return title, text, counts of hidden and of transparent characters, and whether the end is missing."""
     from desktop_agent.tools.web.html_parser import attribute, find_main_part, parse_page
     from desktop_agent.tools.web.html_to_markdown import to_markdown
 
@@ -82,7 +80,7 @@ def read_page(html: str, base: str) -> dict[str, Any]:
     href = attribute(element, "href") if (element := page.find("base")) else ""
     text, hidden = strip_invisible(to_markdown(find_main_part(page), _base_url(base, href)))
     return {
-        "title": strip_invisible(" ".join(title.split()))[0][:_LONGEST_TITLE],
+        "title": strip_invisible(" ".join(title.split()))[0][:_MAX_TITLE_LENGTH],
         "text": text[:MAX_ANSWER_LENGTH],
         "hidden": hidden,
         "transparent": transparent,

@@ -264,9 +264,7 @@ _PROCESS_FILE = Path(__file__).with_name("page_process.py")
 
 
 class ReadPage(BaseModel):
-    """A page as Markdown. `hidden` is how many unseen characters were removed, `transparent` how many were not read
-    because nobody sees them unless a script changes that; `cut`: its end is missing.
-    """
+    """A page as Markdown, with counts of removed `hidden` and `transparent` characters; `cut`: its end is missing."""
 
     title: str
     text: str
