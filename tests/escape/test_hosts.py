@@ -18,7 +18,7 @@ from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from tests.desktop_agent.mcp.certificates import certificate, served
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.escape.sites import node_registry, open_site, page, python_index, repository
 
 PYTHON = str(Path(sys.executable).resolve())
@@ -152,7 +152,7 @@ async def run(work: Path, line: str, *hosts: str) -> str:
     tool = run_command(
         Workspace(work),
         private_hosts=lambda: frozenset({"site.test", "evil.test"}),
-        confinement=lambda: way("bubblewrap"),
+        confinement=lambda: working_sandbox("bubblewrap"),
         resolve=resolve,
     )
     wanted = tool.checked({"command": line, "hosts": list(hosts)})

@@ -26,7 +26,7 @@ from desktop_agent.types.permissions import (
     RuleEffect,
 )
 from desktop_agent.types.tool_calls import Effect, ToolClass, UntrustedSource
-from tests.desktop_agent.tools.test_startup_files import examples
+from tests.desktop_agent.sandbox.test_startup_files import examples
 
 MakeTool = Callable[..., AnyTool]
 WORK = "/home/me/project"

@@ -14,7 +14,7 @@ from desktop_agent.sandbox.backends import Sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 
 # Not a virtual environment: the one of the tests may lie where a command sees nothing.
 PYTHON = str(Path(sys.executable).resolve())
@@ -48,7 +48,7 @@ except OSError as error:
 
 @pytest.fixture(params=["bubblewrap", "Landlock"])
 def confinement(request: pytest.FixtureRequest) -> Sandbox:
-    return way(request.param)
+    return working_sandbox(request.param)
 
 
 @pytest.fixture

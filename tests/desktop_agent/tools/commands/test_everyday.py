@@ -11,7 +11,7 @@ from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from tests.desktop_agent.tools.commands.everyday_builds import PROJECTS
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.frame.unprivileged import run_unprivileged
 
 PYTHON = str(Path(sys.executable).resolve())
@@ -37,7 +37,7 @@ def needs(program: str) -> pytest.MarkDecorator:
 
 
 async def done(workspace: Workspace, line: str, confinement: str = "bubblewrap") -> str:
-    tool = run_command(workspace, confinement=lambda: way(confinement))
+    tool = run_command(workspace, confinement=lambda: working_sandbox(confinement))
     (part,) = await tool.run(tool.checked({"command": line}), RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
 
@@ -128,7 +128,7 @@ NEEDED = {
 @pytest.mark.parametrize("confinement", ["bubblewrap", "Landlock"])
 @pytest.mark.parametrize("project", PROJECTS)
 def test_a_project_is_built_by_a_user_without_rights(project: str, confinement: str) -> None:
-    way(confinement)
+    working_sandbox(confinement)
     missing = [name for name in NEEDED.get(project, ()) if shutil.which(name, path="/usr/bin:/usr/local/bin") is None]
     if missing:
         pytest.skip(f"there is no {missing[0]} here")

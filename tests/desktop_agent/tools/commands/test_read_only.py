@@ -13,7 +13,7 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.permissions import CommandSubject
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 
 PYTHON = str(Path(sys.executable).resolve())
 CHANGES = {
@@ -35,12 +35,12 @@ CHANGES = {
 
 @pytest.fixture(params=["bubblewrap", "Landlock"])
 def confinement(request: pytest.FixtureRequest) -> Sandbox:
-    return way(request.param)
+    return working_sandbox(request.param)
 
 
 async def told(workspace: Workspace, confinement: Sandbox, line: str) -> str:
     # For root nothing is held; that it is tried is enough here.
-    tool = run_command(workspace, confinement=lambda: replace(confinement, holds=True))
+    tool = run_command(workspace, confinement=lambda: replace(confinement, is_enforced=True))
     (part,) = await tool.run(tool.checked({"command": line}), RunningCall("1", lambda _: None, is_read_only=True))
     return part.text  # type: ignore[union-attr]
 

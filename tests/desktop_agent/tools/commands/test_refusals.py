@@ -14,7 +14,7 @@ from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.errors import ToolFailed
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 
 PYTHON = str(Path(sys.executable).resolve())
 NO_NETWORK = "[This command had no network, as it named no host. Name with hosts each one that it must reach.]"
@@ -27,37 +27,39 @@ async def said(workspace: Workspace, confinement: Sandbox, line: str, **more: ob
 
 
 async def test_what_cannot_be_written(workspace: Workspace) -> None:
-    told = await said(workspace, way("bubblewrap"), "mkdir ~/.of-a-test; touch /usr/of-a-test; echo x >here")
+    told = await said(
+        workspace, working_sandbox("bubblewrap"), "mkdir ~/.of-a-test; touch /usr/of-a-test; echo x >here"
+    )
     assert "[“Read-only file system” comes from the confinement: a command writes only in the workspace" in told
-    told = await said(workspace, way("Landlock"), "touch /usr/of-a-test")
+    told = await said(workspace, working_sandbox("Landlock"), "touch /usr/of-a-test")
     assert "[“Permission denied” may come from the confinement" in told
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 async def test_settings_of_git(workspace: Workspace) -> None:
-    await said(workspace, way("bubblewrap"), "git init -q .")
+    await said(workspace, working_sandbox("bubblewrap"), "git init -q .")
     for line in ("git config user.name x", "git remote add o https://example.org/x", "echo x >.git/hooks/x"):
-        told = await said(workspace, way("bubblewrap"), line)
+        told = await said(workspace, working_sandbox("bubblewrap"), line)
         assert "[Hooks and settings of git repositories in the workspace are kept from commands" in told, line
 
 
 async def test_the_network_that_was_not_asked_for(workspace: Workspace) -> None:
     line = f"""'{PYTHON}' -c 'import urllib.request as u; u.urlopen("http://example.org")'"""
-    assert NO_NETWORK in await said(workspace, way("bubblewrap"), line)
+    assert NO_NETWORK in await said(workspace, working_sandbox("bubblewrap"), line)
     with pytest.raises(ToolFailed) as failed:
-        await said(workspace, way("bubblewrap"), f"{line}; sleep 43212", timeout_seconds=6)
+        await said(workspace, working_sandbox("bubblewrap"), f"{line}; sleep 43212", timeout_seconds=6)
     assert NO_NETWORK.strip("[]") in str(failed.value)
 
 
 async def test_sockets_with_a_path(workspace: Workspace) -> None:
     line = f"""'{PYTHON}' -c 'import multiprocessing as m; m.Manager()'"""
-    told = await said(workspace, way("bubblewrap"), line)
+    told = await said(workspace, working_sandbox("bubblewrap"), line)
     assert "[Sockets with a path (unix sockets) cannot be made in the confinement" in told
-    assert "and without the network no others either" in await said(workspace, way("Landlock"), line)
+    assert "and without the network no others either" in await said(workspace, working_sandbox("Landlock"), line)
 
 
 async def test_temporary_files_of_the_command_before(workspace: Workspace) -> None:
-    confinement = way("bubblewrap")
+    confinement = working_sandbox("bubblewrap")
     assert await said(workspace, confinement, "echo x >/tmp/of-a-test; cat /tmp/of-a-test") == "x\n[exit code 0.]"
     for line in ("cat /tmp/of-a-test", f"""'{PYTHON}' -c 'open("/tmp/of-a-test")'"""):
         told = await said(workspace, confinement, line)
@@ -66,7 +68,7 @@ async def test_temporary_files_of_the_command_before(workspace: Workspace) -> No
 
 async def test_of_what_has_other_reasons_nothing_is_said(workspace: Workspace) -> None:
     for each in ("bubblewrap", "Landlock"):
-        told = await said(workspace, way(each), 'cat "$PWD/none"; false')
+        told = await said(workspace, working_sandbox(each), 'cat "$PWD/none"; false')
         assert told.endswith("/none: No such file or directory\n[exit code 1.]")
     line = "echo Read-only file system, Could not resolve host"
     assert (await said(workspace, no_sandbox(""), line)).endswith("host\n[exit code 0.]")
@@ -119,7 +121,7 @@ async def test_what_a_reader_shows_is_a_refusal_only_where_it_failed(
     words: str, confinement: str, workspace: Workspace
 ) -> None:
     (workspace.folder / "a.py").write_text(words)
-    tool = run_command(workspace, confinement=lambda: replace(way(confinement), holds=True))
+    tool = run_command(workspace, confinement=lambda: replace(working_sandbox(confinement), is_enforced=True))
 
     async def told(line: str) -> str:
         call = RunningCall("1", lambda _: None, is_read_only=True)
@@ -158,4 +160,4 @@ async def test_who_is_not_confined_is_told_nothing_of_a_confinement(workspace: W
             await said(workspace, no_sandbox(""), "cat words; sleep 43212", hosts=hosts, timeout_seconds=3)
         assert "onfine" not in str(failed.value)
         assert "had no network" not in str(failed.value)
-    assert "comes from the confinement" in await said(workspace, way("bubblewrap"), "cat words")
+    assert "comes from the confinement" in await said(workspace, working_sandbox("bubblewrap"), "cat words")

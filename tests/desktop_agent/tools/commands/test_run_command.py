@@ -155,7 +155,7 @@ async def test_the_preview_says_line_folder_and_bounds(workspace: Workspace) -> 
     title = "Not confined: it can read, change and send whatever you can. For a test."
     preview = await tool.preview(tool.checked({"command": "rm x", "folder": "."}))
     assert preview == CommandPreview("rm x", str(workspace.folder), title, only_hosts=False)
-    held = run_command(workspace, confinement=lambda: replace(bubblewrap_sandbox("/x"), holds=True))
+    held = run_command(workspace, confinement=lambda: replace(bubblewrap_sandbox("/x"), is_enforced=True))
     assert held.preview
     preview = await held.preview(held.checked({"command": "x", "hosts": ["a.example", "b.example:1"]}))
     assert isinstance(preview, CommandPreview)

@@ -16,7 +16,7 @@ from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.errors import ToolFailed
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.frame.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this")
@@ -52,7 +52,7 @@ UNTIL = f"'{PYTHON}' away.py; until [ -e away ]; do sleep 0.02; done; echo begun
 
 @pytest.fixture(params=["bubblewrap", "Landlock", ""])
 def confinement(request: pytest.FixtureRequest) -> Sandbox:
-    return way(request.param) if request.param else no_sandbox("For a test.")
+    return working_sandbox(request.param) if request.param else no_sandbox("For a test.")
 
 
 @pytest.fixture(autouse=True)
@@ -168,7 +168,7 @@ def test_a_count_that_a_program_wrote_is_a_number_or_none(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["Landlock", ""])
 async def test_the_end_of_the_program_is_told_as_it_was(workspace: Workspace, name: str) -> None:
-    confinement = way(name) if name else no_sandbox("For a test.")
+    confinement = working_sandbox(name) if name else no_sandbox("For a test.")
     for line, end in (
         ("exit 7", "exit code 7."),
         ("kill -9 $$", "ended by SIGKILL."),

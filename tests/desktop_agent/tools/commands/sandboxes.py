@@ -1,4 +1,4 @@
-"""The ways to confine a command that this machine has, for tests that try each of them for real."""
+"""The sandboxes that work on this machine, for tests that try each of them for real."""
 
 import sys
 from functools import lru_cache
@@ -10,7 +10,7 @@ from desktop_agent.sandbox.backends import Sandbox, bubblewrap_sandbox, is_worki
 
 
 @lru_cache
-def way(name: str) -> Sandbox:
+def working_sandbox(name: str) -> Sandbox:
     """Skips the test where it does not work."""
     if name == "Landlock":
         if not backends.is_landlock_supported() or not is_working(landlock_sandbox()):

@@ -16,7 +16,7 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.tool_calls import FileChanges
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 
 
 def changes_by(folder: Path, do: object) -> WorkspaceChanges:
@@ -212,7 +212,7 @@ def test_bare_repositories_are_found_also_in_heavy_folders(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["bubblewrap", "Landlock", ""])
 async def test_who_takes_too_long_leaves_a_list(name: str, workspace: Workspace) -> None:
-    confinement: Sandbox = way(name) if name else no_sandbox("")
+    confinement: Sandbox = working_sandbox(name) if name else no_sandbox("")
     tool = run_command(workspace, confinement=lambda: confinement)
     line = "touch made; (trap '' TERM; sleep 765432) & echo said; sleep 765432; true"
     wanted = tool.checked({"command": line, "timeout_seconds": 3})

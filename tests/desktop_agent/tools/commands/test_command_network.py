@@ -15,7 +15,7 @@ from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.permissions import CommandPattern, HostPattern, Pattern, Rule, RuleEffect
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.frame.patience import PATIENCE
 
 CURL = "curl -sS -m 20"
@@ -69,13 +69,13 @@ async def test_where_nothing_holds_it_no_rule_for_hosts_is_enough(workspace: Wor
 
 
 async def test_it_gets_no_socket_of_ours(workspace: Workspace) -> None:
-    told = await run(tool_in(workspace, way("bubblewrap")), "ls -l /proc/*/fd", "a.example")
+    told = await run(tool_in(workspace, working_sandbox("bubblewrap")), "ls -l /proc/*/fd", "a.example")
     assert "socket:" not in told
     assert "/dev/null" in told
 
 
 async def test_what_it_could_not_reach_stands_in_the_result(workspace: Workspace) -> None:
-    tool = tool_in(workspace, way("bubblewrap"))
+    tool = tool_in(workspace, working_sandbox("bubblewrap"))
     line = f"{CURL} http://b.example/ http://a.example/ >/dev/null"
     notes = (
         "It was kept from hosts that it had not named: b.example. Name with hosts each one that it must reach.",
@@ -104,7 +104,7 @@ async def silent_server() -> AsyncIterator[tuple[int, asyncio.Event, asyncio.Eve
 
 
 async def test_stop_ends_its_connections_too(workspace: Workspace) -> None:
-    tool = run_command(workspace, confinement=lambda: way("bubblewrap"))
+    tool = run_command(workspace, confinement=lambda: working_sandbox("bubblewrap"))
     async with silent_server() as (port, came, gone), asyncio.timeout(PATIENCE):
         line = f"curl -sS --noproxy '' http://127.0.0.1:{port}/"
         running = asyncio.ensure_future(run(tool, line, "127.0.0.1"))  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from desktop_agent.sandbox.backends import (
     no_sandbox,
 )
 from desktop_agent.sandbox.policy import SandboxPolicy
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.frame.patience import PATIENCE
 
 
@@ -69,8 +69,8 @@ def test_for_root_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bubblewrap_comes_first_and_landlock_where_it_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    way("Landlock")
-    assert way("bubblewrap").name == available_sandbox().name == "bubblewrap"
+    working_sandbox("Landlock")
+    assert working_sandbox("bubblewrap").name == available_sandbox().name == "bubblewrap"
     for broken in (None, "/bin/false", "/nowhere/bwrap"):
         available_sandbox.cache_clear()
         monkeypatch.setattr(backends, "find_bubblewrap", lambda program=broken: program)

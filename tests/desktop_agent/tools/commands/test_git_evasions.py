@@ -11,8 +11,8 @@ from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.commands.side_effects import INCOMPLETE_PROTECTION
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.tool_calls import CommandPreview
-from tests.desktop_agent.tools.commands.aftermath.test_repositories import EVIL, LOOK, Desk, git, repository
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
+from tests.desktop_agent.tools.commands.test_git_repositories import EVIL, LOOK, Desk, git, repository
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 HOOK, SETTINGS = ".git/hooks/pre-commit", ".git/config"
@@ -22,7 +22,7 @@ FAKES = "for i in $(seq 9); do mkdir -p {0}$i/refs {0}$i/objects; : > {0}$i/HEAD
 
 @pytest.fixture(params=["bubblewrap", "Landlock"])
 def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
-    return Desk(workspace, way(request.param))
+    return Desk(workspace, working_sandbox(request.param))
 
 
 @pytest.fixture
@@ -94,7 +94,10 @@ async def test_many_files_are_said_before_the_next_command(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workspace_survey, "MAX_ENTRIES", 30)
-    desk, tool = Desk(workspace, way("bubblewrap")), run_command(workspace, confinement=lambda: way("bubblewrap"))
+    desk, tool = (
+        Desk(workspace, working_sandbox("bubblewrap")),
+        run_command(workspace, confinement=lambda: working_sandbox("bubblewrap")),
+    )
     for line, is_said in (("touch j{1..40}", False), ("rm j*", True), ("true", False)):
         await desk.run("true")
         shown = await tool.preview(tool.checked({"command": line}))  # type: ignore[misc]
@@ -188,7 +191,7 @@ async def test_settings_of_the_person_that_lie_in_the_workspace(
 
 @pytest.fixture
 def bubblewrap(workspace: Workspace) -> Desk:
-    return Desk(workspace, way("bubblewrap"))
+    return Desk(workspace, working_sandbox("bubblewrap"))
 
 
 def test_files_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from desktop_agent.tools.web import page_process
 from desktop_agent.tools.web.pages import _ENCODINGS, WebPageReader
 from desktop_agent.types.errors import ToolFailed
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.desktop_agent.tools.web.native import DEEDS, trying
 from tests.desktop_agent.tools.web.page_set import PAGES
 
@@ -25,7 +25,7 @@ RARE = {"trace", "memory", "ring", "key"}
 
 @pytest.fixture(autouse=True)
 def _can_be_held() -> None:  # pyright: ignore[reportUnusedFunction]
-    way("Landlock")
+    working_sandbox("Landlock")
 
 
 @pytest.fixture

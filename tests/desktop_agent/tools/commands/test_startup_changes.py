@@ -19,9 +19,9 @@ from desktop_agent.tools.commands.side_effects import (
 from desktop_agent.tools.commands.workspace_survey import survey_workspace
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from tests.desktop_agent.tools.commands.aftermath.test_repositories import git, repository
-from tests.desktop_agent.tools.commands.ways import way
-from tests.desktop_agent.tools.test_startup_files import examples
+from tests.desktop_agent.sandbox.test_startup_files import examples
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
+from tests.desktop_agent.tools.commands.test_git_repositories import git, repository
 
 SAID = "It wrote what other programs run by themselves, outside of the confinement:"
 STARTUP = (".vscode/tasks.json", ".envrc", ".github/workflows/ci.yml", ".npmrc", ".husky/pre-commit", ".mcp.json")
@@ -54,7 +54,7 @@ class Desk:
 
 @pytest.fixture(params=["bubblewrap", "Landlock"])
 def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
-    desk = Desk(workspace, way(request.param))
+    desk = Desk(workspace, working_sandbox(request.param))
     for name in STARTUP:
         (desk.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (desk.folder / name).write_text("theirs\n")

@@ -13,7 +13,7 @@ from desktop_agent.tools.commands.git_repositories import MAX_REPOSITORIES, find
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from tests.desktop_agent.tools.commands.ways import way
+from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 LOOK = "git runs such things outside of the confinement: look at them before you use git there."
@@ -67,12 +67,12 @@ def _content(place: Path) -> object:
 
 @pytest.fixture(params=["bubblewrap", "Landlock"])
 def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
-    return Desk(workspace, way(request.param))
+    return Desk(workspace, working_sandbox(request.param))
 
 
 @pytest.fixture
 def bubblewrap(workspace: Workspace) -> Desk:
-    return Desk(workspace, way("bubblewrap"))
+    return Desk(workspace, working_sandbox("bubblewrap"))
 
 
 async def test_ordinary_work_goes_on(desk: Desk) -> None:
