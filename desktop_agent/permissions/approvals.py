@@ -148,7 +148,7 @@ def copy_preview(preview: object) -> Preview | None:
 # Tools that can do nearly anything: allowing one for a conversation allows only what the call shows.
 _FAR_REACHING = frozenset({Effect.EXECUTE, Effect.NETWORK})
 _AllowDecision = AllowOnce | AllowForConversation | AllowAlways
-# So many ended approvals are remembered, to tell a decision that comes late what stands.
+# Ended approvals that are remembered, to answer a decision that comes too late.
 _MAX_REMEMBERED = 200
 
 

@@ -15,7 +15,7 @@ from desktop_agent.types.errors import Sentence, ToolInputInvalid
 from desktop_agent.types.permissions import ArgumentsPattern, Mode, Rule, RuleEffect
 from desktop_agent.types.tool_calls import Effect, ToolClass
 
-# What a read-only tool may touch without anybody being asked. Reaching the network tells somebody something.
+# What a read-only tool may touch without a question. Reaching the network sends something out.
 _READ_ONLY = frozenset({Effect.READ})
 # A call that only hands work on: everything that is done for it passes the gate by itself.
 _DELEGATES = frozenset({Effect.DELEGATE})

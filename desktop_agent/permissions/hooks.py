@@ -203,7 +203,7 @@ async def _ask_hook(
 
 
 def _deny_for_fault(name: str, fault: Fault) -> HookDeny:
-    # The type alone: what an exception says may be what nobody should read in a log.
+    # The type alone: the text of an exception may be secret.
     _log.warning("the hook %s raised %s", name, fault.kind)
     return HookDeny(f"A hook failed ({fault.kind}), which counts as a denial.")
 

@@ -403,7 +403,7 @@ def _with_conversation(rule: Rule, conversation_id: str | None) -> Rule:
     if rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None:
         changes["conversation_id"] = conversation_id
     if rule.expires_at is not None and rule.expires_at.tzinfo is None:
-        # Who writes a time without its zone means the clock on the wall.
+        # A time without a zone is meant in local time.
         changes["expires_at"] = rule.expires_at.astimezone()
     return rule.model_copy(update=changes) if changes else rule
 

@@ -42,9 +42,9 @@ from desktop_agent.types.permissions import (
 from desktop_agent.types.tool_calls import Effect, ToolClass
 
 _SHELL_WORD = re.compile(r"[\w./+-]+")
-# What stands behind is a shell line to all that start others.
+# All programs that start others take what follows these for a shell line.
 _LINE_FOLLOWS = frozenset({"-c", "--call", "--command"})
-# The others start nothing that stands in their words.
+# Other subcommands start nothing that their words name.
 _STARTING_IN_GIT = frozenset({"bisect", "rebase", "submodule", "filter-branch", "config", "difftool", "mergetool"})
 
 
@@ -246,7 +246,7 @@ def _may_be_unnamed(rule: Rule, pattern: _SubjectPattern, facts: CallFacts) -> b
     kind = type(pattern)
     is_named = any(isinstance(subject, _SUBJECT_OF_PATTERN[kind]) for subject in facts.subjects or ())
     if facts.starts_programs:
-        # A command may touch any file and any host; what it touches stands nowhere.
+        # A command may touch any file and any host without naming it.
         return not (is_named and _SUBJECT_OF_PATTERN[kind] is CommandSubject)
     if not facts.subjects and not {facts.tool.name, facts.tool.identity}.isdisjoint(rule.tools):
         return True

@@ -274,7 +274,7 @@ def _is_narrow(folder: str) -> bool:
 def _line_patterns(subject: CommandSubject, allowed: Sequence[CommandPattern], workspace: str | None) -> list[Pattern]:
     """Return patterns for the one command that is missing; several missing ones only a bundle can allow by one rule."""
     folder = run_folder(subject)
-    # What runs who knows where is allowed by its arguments, folder and all, or not at all.
+    # A line that may run anywhere is allowed by its exact arguments, or not at all.
     if folder is None or not is_transparent_line(subject, workspace):
         return []
     allowed_here = patterns_for_folder(allowed, folder)
@@ -331,7 +331,7 @@ def _telling_words(command: Command) -> tuple[str, ...]:
         return ()
     words_of_subcommand = subcommand(command.words)
     if words_of_subcommand is None:
-        # Of a program that nobody here knows, no beginning says what it does.
+        # No beginning says what an unknown program does.
         return (name,) if known_name(name) in SAY_ALL else ()
     if not words_of_subcommand or words_of_subcommand[0] not in START_WHAT_FOLLOWS:
         return (name, *words_of_subcommand) if words_of_subcommand else ()

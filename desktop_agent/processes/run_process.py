@@ -104,7 +104,7 @@ class ProcessTree:
         self._root = _process(pid)
         self._spared = self._root if is_supervised else None
         self._looks_alone = 0
-        # Those that were seen stay known: who has lost its parent by the second look may have lost its mark before.
+        # Processes stay known: one that lost its parent before the second look may have lost its mark too.
         self._known: set[psutil.Process] = {self._root} if self._root else set()
         # A cancel does not end the thread in which a look is still going on.
         self._lock = threading.Lock()
@@ -136,7 +136,7 @@ class ProcessTree:
             killed = sum(process != self._spared for process in self._known)
             if killed or self._spared is None or not _is_alive(self._spared):
                 return killed
-            # Who is born between two looks would be lost with it.
+            # A process that is born between two looks would be lost with it.
             self._looks_alone += 1
             if self._looks_alone > _MAX_EMPTY_LOOKS:
                 self._spared = None
@@ -147,7 +147,7 @@ class ProcessTree:
         signalled: set[psutil.Process] = set()
         for seen in (*self._known, *self._find_strays()):
             family = (seen, *_descendants(seen)) if seen not in signalled else ()
-            # Looked at before any is told: some end with the first of them, and count all the same.
+            # Listed before any is signalled: some end with the first of them, and still count.
             for process in [member for member in family if member not in signalled and _is_alive(member)]:
                 if process not in signalled:
                     signalled.add(process)
@@ -374,7 +374,7 @@ async def _terminate(tree: ProcessTree, grace: float) -> int:
 async def _until_gone(tree: ProcessTree, seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            # Nobody tells when a process ends that is not one's own child.
+            # The system does not report the end of a process that is not our own child.
             while await asyncio.to_thread(tree.is_alive):  # noqa: ASYNC110
                 await asyncio.sleep(_POLL_SECONDS)
 

@@ -48,7 +48,7 @@ async def wait_for_all(*work: Awaitable[object]) -> None:
 
 Result = TypeVar("Result")
 
-# How long work that cannot be told to stop may go on while a cancel waits for it, in seconds.
+# How long a cancel waits for work that cannot be stopped, in seconds.
 GRACE = 1.0
 
 # So many values are gone through in about a millisecond; so many characters of a text count as one.
@@ -160,7 +160,7 @@ def is_large(*values: object) -> bool:
         item = waiting.pop()
         remaining -= 1
         if isinstance(item, str | bytes):
-            # Past whatever a class of somebody's own makes of its length.
+            # Reads past whatever a foreign class makes of its length.
             remaining -= (str.__len__(item) if isinstance(item, str) else bytes.__len__(item)) // _CHARACTERS_PER_VALUE
             continue
         inner = inner_values(item)

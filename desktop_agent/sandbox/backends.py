@@ -19,7 +19,7 @@ from desktop_agent.sandbox.policy import SandboxPolicy, build_policy
 PART = "confined"
 _MODULE = "desktop_agent.sandbox.launcher"
 _MACHINES = frozenset({"x86_64", "aarch64"})
-# Of a command that nobody was asked about: bytes of each process and of each file, and threads in all.
+# For commands that run without a question: bytes of each process and of each file, and threads in all.
 _LIMITS = {"DATA": 2_000_000_000, "FSIZE": 1_000_000_000, "CORE": 0}
 _NAMESPACE_LIMITS = {"NPROC": 1024}
 

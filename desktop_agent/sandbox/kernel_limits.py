@@ -248,7 +248,7 @@ def confine_worker() -> None:
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)
-    # Each stands alone: a container may allow the one and not the other.
+    # Each is tried by itself: a container may allow one and not the other.
     with contextlib.suppress(OSError):
         no_new_privileges(libc)
         LandlockRules(libc, landlock_version(libc), network=False).enforce()

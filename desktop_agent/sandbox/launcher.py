@@ -38,7 +38,7 @@ from desktop_agent.sandbox.kernel_limits import (
 from desktop_agent.sandbox.policy import paths_except
 
 _SET_CHILD_SUBREAPER = 36
-# For those who are asked to end, and for what is born while it is killed, in seconds.
+# For processes that are asked to end, and for those born during the killing, in seconds.
 _GRACE = 1.0
 _KILL_SECONDS = 5.0
 _POLL_SECONDS = 0.005
@@ -52,7 +52,7 @@ def fork_supervisor(
     `count_file` will hold how many processes were left running, if any were. The parent calls `release`.
     """
     check_syscall(libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
-    # Who is asked to end asks all: the program ends by itself, or is killed. A function, as a child inherits no such.
+    # A request to end reaches all: the program ends by itself, or is killed. Children do not inherit functions.
     for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(signal_number, lambda _number, _frame: None)
     child = os.fork()
@@ -268,7 +268,7 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     """Give up all rights of root for good, also those that a program started later would get. Raises OSError."""
     check_syscall(libc.prctl(_AMBIENT, _CLEAR_AMBIENT, 0, 0, 0))
     capability = 0
-    # Who may not drop them has none to give, and gets none by a program (no_new_privileges).
+    # A process that may not drop them has none, and gets none by a program (no_new_privileges).
     while libc.prctl(_READ_BOUNDING, capability, 0, 0, 0) >= 0:
         libc.prctl(_DROP_BOUNDING, capability, 0, 0, 0)
         capability += 1

@@ -150,7 +150,7 @@ def _copy_settings(readable: ReadablePaths, folder: Path, real_of: Callable[[Pat
             real, links = resolve_links(file, ())
             if real is None or (copy := clean_settings(real, known["form"], allowed)) is None:
                 continue
-            # For who cannot be given the copy in its place.
+            # For sandboxes that cannot put the copy in its place.
             readable.add(real if copy.is_whole else None, links)
             place = readable.copies[real] = folder / f"{number}-{file.name}"
             place.write_text(copy.text, encoding="utf-8", errors="surrogateescape")
@@ -347,7 +347,7 @@ def _root_only_paths() -> Iterator[Path]:
     yield from map(Path, path_lists()["system_secrets"])
     waiting = ["/etc"]
     while waiting:
-        # What goes while it is looked at is no secret any more.
+        # What disappears meanwhile is no secret any more.
         with suppress(OSError), os.scandir(waiting.pop()) as entries:
             for entry in entries:
                 mode = entry.stat(follow_symlinks=False).st_mode

@@ -13,7 +13,7 @@ from posixpath import normpath
 
 from desktop_agent.types.errors import Sentence
 
-# Characters that some disks drop, or nobody sees.
+# Characters that some file systems drop, or that are invisible.
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _SENTENCE = "What “{file}” says is run by {program} {when}, outside of all confinement."
 # What paths are written between in a line of a shell.

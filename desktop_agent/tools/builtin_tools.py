@@ -34,7 +34,7 @@ MAX_CHOICES = 5000
 MAX_PLACES = 300
 
 Number = int | float
-# What stands behind an operator or a name: any arity, numbers in and a number out.
+# The function of an operator or a name: any arity, numbers in and a number out.
 Operation = Callable[..., Any]
 
 

@@ -22,7 +22,7 @@ from desktop_agent.types.errors import Sentence, ToolInputInvalid, WrongUse
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
-# Rules looked at in one check, which takes half a second for so many; ten thousand small objects need no more.
+# Rules checked in one validation, which takes half a second for so many; enough for ten thousand small objects.
 MAX_STEPS = 50_000
 # Characters compared with patterns in one check, times the size of the pattern: about a second at the worst.
 MAX_MATCHING = 100_000_000

@@ -117,7 +117,7 @@ def _known_options(words: Sequence[str | None], seen: int) -> tuple[SafeOptions 
         # What a shorter subcommand is allowed, a longer one is not: `git stash` puts away, `git stash pop` brings back.
         is_another = start + 1 < seen < after and " ".join(words_of_subcommand[: seen - start - 1]) in table
         return (NO_WORDS if known is None or is_another else known), seen if is_another else after
-    # What it starts is a program of its own, and with more words than its name may do anything where nobody knows it.
+    # It starts another program, which may do anything with more words than its name, unless it is known.
     started = known_name(words[after] or "") if len(words) > after else ""
     return program_options().get(started, None if started in SAY_ALL else NO_WORDS), after + 1
 

@@ -70,7 +70,7 @@ def is_unambiguous(root: "Node", source: bytes) -> bool:
     if root.has_error:
         return False
     nodes = list(_nodes(root))
-    # The leaves of a quoted text are not looked at, but those of a substitution in it are.
+    # The leaves of a quoted text are not checked, but those of a substitution in it are.
     quoted = (child for node in nodes if node.type in _QUOTED for child in node.named_children)
     if not all(_is_fully_covered(node, source, node.start_byte, node.end_byte) for node in quoted):
         return False

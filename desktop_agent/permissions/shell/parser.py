@@ -113,7 +113,7 @@ def _parse(line: str, depth: int) -> ParsedLine:
     root = _parser().parse(source).root_node
     reading = _LineReader(source, depth)
     reading.read(root)
-    # What is nested deeper than is read is not looked at either.
+    # What is nested too deep to be read is not checked either.
     understood = reading.understood and not _STRANGE_CHARACTERS.search(line) and is_unambiguous(root, source)
     goes_to = _first_folder(line, root) if len(reading.commands) > 1 else None
     return ParsedLine(
@@ -171,7 +171,7 @@ class _LineReader:
         words = tuple(literal_word(part, self._source) for part in parts)
         sources = tuple(node_text(part, self._source) for part in parts)
         if node.type == "test_command":
-            # What is tested stands in no words: it counts as anything.
+            # The words do not show what is tested: it counts as anything.
             self.understood = self.understood and is_plain_test(node, self._source)
             self.commands.append(Command((*words, None), (*sources, "…")))
             return
@@ -282,7 +282,7 @@ def _has_background(root: "Node") -> bool:
         node = waiting.pop()
         if node.type == "&":
             return True
-        # To the plain shell `&>` sends what stands before it into the background as well.
+        # To the plain shell `&>` also sends the command before it into the background.
         if node.type in {"&>", "&>>"} and node.parent is not None and node.parent.end_byte < root.end_byte:
             return True
         waiting += node.children

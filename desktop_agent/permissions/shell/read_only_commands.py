@@ -35,7 +35,7 @@ _SED_FLAGS = re.compile(r"-[nErsuz]+|--quiet|--silent|--regexp-extended|--null-d
 _SED_SCRIPT = re.compile(r"-[nErsuz]*e|--expression")
 _AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _AWK_VALUED = re.compile(r"-[Fv]|--field-separator|--assign")
-# Wherever it stands, also in a text: what starts a program, reads one, or loads one.
+# What starts, reads or loads a program, anywhere, also in a text.
 _AWK_STARTS = re.compile(r"system|getline|close|@|\||#|\\\n")
 
 # All that a program of Python may be made of: it reads files, takes JSON apart and prints.
@@ -195,7 +195,7 @@ def _python_only_prints(node: ast.AST) -> bool:
             return isinstance(node, _PYTHON_NODES)
 
 
-# They start what stands in their words, and add words that they read to it.
+# They start what their words name, and add words that they read.
 _COMMAND_STARTERS = frozenset({"find", "xargs"}) | SHELLS
 _SCRIPTS = {
     "sed": sed_only_prints,

@@ -221,7 +221,7 @@ def is_plain_test(node: "Node", source: bytes) -> bool:
     words = [
         literal_word(pair, source) if pair.type in WORDS else text for pair, text in zip(units, sources, strict=True)
     ]
-    # In there nothing is split, and no file is looked for.
+    # Double brackets split nothing and expand no file names.
     is_one = [is_double or _is_single_word(*pair) for pair in zip(words, sources, strict=True)]
     if any("$'" in pair for pair in sources):
         return False

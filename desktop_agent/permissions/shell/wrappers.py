@@ -50,7 +50,7 @@ class _Options:
     positional: int = 0
 
 
-# What is not listed here for a wrapper makes the command one that cannot be told.
+# A command whose wrapper has an option that is not listed here is not understood.
 WRAPPERS: dict[str, _Options] = {
     "sudo": _Options(
         "AbBEHkKnPSv", "CDghpRrTtUu", ("non-interactive",), ("user", "group"), None, "vK", assignments=True
@@ -300,7 +300,7 @@ _SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
 
 
 DO_ANYTHING = OPAQUE | word_set(_KINDS["do_anything"])
-# Words behind a program's name after which stands what it starts.
+# Words after a program's name that are followed by what it starts.
 START_WHAT_FOLLOWS = word_set("run exec x dlx")
 # These start what they are given first.
 START_AT_ONCE = word_set("npx uvx bunx pnpx")

@@ -69,7 +69,7 @@ class RedoSaver:
                 await self.put(snapshot.data)
             allowed.append(step)
             if snapshot.state.unread in {None, "folder"}:
-                # How it is expected to be found: so it is told from what anybody makes of it after a crash, too.
+                # The expected state, so that a change by others is noticed after a crash, too.
                 files.append(saved_file(step.file.path, snapshot, step.file.before))
         if not files:
             return None, allowed, skipped
@@ -152,7 +152,7 @@ class CheckpointRestore:
         self.saved: Checkpoint | None = None
         self.restored_steps: list[RestoreStep] = []
         self.left_alone: list[SkippedFile] = []
-        # Paths of what was as before the call without this restoring: somebody else put it back, or an earlier one did.
+        # Paths that were as before the call already: somebody else restored them, or an earlier restore did.
         self._as_before: set[str] = set()
 
     async def run(self) -> Checkpoint:
@@ -214,7 +214,7 @@ class CheckpointRestore:
         return self._checkpoint.new_folders if is_known or self._consent is True else ()
 
     def _remove_new_folder(self, path: str, _token: CancelToken) -> None:
-        # What is in it belongs to somebody; then it stays.
+        # A folder with something in it stays.
         with suppress(ToolFailed):
             self._workspace.remove_folder(parse_saved_path(path))
 
@@ -238,7 +238,7 @@ class CheckpointRestore:
         return True
 
     async def _refused(self, step: RestoreStep, error: ToolFailed | StorageFailed) -> None:
-        # Who changed it meanwhile may have put it back.
+        # Another program may have restored it meanwhile.
         changed = isinstance(error, ChangedSinceSnapshot) or isinstance(error.__cause__, FileNotFoundError)
         if changed and await run_in_thread(partial(self._plan_step, step.file)) is None:
             self._as_before.add(step.file.path)

@@ -319,7 +319,7 @@ class RestorePreview:
         """Return what would become of all their files."""
         for checkpoint in checkpoints:
             steps = [step for file in checkpoint.files if (step := self._plan(file)) is not None]
-            # As in a restoring: first what stands in the way goes, the innermost first, then files come back.
+            # As in a restore: first remove what is in the way, the innermost first, then write files.
             for step in sorted(steps, key=lambda step: -step.file.path.count("/")):
                 if not step.wants_file:
                     self._apply(step)

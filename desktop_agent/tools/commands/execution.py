@@ -190,7 +190,7 @@ def _appears_in(pattern: str | tuple[str, ...], text: str) -> bool:
     return is_complete and any(all(part in line for part in pattern) for line in text.splitlines())
 
 
-# In characters: what is listened to, and what of it the model is told, half of it from the end.
+# In characters: what is read, and what of it the model gets, half of it from the end.
 _MAX_READ = 1_000_000
 _MAX_SHOWN = 60_000
 _TIMEOUT_ADVICE = (

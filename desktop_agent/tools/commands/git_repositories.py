@@ -39,7 +39,7 @@ _MAX_HOOKS = 200
 _SAMPLE = ".sample"
 _GIT_ENTRY = ".git"
 _PARTS = frozenset(("HEAD", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
-# What git goes on with when the person tells it to; lines that begin so are run (git-rebase(1)).
+# What git goes on with on request; lines that begin so are run (git-rebase(1)).
 _PENDING_LISTS = ("rebase-merge/git-rebase-todo", "sequencer/todo")
 _EXEC_LINE = re.compile(r"^[ \t]*(?:x|exec)[ \t].*", re.MULTILINE)
 

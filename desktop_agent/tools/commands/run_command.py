@@ -87,7 +87,7 @@ def _clear_one_level(descriptor: int, top: int) -> list[str]:
 
 MAX_LINE_LENGTH = 20_000
 MAX_SECONDS = 600
-# For a command that nobody was asked about.
+# For a command that runs without a question.
 _UNASKED_SECONDS = 60
 ANY_HOST = "*"
 """Where nothing holds a command to the hosts that it names."""
@@ -235,7 +235,7 @@ class _CommandTool:
 
 
 def _untrusted_source(params: RunCommandInput) -> UntrustedSource:
-    # Who trusts what one line brought has not seen what another brings.
+    # Trust in what one line brought says nothing about another line.
     line = "\n".join((params.folder, params.command, *params.hosts)).encode("utf-8", "replace")
     hosts = ", ".join((*params.hosts[:_MAX_NAMED_HOSTS], *(["…"] if len(params.hosts) > _MAX_NAMED_HOSTS else ())))
     return UntrustedSource("web", f"a command that may reach {hosts}", hashlib.sha256(line).hexdigest())

@@ -205,7 +205,7 @@ def survey_workspace(
 def _startup_files_in(folder_path: str, entries: Iterable[os.DirEntry[str]], names: set[str]) -> Iterator[str]:
     for entry in entries if may_contain_startup_files(names) else ():
         path = f"{folder_path}{entry.name}"
-        # What git keeps is looked at in another way, and what programs make anew not at all.
+        # git's own files are checked in another way, and generated files not at all.
         if (
             entry.name not in HEAVY_FOLDERS
             and entry.name not in _GENERATED_MARKERS

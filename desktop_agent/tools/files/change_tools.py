@@ -37,7 +37,7 @@ class SingleFileInput(BaseModel):
     path: str = Field(min_length=1)
 
 
-Params = TypeVar("Params", bound=SingleFileInput)
+Params = TypeVar("Params", bound=BaseModel)
 
 _NOT_CHANGED = "No file was changed."
 _IN_PROGRESS = "It was changing the file at that very moment; look whether it did."
@@ -73,14 +73,24 @@ def file_changing_tool(
     arguments: type[Params],
     work: Callable[[Params, FileChange], tuple[Text, ...]],
     preview_of: Callable[[Params], Preview],
+    paths_of: Callable[[Params], tuple[str, ...]],
 ) -> Tool[Params]:
-    """Make a tool that changes one file. `work` does it, `preview_of` shows it first, both in a thread."""
+    """Make a tool that changes one file. `work` does it, `preview_of` shows it first, both in a thread.
+
+    `paths_of` are the paths that a call may change, as the model wrote them.
+    """
 
     async def run(params: Params, call: RunningCall) -> tuple[Text, ...]:
         return await run_in_thread(lambda token: work(params, FileChange(call, token)))
 
     async def preview(params: Params) -> Preview:
         return await run_in_thread(lambda _token: preview_of(params))
+
+    async def subjects(params: Params) -> tuple[PathSubject, ...]:
+        return tuple([subject for path in paths_of(params) for subject in await path_subjects(workspace, path)])
+
+    async def changes(params: Params) -> tuple[str, ...]:
+        return tuple([changed for path in paths_of(params) for changed in await changed_paths(workspace, path)])
 
     return Tool(
         name=name,
@@ -90,10 +100,14 @@ def file_changing_tool(
         tool_class=ToolClass.MUTATING,
         effects=frozenset({Effect.WRITE}),
         preview=preview,
-        subjects=lambda params: path_subjects(workspace, params.path),
-        changes=lambda params: changed_paths(workspace, params.path),
+        subjects=subjects,
+        changes=changes,
         scope=str(workspace.folder),
     )
+
+
+def _one_path(params: SingleFileInput) -> tuple[str, ...]:
+    return (params.path,)
 
 
 CONTENT_LIMIT = 4_000_000
@@ -131,7 +145,7 @@ def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
         workspace.write(place, data, before_replacing=change.begin)
         return change.finish(_report(place, old, len(data), used))
 
-    def look(params: WriteFileInput) -> Preview:
+    def preview(params: WriteFileInput) -> Preview:
         place = workspace.locate(params.path)
         return _preview(place, _read_existing(workspace, place), params.content)
 
@@ -144,7 +158,8 @@ def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
         ),
         WriteFileInput,
         work,
-        look,
+        preview,
+        _one_path,
     )
 
 
@@ -195,12 +210,12 @@ class EditFileInput(SingleFileInput):
 def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
     """Make the tool for a workspace."""
 
-    def judged(params: EditFileInput) -> tuple[WorkspacePath, TextEdit, FileStamp | None]:
+    def planned_edit(params: EditFileInput) -> tuple[WorkspacePath, TextEdit, FileStamp | None]:
         place = workspace.locate(params.path)
         stamp = file_stamp(workspace.stat(place)) if place.parts else None
         return place, _edit(workspace, place, params), stamp
 
-    def last_look(place: WorkspacePath, stamp: FileStamp | None, change: FileChange) -> None:
+    def check_unchanged(place: WorkspacePath, stamp: FileStamp | None, change: FileChange) -> None:
         change.check()
         if file_stamp(workspace.stat(place)) != stamp:
             what = Sentence("“{path}” was changed by another program meanwhile.", {"path": str(place)})
@@ -209,14 +224,14 @@ def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
 
     def work(params: EditFileInput, change: FileChange) -> tuple[Text, ...]:
         change.check()
-        place, edit, stamp = judged(params)
+        place, edit, stamp = planned_edit(params)
         data, used = encode_text(edit.after, edit.format)
-        workspace.write(place, data, before_replacing=lambda: last_look(place, stamp, change))
+        workspace.write(place, data, before_replacing=lambda: check_unchanged(place, stamp, change))
         note = "" if used.encoding == edit.format.encoding else f" It is {used.title} now."
         return change.finish(f"Edited {place}: {edit.description}.{note}")
 
-    def look(params: EditFileInput) -> Preview:
-        place, edit, _stamp = judged(params)
+    def preview(params: EditFileInput) -> Preview:
+        place, edit, _stamp = planned_edit(params)
         if len(edit.before) > _DIFF_LIMIT:
             return TextPreview(
                 f"Edits {place}: {edit.description}.\n\nOld:\n{params.old_text}\n\nNew:\n{params.new_text}"
@@ -232,7 +247,8 @@ def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
         ),
         EditFileInput,
         work,
-        look,
+        preview,
+        _one_path,
     )
 
 
@@ -264,34 +280,19 @@ def move_file(workspace: Workspace) -> Tool[MoveFileInput]:
         workspace.move(source, target, before_moving=change.begin, replace=params.replace)
         return change.finish(f"Moved {source} to {target}{', replacing what was there' if old else ''}.")
 
-    def look(params: MoveFileInput) -> Preview:
+    def preview(params: MoveFileInput) -> Preview:
         source, target, old = _check_move(workspace, params)
         lost = f"\n\nThis replaces {target} ({old:,} bytes)." if old is not None else ""
         return TextPreview(f"Moves {source}\nto {target}{lost}")
 
-    async def run(params: MoveFileInput, call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda token: work(params, FileChange(call, token)))
-
-    async def preview(params: MoveFileInput) -> Preview:
-        return await run_in_thread(lambda _token: look(params))
-
-    async def subjects(params: MoveFileInput) -> tuple[PathSubject, ...]:
-        return (*await path_subjects(workspace, params.source), *await path_subjects(workspace, params.target))
-
-    async def changes(params: MoveFileInput) -> tuple[str, ...]:
-        return (*await changed_paths(workspace, params.source), *await changed_paths(workspace, params.target))
-
-    return Tool(
-        name="move_file",
-        description="Move or rename one file of the workspace. What is at the new place is kept unless replace is set.",
-        schema=ModelSchema(MoveFileInput),
-        run=run,
-        tool_class=ToolClass.MUTATING,
-        effects=frozenset({Effect.WRITE}),
-        preview=preview,
-        subjects=subjects,
-        changes=changes,
-        scope=str(workspace.folder),
+    return file_changing_tool(
+        workspace,
+        "move_file",
+        "Move or rename one file of the workspace. What is at the new place is kept unless replace is set.",
+        MoveFileInput,
+        work,
+        preview,
+        lambda params: (params.source, params.target),
     )
 
 
@@ -348,7 +349,7 @@ def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
         workspace.remove(place, before_removing=change.begin)
         return change.finish(f"Deleted {place}.")
 
-    def look(params: DeleteFileInput) -> Preview:
+    def preview(params: DeleteFileInput) -> Preview:
         place = workspace.locate(params.path)
         return _folder_preview(workspace, place) if _is_folder(workspace, place) else _file_preview(workspace, place)
 
@@ -358,7 +359,8 @@ def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
         "Delete one file of the workspace, or one folder with nothing in it.",
         DeleteFileInput,
         work,
-        look,
+        preview,
+        _one_path,
     )
 
 

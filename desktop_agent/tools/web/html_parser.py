@@ -354,7 +354,7 @@ _NAVIGATION_CLASSES = name_set(
 )
 # As those, and put within the text as well.
 _SHARING_CLASSES = name_set("share social share-buttons social-share sharing")
-# As those, whatever is in them: people are asked there, or told about other pages.
+# Left out too, whatever is in them: questions to people, and links to other pages.
 _BANNER_CLASSES = name_set(
     "cookie-banner cookie-consent cookie-notice cookiebanner onetrust-consent-sdk headerlink anchor-link "
     "mw-editsection mw-jump-link catlinks printfooter linenos lineno linenodiv gutter copybtn"

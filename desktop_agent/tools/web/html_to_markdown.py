@@ -175,7 +175,7 @@ _TITLES = frozenset({"admonition-title", "admonitionblock-title", "callout-title
 _MAX_ADDRESS_LENGTH = 1_000
 
 
-# Also what would end the address, or the line that it stands in.
+# Also what would end the address, or its line.
 _NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20()<>\[\]\\\x7f-\xa0]")
 
 

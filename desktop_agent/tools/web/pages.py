@@ -258,7 +258,7 @@ READ_SECONDS = 20.0
 _MAX_OUTPUT = 40_000_000
 """Characters that the child may answer with; each of its own may be written as twelve."""
 
-# How the system ends who used up its time of the processor, and how the child's own clock does (setrlimit(2)).
+# How the system ends a process that used up its processor time, and how the child's own alarm does (setrlimit(2)).
 _OUT_OF_TIME = frozenset(-getattr(signal, name) for name in ("SIGXCPU", "SIGKILL", "SIGALRM") if hasattr(signal, name))
 _PROCESS_FILE = Path(__file__).with_name("page_process.py")
 
