@@ -313,13 +313,13 @@ def _without_wrappers(command: Command) -> Command:
 
 def _first_words(command: Command, workspace: str | None) -> tuple[str, ...]:
     """Return as many words as say what the command does; none where they do not."""
-    first = () if reads_outside_workspace(command, workspace) else _telling_words(command)
+    first = () if reads_outside_workspace(command, workspace) else _naming_words(command)
     count = words_to_name(command.words, command.sources, len(first)) if first else None
     words = tuple(word for word in command.words[: count or 0] if word is not None)
     return words if len(words) == count else ()
 
 
-def _telling_words(command: Command) -> tuple[str, ...]:
+def _naming_words(command: Command) -> tuple[str, ...]:
     name = command.words[0]
     if name is None or command.starts or unwrap(command.words) is not None:
         return ()

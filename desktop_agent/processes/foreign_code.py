@@ -342,12 +342,12 @@ class HistoryCopy:
         """Return a copy that can only be read, down to the last dictionary."""
         async with self._copying:
             if self._copy is None:
-                fresh = [message for message in self._history if _COPIES.of(message) is None]
+                fresh = [message for message in self._history if _COPIES.get(message) is None]
                 for message, message_copy in zip(
                     fresh, await run_by_size(lambda: read_only_copy(fresh), fresh), strict=True
                 ):
-                    _COPIES.keep(message, message_copy)
-                self._copy = tuple([_COPIES.of(message) or read_only_copy(message) for message in self._history])
+                    _COPIES.add(message, message_copy)
+                self._copy = tuple([_COPIES.get(message) or read_only_copy(message) for message in self._history])
             return self._copy
 
 
@@ -357,11 +357,11 @@ class _MessageCopies:
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Message], Message]] = {}
 
-    def of(self, message: Message) -> Message | None:
+    def get(self, message: Message) -> Message | None:
         known = self._known.get(id(message))
         return None if known is None else known[1]
 
-    def keep(self, message: Message, copied: Message) -> None:
+    def add(self, message: Message, copied: Message) -> None:
         key = id(message)
         self._known[key] = (weakref.ref(message, lambda _: self._known.pop(key, None)), copied)
 

@@ -81,7 +81,7 @@ class OutputBuffer:
 _MARK = "DESKTOP_AGENT_CALL_"
 # A process that does nothing but fork and die lives a millisecond or two; a look sees it more often than not.
 _QUICK_LOOKS = 100
-_MAX_EMPTY_LOOKS = 4
+_MAX_EMPTY_SCANS = 4
 
 
 def new_mark() -> str:
@@ -103,7 +103,7 @@ class ProcessTree:
         self._mark = mark
         self._root = _process(pid)
         self._spared = self._root if is_supervised else None
-        self._looks_alone = 0
+        self._empty_scans = 0
         # Processes stay known: one that lost its parent before the second look may have lost its mark too.
         self._known: set[psutil.Process] = {self._root} if self._root else set()
         # A cancel does not end the thread in which a look is still going on.
@@ -130,15 +130,15 @@ class ProcessTree:
             in_vain = 0
             for _ in range(_QUICK_LOOKS):
                 in_vain = 0 if self._kill_session() else in_vain + 1
-                if in_vain == _MAX_EMPTY_LOOKS:
+                if in_vain == _MAX_EMPTY_SCANS:
                     break
             self._signal_all(self._kill)
             killed = sum(process != self._spared for process in self._known)
             if killed or self._spared is None or not _is_alive(self._spared):
                 return killed
             # A process that is born between two looks would be lost with it.
-            self._looks_alone += 1
-            if self._looks_alone > _MAX_EMPTY_LOOKS:
+            self._empty_scans += 1
+            if self._empty_scans > _MAX_EMPTY_SCANS:
                 self._spared = None
             return 1
 

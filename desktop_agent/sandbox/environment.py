@@ -247,7 +247,7 @@ class GitSettingsCopies:
     """
 
     def __init__(self, folder: Path, allowed_keys: AllowedKeys, real_of: Callable[[Path], Path | None]) -> None:
-        self._folder, self._listed, self._real_of = folder, allowed_keys, real_of
+        self._folder, self._allowed_keys, self._real_of = folder, allowed_keys, real_of
         self._copies = dict[Path, Path]()
 
     def copy(self, files: Sequence[Path]) -> Path:
@@ -264,10 +264,10 @@ class GitSettingsCopies:
         if real is not None and real not in self._copies and len(self._copies) < _MAX_FILES:
             # Known before it is made: it may include itself.
             self._copies[real] = self._folder / f"gitconfig-{len(self._copies)}"
-            self._copies[real].write_text("".join(self._kept(file, real)), errors="surrogateescape")
+            self._copies[real].write_text("".join(self._allowed_lines(file, real)), errors="surrogateescape")
         return None if real is None else self._copies.get(real)
 
-    def _kept(self, file: Path, real: Path) -> Iterator[str]:
+    def _allowed_lines(self, file: Path, real: Path) -> Iterator[str]:
         for section, below, name, value in read_entries(real):
             if name == "path" and section in ("include", "includeif"):
                 copy = (
@@ -276,7 +276,7 @@ class GitSettingsCopies:
                 if copy is not None:
                     condition = _RELATIVE.sub(lambda start: f"{start[1]}{real.parent}/", below)
                     yield f"{_section_header(section, condition)}\tpath = {_quoted(str(copy))}\n"
-            elif self._listed.allows((section, *([below] if below else []), name), value):
+            elif self._allowed_keys.allows((section, *([below] if below else []), name), value):
                 yield _section_header(section, below) + (
                     f"\t{name}\n" if value is None else f"\t{name} = {_quoted(value)}\n"
                 )

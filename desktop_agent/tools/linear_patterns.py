@@ -47,20 +47,20 @@ def _size(text: str) -> int:
     """Estimate how many steps a pattern has when its counted repetitions are written out."""
     groups, last, offset = [0], 0, 0
     while offset < len(text):
-        sign, offset = text[offset], offset + 1
-        if sign == "(":
+        char, offset = text[offset], offset + 1
+        if char == "(":
             groups.append(0)
             continue
-        if sign == "{":
+        if char == "{":
             end = text.find("}", offset)
             times = _max_repetitions(text[offset:end])
             groups[-1] += last * (times - 1)
             last, offset = last * times, end + 1 if end > 0 else len(text)
             continue
-        if sign == "[":
+        if char == "[":
             offset = _end_of_class(text, offset)
-        offset += sign == "\\"
-        last = groups.pop() if sign == ")" and len(groups) > 1 else 1
+        offset += char == "\\"
+        last = groups.pop() if char == ")" and len(groups) > 1 else 1
         groups[-1] += last
     return sum(groups) + 1
 

@@ -129,10 +129,10 @@ def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
 def _is_blank_before(leaf: "Node") -> bool:
     """Return whether blanks before it are of the string around it: the parser gives those between two `$x` to one."""
     parent = leaf.parent
-    return leaf.type in {"$", "${", "$("} and parent is not None and _stands_in_string(parent)
+    return leaf.type in {"$", "${", "$("} and parent is not None and _is_in_string(parent)
 
 
-def _stands_in_string(node: "Node") -> bool:
+def _is_in_string(node: "Node") -> bool:
     return node.parent is not None and node.parent.type == "string"
 
 
@@ -156,7 +156,7 @@ def _is_within_one_word(node: "Node", source: bytes) -> bool:
     if node.type not in _WITHIN_ONE_WORD:
         return True
     text = _unquoted_text(node, source)
-    return _STRAY_IN_WORD.search(text.lstrip() if _stands_in_string(node) else text) is None
+    return _STRAY_IN_WORD.search(text.lstrip() if _is_in_string(node) else text) is None
 
 
 def _is_on_one_line(node: "Node", source: bytes) -> bool:
@@ -234,7 +234,7 @@ def _has_one_level(node: "Node", source: bytes) -> bool:
     In a string bash looks for braces as if each quote between the backticks ended it.
     """
     text = node_text(node, source).lstrip()
-    return not text.startswith("`") or ("\\" not in text and not ('"' in text and _stands_in_string(node)))
+    return not text.startswith("`") or ("\\" not in text and not ('"' in text and _is_in_string(node)))
 
 
 def _has_certain_redirections(node: "Node", source: bytes) -> bool:

@@ -107,14 +107,14 @@ def _end_of_sed_addresses(program: str, offset: int) -> int:
 
 
 def _end_of_sed_command(program: str, offset: int) -> int | None:
-    name, sign = program[offset : offset + 1], program[offset + 1 : offset + 2]
+    name, delimiter = program[offset : offset + 1], program[offset + 1 : offset + 2]
     if name and name in _SED_PLAIN:
         return offset + 1
-    if name != "s" or sign not in _SED_SIGNS or not sign:
+    if name != "s" or delimiter not in _SED_SIGNS or not delimiter:
         return None
     offset += 2
     for _ in range(2):
-        while offset < len(program) and program[offset] != sign:
+        while offset < len(program) and program[offset] != delimiter:
             if program[offset] == "\n":
                 return None
             offset += 2 if program[offset] == "\\" else 1
@@ -151,11 +151,11 @@ def _awk_program_only_prints(program: str) -> bool:
         # Within a pattern a bracket is a sign like any other.
         return False
     braces = brackets = 0
-    for index, sign in enumerate(bare):
-        braces += (sign == "{") - (sign == "}")
-        brackets += (sign == "(") - (sign == ")")
+    for index, char in enumerate(bare):
+        braces += (char == "{") - (char == "}")
+        brackets += (char == "(") - (char == ")")
         # Within an action and outside of brackets `>` writes to a file.
-        if sign == ">" and braces and not brackets and bare[index + 1 : index + 2] != "=":
+        if char == ">" and braces and not brackets and bare[index + 1 : index + 2] != "=":
             return False
     return True
 
@@ -296,7 +296,7 @@ def _has_read_only_options(command: Command, name: str) -> bool:
     if name in table.any_options:
         # By itself it goes to the home folder.
         return name != "cd" or bool(arguments)
-    if len(arguments) == 1 and _tells_version(table, name, arguments[0]):
+    if len(arguments) == 1 and _prints_version(table, name, arguments[0]):
         return True
     if name in _SCRIPTS:
         # What an expansion becomes may be an option, and with that another program.
@@ -322,7 +322,7 @@ def is_read_only_anywhere(command: Command, workspace: str | None) -> bool:
     return name in plain and is_read_only_command(command, workspace)
 
 
-def _tells_version(table: _Table, name: str, word: str | None) -> bool:
+def _prints_version(table: _Table, name: str, word: str | None) -> bool:
     return (word == "--version" and name in table.tell_version) or f"{name} {word}" in table.short_version
 
 

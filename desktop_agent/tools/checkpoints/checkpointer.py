@@ -61,7 +61,7 @@ class RedoSaver:
         skipped: list[tuple[RestoreStep, ToolFailed]] = []
         for step in steps:
             try:
-                snapshot = await run_in_thread(partial(self._look, step))
+                snapshot = await run_in_thread(partial(self._unchanged_snapshot, step))
             except ToolFailed as error:
                 skipped.append((step, error))
                 continue
@@ -107,7 +107,7 @@ class RedoSaver:
             await self.save_checkpoint(noted)
         return noted
 
-    def _look(self, step: RestoreStep, token: CancelToken) -> FileSnapshot:
+    def _unchanged_snapshot(self, step: RestoreStep, token: CancelToken) -> FileSnapshot:
         snapshot = take_snapshot(self.workspace, step.place, token, with_data=True)
         if (snapshot.stamp, snapshot.state) != (step.now.stamp, step.now.state):
             raise ChangedSinceSnapshot(step.place)
@@ -343,7 +343,7 @@ class Checkpointer:
     ) -> None:
         self._workspace = workspace
         self._blobs = blobs
-        self._keep = save_checkpoint
+        self._save_checkpoint = save_checkpoint
         self._conversation_id = conversation_id
 
     async def save_before(
@@ -378,7 +378,7 @@ class Checkpointer:
             tool=tool,
             input=arguments,
         )
-        await self._keep(checkpoint)
+        await self._save_checkpoint(checkpoint)
         return checkpoint
 
     async def record_after(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
@@ -404,7 +404,7 @@ class Checkpointer:
             noted = checkpoint.model_copy(update={"restored": not checkpoint.needs_undo})
             await self._note(checkpoint, noted)
             return RestoreReport(noted)
-        saving = RedoSaver(self._workspace, self._blobs.put, self._keep, note_id)
+        saving = RedoSaver(self._workspace, self._blobs.put, self._save_checkpoint, note_id)
         restoring = CheckpointRestore(self._workspace, checkpoint, self._blobs.get, even_if_changed, saving)
         noted = await restoring.run()
         await self._note(checkpoint, noted)
@@ -418,7 +418,7 @@ class Checkpointer:
 
     async def _note(self, before: Checkpoint, noted: Checkpoint) -> None:
         if noted != before:
-            await self._keep(noted)
+            await self._save_checkpoint(noted)
 
     async def _saved(self, workspace: Workspace, place: WorkspacePath) -> SavedFile:
         snapshot = await run_in_thread(lambda token: take_snapshot(workspace, place, token, with_data=True))
@@ -432,7 +432,7 @@ class Checkpointer:
             files = [await run_in_thread(partial(_state_after_call, workspace, file)) for file in checkpoint.files]
             folders = await run_in_thread(lambda _token: existing_folders(workspace, checkpoint.new_folders))
             noted = noted.model_copy(update={"files": tuple(files), "new_folders": folders})
-        await self._keep(noted)
+        await self._save_checkpoint(noted)
         return noted
 
 

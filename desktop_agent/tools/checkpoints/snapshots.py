@@ -313,7 +313,7 @@ class RestorePreview:
         self._consent = consent
         self.forecasts: dict[str, ForecastState] = {}
         # Folders that calls had made, and that would be empty.
-        self._gone: set[str] = set()
+        self._removed: set[str] = set()
 
     def preview(self, checkpoints: Sequence[Checkpoint]) -> dict[str, ForecastState]:
         """Return what would become of all their files."""
@@ -331,44 +331,44 @@ class RestorePreview:
 
     def _plan(self, file: SavedFile) -> RestoreStep | None:
         self._token.raise_if_cancelled()
-        course = self.forecasts.get(file.path)
-        if course is None:
+        forecast = self.forecasts.get(file.path)
+        if forecast is None:
             try:
                 snapshot = take_snapshot(self._workspace, parse_saved_path(file.path), self._token)
             except ToolFailed as error:
                 self.forecasts[file.path] = ForecastState(_MISSING, _MISSING, skipped_because(file.path, error))
                 return None
             then = self._expected_state(file.path, snapshot.state)
-            course = self.forecasts[file.path] = ForecastState(
+            forecast = self.forecasts[file.path] = ForecastState(
                 snapshot.state, then, None, snapshot.stamp, snapshot.link_count
             )
-        snapshot = FileSnapshot(course.then, None if course.then == _MISSING else ())
-        judged = plan_step_for(file, snapshot, self._consent)
-        if isinstance(judged, SkippedFile):
-            course.left = course.left or judged
+        snapshot = FileSnapshot(forecast.then, None if forecast.then == _MISSING else ())
+        planned = plan_step_for(file, snapshot, self._consent)
+        if isinstance(planned, SkippedFile):
+            forecast.left = forecast.left or planned
             return None
-        return judged
+        return planned
 
     def _expected_state(self, path: str, now: FileState) -> FileState:
         """Return the state of a place that no earlier step restored."""
-        if path in self._gone:
+        if path in self._removed:
             return _MISSING
         return _FOLDER if now == _MISSING and self._holds_something(path) else now
 
     def _apply(self, step: RestoreStep) -> None:
-        course = self.forecasts[step.file.path]
-        if course.then.unread == "folder" and not step.wants_folder and self._is_not_empty(step.file.path):
+        forecast = self.forecasts[step.file.path]
+        if forecast.then.unread == "folder" and not step.wants_folder and self._is_not_empty(step.file.path):
             path = str(step.place)
-            course.left = course.left or SkippedFile(path, Sentence(_NOT_EMPTY, {"path": path}), _EMPTY_FIRST)
+            forecast.left = forecast.left or SkippedFile(path, Sentence(_NOT_EMPTY, {"path": path}), _EMPTY_FIRST)
             return
-        course.then = step.file.before
-        self._gone.discard(step.file.path)
-        if course.then != _MISSING:
+        forecast.then = step.file.before
+        self._removed.discard(step.file.path)
+        if forecast.then != _MISSING:
             parent = parse_saved_path(step.file.path).parts[:-1]
             for count in range(len(parent), 0, -1):
                 # It comes with the folders that it lies in.
                 folder = self.forecasts.get("/".join(parent[:count]))
-                self._gone.discard("/".join(parent[:count]))
+                self._removed.discard("/".join(parent[:count]))
                 if folder is not None and folder.then == _MISSING:
                     folder.then = _FOLDER
 
@@ -379,11 +379,11 @@ class RestorePreview:
         ):
             return
         for path in sorted(checkpoint.new_folders, key=lambda path: -path.count("/")):
-            course = self.forecasts.get(path)
+            forecast = self.forecasts.get(path)
             if self._is_folder(path) and not self._is_not_empty(path):
-                self._gone.add(path)
-                if course is not None:
-                    course.then = _MISSING
+                self._removed.add(path)
+                if forecast is not None:
+                    forecast.then = _MISSING
 
     def _is_folder(self, path: str) -> bool:
         if path in self.forecasts:
@@ -395,7 +395,8 @@ class RestorePreview:
     def _holds_something(self, path: str) -> bool:
         prefix = f"{path}/"
         return any(
-            forecast.startswith(prefix) and course.then != _MISSING for forecast, course in self.forecasts.items()
+            other_path.startswith(prefix) and forecast.then != _MISSING
+            for other_path, forecast in self.forecasts.items()
         )
 
     def _is_not_empty(self, path: str) -> bool:
@@ -407,7 +408,7 @@ class RestorePreview:
         except ToolFailed:
             return False  # there is none on the disk
         names = {f"{prefix}{entry.name}" for entry in entries}
-        return not names <= {*self.forecasts, *self._gone}
+        return not names <= {*self.forecasts, *self._removed}
 
 
 _TEMPORARY_NAME = re.compile(r"[0-9a-f]{16}\.tmp")
@@ -422,9 +423,9 @@ def temporary_prefix(checkpoint_id: str) -> str:
 def remove_leftovers(workspace: Workspace, checkpoint: Checkpoint) -> None:
     """Remove what an earlier restore of this checkpoint left behind. What cannot be removed stays."""
     prefix = temporary_prefix(checkpoint.id)
-    for folders in {file.path.rpartition("/")[0] for file in checkpoint.files}:
+    for parent in {file.path.rpartition("/")[0] for file in checkpoint.files}:
         with suppress(ToolFailed):
-            folder = parse_saved_path(folders) if folders else WorkspacePath(())
+            folder = parse_saved_path(parent) if parent else WorkspacePath(())
             for entry in workspace.entries(folder, _MAX_SCANNED):
                 name = entry.name
                 if entry.kind == "file" and name.startswith(prefix) and _TEMPORARY_NAME.fullmatch(name[len(prefix) :]):

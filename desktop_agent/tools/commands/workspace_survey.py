@@ -420,29 +420,29 @@ def _entries_for_all_names(
 ) -> Iterator[StartupFile | None]:
     """Yield the entry for each name of a path: links may give it endless names, but no new parts in a row."""
     waiting: list[tuple[_Parts, _Parts]] = [(path, ())]
-    known, looked_at = set(waiting), set[tuple[_Parts, int]]()
+    known, seen = set(waiting), set[tuple[_Parts, int]]()
     for place, after in waiting:
         for name in filter(None, (place, *links.get(place, ()))):
             if next(steps, None) is None:
                 yield _TOO_MANY_LINKS
                 return
-            row = (name[-1], *after)
-            looked = (row, max(workspace_parts - len(name) + 1, 0))
-            if looked not in looked_at:
-                looked_at.add(looked)
-                yield find_startup_file("/".join(row), workspace_parts=looked[1])
-            parents = (name[:-1], _last_relevant_parts(row))
+            tail = (name[-1], *after)
+            key = (tail, max(workspace_parts - len(name) + 1, 0))
+            if key not in seen:
+                seen.add(key)
+                yield find_startup_file("/".join(tail), workspace_parts=key[1])
+            parents = (name[:-1], _last_relevant_parts(tail))
             if parents not in known:
                 known.add(parents)
                 waiting.append(parents)
 
 
-def _last_relevant_parts(row: _Parts) -> _Parts:
+def _last_relevant_parts(tail: _Parts) -> _Parts:
     """Return the last parts of a name that a pattern may have after another part: at most three."""
-    if len(row) < _MAX_PATTERN_PARTS and row[-1] != _OTHER_PART:
-        return row
-    count = next((count for count in range(_MAX_PATTERN_PARTS - 1, 0, -1) if row[:count] in folder_suffixes()), 0)
-    return (*row[:count], _OTHER_PART)
+    if len(tail) < _MAX_PATTERN_PARTS and tail[-1] != _OTHER_PART:
+        return tail
+    count = next((count for count in range(_MAX_PATTERN_PARTS - 1, 0, -1) if tail[:count] in folder_suffixes()), 0)
+    return (*tail[:count], _OTHER_PART)
 
 
 def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list[_Parts]], dict[Path, None]]:

@@ -156,12 +156,12 @@ def replace_passage(
             Sentence("The old text stands in “{path}” {count} times, at {lines}.", values),
             "Give more of the text around the one that is meant, or set replace_all.",
         )
-    replaced, meant = (
+    replaced, normalized = (
         _replace_spans(text, _spans_in_file(text, starts, len(old)), new, format_),
         plain.replace(old, new),
     )
     # In a file of several kinds two halves of a line end may have come together.
-    return TextEdit(text, replaced if normalize_newlines(replaced) == meant else meant, format_, lines)
+    return TextEdit(text, replaced if normalize_newlines(replaced) == normalized else normalized, format_, lines)
 
 
 def _find_all(text: str, passage: str) -> list[int]:

@@ -48,14 +48,14 @@ def fetch_page(
             cache.append(kind(private_hosts, way, bounds))
         return cache[0]
 
-    async def looked_at(params: FetchPageInput) -> WebPageAddress:
+    async def address_of(params: FetchPageInput) -> WebPageAddress:
         return await run_in_thread(lambda _token: parse_page_address(params.url, private_hosts()))
 
     async def subjects(params: FetchPageInput) -> tuple[HostSubject, ...]:
-        return (HostSubject((await looked_at(params)).host),)
+        return (HostSubject((await address_of(params)).host),)
 
     async def preview(params: FetchPageInput) -> NetworkPreview:
-        return _preview(await looked_at(params), params.url)
+        return _preview(await address_of(params), params.url)
 
     async def run(params: FetchPageInput, _call: RunningCall) -> tuple[Text, ...]:
         return await (await pages()).read_part(params.url, params.start)

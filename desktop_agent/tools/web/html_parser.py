@@ -312,12 +312,12 @@ class _Builder(HTMLTreeBuilder):
             after = node.next if opened else None
             if node.is_text_node:
                 soup.handle_data(node.text_content or "")
-            elif (started := self._begun(node, len(opened), hiding)) is not None:
+            elif (started := self._begin_element(node, len(opened), hiding)) is not None:
                 opened.append((after, started))
                 after = node.first_child
             node = after
 
-    def _begun(self, node: LexborNode, depth: int, hiding: HiddenElements) -> str | None:
+    def _begin_element(self, node: LexborNode, depth: int, hiding: HiddenElements) -> str | None:
         """Begin an element: its name, empty where it lies too deep; None when nothing in it is read."""
         soup: Any = self.soup
         name = node.tag or ""

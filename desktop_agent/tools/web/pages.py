@@ -356,7 +356,7 @@ class PageCache:
     way: Connector | None = None
     bounds: FetchLimits | None = None
     reader: WebPageReader = field(default_factory=default_reader)
-    _kept: "OrderedDict[str, _PageText]" = field(default_factory=OrderedDict["str", _PageText])
+    _cache: "OrderedDict[str, _PageText]" = field(default_factory=OrderedDict["str", _PageText])
 
     async def read_part(self, url: str, start: int) -> tuple[Text, ...]:
         """Return the text from this character on, as far as it fits. Raises ToolFailed."""
@@ -368,18 +368,18 @@ class PageCache:
 
     async def _read(self, url: str, start: int) -> _PageText | OtherHostRedirect:
         """Fetch anew if it is read from the beginning, else use the cache."""
-        if start and (cached := self._kept.get(url)):
+        if start and (cached := self._cache.get(url)):
             await run_in_thread(lambda _token: parse_page_address(url, self.private_hosts()))
-            self._kept.move_to_end(url)
+            self._cache.move_to_end(url)
             return cached
         allowed = self.private_hosts()
         fetched = await fetch(url, allowed, self.bounds or FetchLimits(), self.way)
         if isinstance(fetched, OtherHostRedirect):
             return fetched
-        self._kept[url] = text = await self._text(fetched)
-        self._kept.move_to_end(url)
-        while len(self._kept) > _MAX_CACHED:
-            self._kept.popitem(last=False)
+        self._cache[url] = text = await self._text(fetched)
+        self._cache.move_to_end(url)
+        while len(self._cache) > _MAX_CACHED:
+            self._cache.popitem(last=False)
         return text
 
     async def _text(self, page: Page) -> _PageText:
