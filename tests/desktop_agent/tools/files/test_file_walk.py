@@ -31,7 +31,7 @@ def test_files_in_order_without_hidden_ones_and_links(workspace: Workspace) -> N
 
 def test_too_much_is_cut_and_said(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(workspace.folder, "a", "b", "c/d/e")
-    for name, value, found in (("MOST_FILES", 2, 2), ("MAX_DEPTH", 1, 2), ("_SCAN_LIMIT", 3, 3)):
+    for name, value, found in (("MAX_FILES", 2, 2), ("MAX_DEPTH", 1, 2), ("_SCAN_LIMIT", 3, 3)):
         with monkeypatch.context() as changed:
             changed.setattr(search_process, name, value)
             walk = FileWalk(workspace, workspace.locate("."), lambda: None)

@@ -7,7 +7,7 @@ from pathlib import Path
 from desktop_agent.tools.web import page_process
 from desktop_agent.tools.web.pages import WebPageReader
 
-_ROOT = str(Path(page_process.__file__).parents[4])
+_ROOT = str(Path(page_process.__file__).parents[3])
 
 DEEDS = {
     "open": "libc.open(there, 0)",
@@ -37,8 +37,8 @@ DEEDS = {
 _PROGRAM = """
 import ctypes, json, os, sys
 sys.path.insert(0, {root!r})
-from desktop_agent.sandbox import reckoning
-from desktop_agent.tools.web import child
+from desktop_agent.sandbox import kernel_limits
+from desktop_agent.tools.web import page_process
 {before}
 class C:
     def __getattr__(self, name):
@@ -50,13 +50,13 @@ pair, ring = ctypes.create_string_buffer(8), ctypes.create_string_buffer(256)
 for name in {names!r}:
     getattr(libc, name)
 words = (ctypes.c_char_p * 3)(b"/bin/echo", message.encode(), None)
-true = child.read
+true = page_process.read_page
 def read(html, base):
-    if html == child.FIRST:
+    if html == page_process.WARM_UP_PAGE:
         return true(html, base)
     {deed}
-child.read = read
-sys.exit(child.main())
+page_process.read_page = read
+sys.exit(page_process.main())
 """
 _NAMES = sorted({each.partition("libc.")[2].partition("(")[0] for each in DEEDS.values()} | {"_exit", "execve"})
 

@@ -15,9 +15,9 @@ from tests.desktop_agent.tools.web.native import DEEDS, trying
 from tests.desktop_agent.tools.web.page_set import PAGES
 
 ADDRESS = "https://docs.example.org/lib/page.html"
-LOOSE = "reckoning.close_in = lambda: None"
-NO_FILTER = "def refuse(*_): raise OSError\nreckoning.install = refuse"
-NO_LANDLOCK = "def refuse(*_): raise OSError\nreckoning.version_of = refuse"
+LOOSE = "kernel_limits.confine_worker = lambda: None"
+NO_FILTER = "def refuse(*_): raise OSError\nkernel_limits.install_filter = refuse"
+NO_LANDLOCK = "def refuse(*_): raise OSError\nkernel_limits.landlock_version = refuse"
 EXECUTE = "libc.execve(words[0], words, None); return {'title': '', 'text': 'refused', 'hidden': 0, 'cut': False}"
 # A container may refuse these to everybody.
 RARE = {"trace", "memory", "ring", "key"}
@@ -70,7 +70,7 @@ async def test_each_of_the_two_holds_alone(tmp_path: Path, victim: int, before: 
 
 
 async def test_where_the_kernel_has_neither_python_refuses(tmp_path: Path, victim: int):
-    neither = "def refuse(*_): raise OSError\nreckoning.version_of = reckoning.install = refuse"
+    neither = "def refuse(*_): raise OSError\nkernel_limits.landlock_version = kernel_limits.install_filter = refuse"
     assert (await told(trying(tmp_path, victim, before=neither)))["open"] >= 0
     with pytest.raises(ToolFailed, match="could not be read"):
         await trying(tmp_path, 0, before=neither, deed="open(there)").read("y", ADDRESS)

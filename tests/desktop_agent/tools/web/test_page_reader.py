@@ -81,7 +81,9 @@ async def test_what_takes_for_ever_is_ended(html, new_children):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 async def test_what_uses_up_its_time_of_the_processor_is_said_to_be_slow() -> None:
     *words, program = confined("while True: pass").command
-    quick = program.replace("page_process.read_page = read\n", "page_process.read_page = read\nchild.SECONDS = 1\n")
+    quick = program.replace(
+        "page_process.read_page = read\n", "page_process.read_page = read\npage_process.SECONDS = 1\n"
+    )
     with pytest.raises(ToolFailed, match="took longer than 15 seconds"):
         await WebPageReader((*words, quick)).read("y", ADDRESS)
 
