@@ -97,7 +97,7 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: 
         options += ["--symlink", str(link.readlink()), str(link)]
     copies = dict(policy.copies)
     places = {*policy.readable, *policy.hidden, *policy.writable, *copies}
-    for place in sorted(places, key=lambda folder_name: len(folder_name.parts)):
+    for place in sorted(places, key=lambda path: len(path.parts)):
         if place in policy.writable:
             options += _writable_mounts(policy, place)
         elif place in policy.hidden:

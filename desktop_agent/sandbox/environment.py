@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -52,47 +53,16 @@ def original_environment() -> dict[str, str]:
     return theirs if before is None else {**theirs, "LD_LIBRARY_PATH": before}
 
 
-_PASSED_VARIABLES = """
-    PATH HOME USER LOGNAME LANG LANGUAGE TZ JAVA_HOME GOPATH GOROOT CARGO_HOME RUSTUP_HOME VIRTUAL_ENV
-    CONDA_PREFIX NVM_DIR PYENV_ROOT RBENV_ROOT SDKMAN_DIR ANDROID_HOME DOTNET_ROOT CC CXX PKG_CONFIG_PATH
-    XDG_CONFIG_HOME XDG_DATA_DIRS SSL_CERT_FILE SSL_CERT_DIR
-"""
 _PROXY_VARIABLES = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY all_proxy ALL_PROXY"
 _LOCALE = re.compile(r"LC_[A-Z]+")
-# What of a cache is only read is read where the person has it. Programs that can do without writing there.
-_READ_CACHES = {
-    "PRE_COMMIT_HOME": "pre-commit",
-    "PLAYWRIGHT_BROWSERS_PATH": "ms-playwright",
-    "PUPPETEER_CACHE_DIR": "puppeteer",
-    "HF_HOME": "huggingface",
-}
-# Where there is none, asking again and again takes minutes.
-_WITHOUT_NETWORK = {
-    "PIP_RETRIES": "0",
-    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    "UV_HTTP_RETRIES": "0",
-    "npm_config_fetch_retries": "0",
-    "npm_config_update_notifier": "false",
-    "YARN_HTTP_RETRY": "0",
-    "CARGO_NET_RETRY": "0",
-    "BUNDLE_RETRY": "0",
-}
 PROXY_PORT = 3128
 """Where a command that is alone in its network has its proxy, on 127.0.0.1."""
 _OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
-# Nobody is there to answer, to turn pages, or to see colours.
-_FIXED_VARIABLES = {
-    "TERM": "dumb",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
-    # A folder of ordinary files can look like a repository, with settings that start programs (git-config(1)).
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "safe.bareRepository",
-    "GIT_CONFIG_VALUE_0": "explicit",
-    "DEBIAN_FRONTEND": "noninteractive",
-    "NO_COLOR": "1",
-}
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def command_environment(
@@ -102,18 +72,18 @@ def command_environment(
 
     If the command `is_read_only`, also the caches that programs otherwise keep in the workspace.
     """
-    inherited = {
-        name: value for name, value in parent.items() if name in _PASSED_VARIABLES.split() or _LOCALE.fullmatch(name)
-    }
+    tables = _tables()
+    passed = tables["passed"].split()
+    inherited = {name: value for name, value in parent.items() if name in passed or _LOCALE.fullmatch(name)}
     if network:
         # An address with a name and a password in it is a secret.
         inherited |= {
             name: value for name, value in parent.items() if name in _PROXY_VARIABLES.split() and "@" not in value
         }
     else:
-        inherited |= _WITHOUT_NETWORK
+        inherited |= tables["without_network"]
     inherited.setdefault("PATH", os.defpath)
-    variables = inherited | _FIXED_VARIABLES | _shared_caches(parent) | _temporary_folders(temporary)
+    variables = inherited | tables["fixed"] | _shared_caches(parent) | _temporary_folders(temporary)
     return variables | _read_only_caches(temporary) if is_read_only else variables
 
 
@@ -143,7 +113,7 @@ def _read_only_caches(temporary: Path) -> dict[str, str]:
 
 def _shared_caches(parent: Mapping[str, str]) -> dict[str, str]:
     home = parent.get("XDG_CACHE_HOME") or (f"{parent['HOME']}/.cache" if parent.get("HOME") else "")
-    caches = {name: Path(home, folder) for name, folder in _READ_CACHES.items() if home}
+    caches = {name: Path(home, folder) for name, folder in _tables()["read_caches"].items() if home}
     return {name: str(place) for name, place in caches.items() if place.is_dir()}
 
 

@@ -56,10 +56,7 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
             if glob.matches(file.parts[len(place.parts) :] or file.parts[-1:]):
                 count += 1
                 _push_newest(newest, (_modified_at(workspace, file), str(file), size))
-        lines = [
-            _line(*newest_file)
-            for newest_file in sorted(newest, key=lambda newest_file: (-newest_file[0], newest_file[1]))
-        ]
+        lines = [_line(*file) for file in sorted(newest, key=lambda file: (-file[0], file[1]))]
         if count > len(lines):
             lines.append(f"[{count - len(lines):,} older files are left out.]")
         if walk.is_cut:
