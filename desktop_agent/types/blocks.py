@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from desktop_agent.types.errors import ImageRefused
+from desktop_agent.types.frozen_model import FrozenModel
 
 
 class ImageDetail(StrEnum):
-    """How closely the model should look, in OpenAI's words: cost grows with it."""
+    """How closely the model looks at a picture, in OpenAI's words. Cost grows with it."""
 
     LOW = "low"
     HIGH = "high"
@@ -28,7 +29,7 @@ _BARE_MARKERS = frozenset({0x01, *range(0xD0, 0xD9)})
 
 
 def detect_media_type(data: bytes) -> MediaType | None:
-    """What the first bytes say the picture is, or None. File names and headers lie; magic numbers rarely do."""
+    """Return what the first bytes say the picture is, or None. File names and headers lie; magic numbers rarely do."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -41,7 +42,7 @@ def detect_media_type(data: bytes) -> MediaType | None:
 
 
 def read_image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels, read from the header alone, or None when it does not say.
+    """Return width and height in pixels from the header alone, or None where it does not have them.
 
     Nothing is decoded, so a hostile picture costs nothing. Layouts: PNG (W3C, IHDR), GIF89a, JPEG (ITU T.81, start of
     frame), WebP (RFC 9649).
@@ -66,48 +67,44 @@ def _read_size(data: bytes) -> tuple[int, int]:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
-    at = 2
+    offset = 2
     while True:
-        if data[at] != 0xFF:
+        if data[offset] != 0xFF:
             raise ValueError
-        marker = data[at + 1]
-        if marker == 0xFF:  # fill bytes may stand before a marker
-            at += 1
+        marker = data[offset + 1]
+        if marker == 0xFF:  # fill bytes may precede a marker
+            offset += 1
         elif marker in _BARE_MARKERS:
-            at += 2
+            offset += 2
         elif marker in _FRAME_STARTS:
-            height, width = struct.unpack_from(">HH", data, at + 5)
+            height, width = struct.unpack_from(">HH", data, offset + 5)
             return width, height
         else:
-            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+            offset += 2 + int.from_bytes(data[offset + 2 : offset + 4], "big")
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
-    form = data[12:16]
-    if form == b"VP8X":
+    chunk_type = data[12:16]
+    if chunk_type == b"VP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
-    if form == b"VP8L":
+    if chunk_type == b"VP8L":
         bits = int.from_bytes(data[21:25], "little")
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    if form == b"VP8 ":
+    if chunk_type == b"VP8 ":
         width, height = struct.unpack_from("<HH", data, 26)
         return width & 0x3FFF, height & 0x3FFF
     raise ValueError
 
 
 def decode_base64(text: str) -> bytes:
-    """Strict base64 (RFC 4648 section 4, no line breaks). Raises ImageRefused."""
+    """Decode strict base64 (RFC 4648 section 4, no line breaks). Raises ImageRefused."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise ImageRefused.unreadable() from error
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class UrlSource(_Frozen):
+class UrlSource(FrozenModel):
     """An image that the provider fetches itself."""
 
     type: Literal["url"] = "url"
@@ -121,8 +118,8 @@ class UrlSource(_Frozen):
         return value
 
 
-class Base64Source(_Frozen):
-    """The bytes themselves. Lives in a request; the store keeps files instead (StoredSource)."""
+class Base64Source(FrozenModel):
+    """An image by its bytes, for requests; the store keeps files instead (StoredSource)."""
 
     type: Literal["base64"] = "base64"
     media_type: MediaType
@@ -130,16 +127,16 @@ class Base64Source(_Frozen):
 
     @model_validator(mode="after")
     def _check_content(self) -> Self:
-        found = detect_media_type(decode_base64(self.data))
-        if found is None:
+        detected = detect_media_type(decode_base64(self.data))
+        if detected is None:
             raise ImageRefused.unsupported()
-        if found != self.media_type:
-            raise ImageRefused.mislabelled(self.media_type, found)
+        if detected != self.media_type:
+            raise ImageRefused.mislabelled(self.media_type, detected)
         return self
 
 
-class StoredSource(_Frozen):
-    """A picture in the image folder, found by the SHA-256 of its bytes."""
+class StoredSource(FrozenModel):
+    """An image in the image folder, named by the SHA-256 of its bytes."""
 
     type: Literal["stored"] = "stored"
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -152,16 +149,12 @@ class StoredSource(_Frozen):
 ImageSource = Annotated[UrlSource | Base64Source | StoredSource, Field(discriminator="type")]
 
 
-# pydantic's own JsonValue is recursive and slow on large inputs; what comes from the wire was parsed as JSON already.
+# pydantic's own JsonValue is recursive and slow on large inputs; values from the wire were parsed as JSON already.
 JsonObject = dict[str, Any]
 
 
-class _Block(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Citation(_Block):
-    """Where a claim comes from, as the provider says. `start` and `end` are characters of the text it stands in."""
+class Citation(FrozenModel):
+    """The source of a claim, as the provider gives it. `start` and `end` are offsets in the block's text."""
 
     title: str | None = None
     url: str | None = None
@@ -170,8 +163,8 @@ class Citation(_Block):
     end: int | None = Field(default=None, ge=0)
 
 
-class Text(_Block):
-    """Visible text, Markdown by habit.
+class Text(FrozenModel):
+    """Visible text, mostly Markdown.
 
     `metadata` is opaque and goes back with the text to the provider named in `provider`, and to no other.
     """
@@ -189,14 +182,14 @@ class Text(_Block):
         ) -> None: ...
 
 
-class Json(_Block):
+class Json(FrozenModel):
     """A structured result of a tool."""
 
     type: Literal["json"] = "json"
     value: Any
 
 
-class Image(_Block):
+class Image(FrozenModel):
     """A picture. `name` is what the person knows it by, never a path."""
 
     type: Literal["image"] = "image"
@@ -205,11 +198,11 @@ class Image(_Block):
     name: str | None = None
 
 
-class Thinking(_Block):
+class Thinking(FrozenModel):
     """A finished reasoning block.
 
-    `text` is only what the API chose to show. `metadata` is opaque and replayed byte for byte to the provider
-    named in `provider`, and to no other.
+    `text` is only what the API chose to show. `metadata` is opaque and goes back byte for byte to the provider named in
+    `provider`, and to no other.
     """
 
     type: Literal["thinking"] = "thinking"
@@ -219,8 +212,8 @@ class Thinking(_Block):
     seconds: float | None = None
 
 
-class ToolUse(_Block):
-    """A complete call. `malformed` keeps the arguments that could not be read as an object; such a call never runs.
+class ToolUse(FrozenModel):
+    """A complete call. `malformed` has arguments that are no JSON object; such a call never runs.
 
     `metadata` is opaque and goes back with the call to the provider named in `provider`, and to no other.
     """
@@ -235,7 +228,7 @@ class ToolUse(_Block):
 
 
 class Outcome(StrEnum):
-    """How a call ended. `unknown`: it had started when the process died, so it is never run again by itself."""
+    """How a call ended. `unknown`: the process died while it ran, so it is never run again by itself."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -249,8 +242,8 @@ class Outcome(StrEnum):
 ResultPart = Annotated[Text | Json | Image, Field(discriminator="type")]
 
 
-class ToolResult(_Block):
-    """The answer to the call `tool_use_id`. `ran_with`: arguments that a person wrote in place of the model's."""
+class ToolResult(FrozenModel):
+    """The result of the call `tool_use_id`. `ran_with`: arguments that a person wrote in place of the model's."""
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
@@ -271,15 +264,15 @@ class ToolResult(_Block):
 
     @property
     def is_error(self) -> bool:
-        """Whether the model should be told that the call did not succeed."""
+        """Whether the model is told that the call failed."""
         return self.outcome is not Outcome.SUCCEEDED
 
 
-class ServerStep(_Block):
-    """A step that the provider took on its own servers: a search, code that it ran, what came of it.
+class ServerStep(FrozenModel):
+    """A step that the provider took on its own servers, such as a search or code that it ran.
 
-    `name` is the provider's word for it, `text` says in words what it did; nothing is run here. `raw` goes back
-    unchanged to the provider named in `provider`, and to no other.
+    `name` is the provider's name for it, `text` describes it; nothing runs here. `raw` goes back unchanged to the
+    provider named in `provider`, and to no other.
     """
 
     type: Literal["server_step"] = "server_step"
@@ -289,10 +282,10 @@ class ServerStep(_Block):
     raw: Any
 
 
-class Unknown(_Block):
+class Unknown(FrozenModel):
     """A block that this version does not know: kept and shown as such, never dropped.
 
-    `provider` is who sent it and gets it back; empty for what an unknown version of this program wrote.
+    `provider` is who sent it and gets it back; empty for a block of another version of this program.
     """
 
     type: Literal["unknown"] = "unknown"
@@ -300,10 +293,10 @@ class Unknown(_Block):
     provider: str = ""
 
 
-class Summary(_Block):
-    """What was said before the message `first_kept_id`, in short, for the model; people still see all of it.
+class Summary(FrozenModel):
+    """A summary, for the model, of all messages before `first_kept_id`; people still see these.
 
-    Only in a system message of the runtime's own; no dialect ever meets it.
+    Only in a system message of the runtime's own; no dialect ever gets it.
     """
 
     type: Literal["summary"] = "summary"

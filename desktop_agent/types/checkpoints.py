@@ -4,38 +4,32 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import Sentence
+from desktop_agent.types.frozen_model import FrozenModel
 
 RestoreEffect = Literal["put_back", "removed", "brought_back", "left"]
 UnreadReason = Literal["folder", "too_large", "not_permitted", "not_a_file"]
 
 
-class FileState(BaseModel):
-    """A file at one moment: SHA-256 of its bytes and its permissions, or neither where there was none.
+class FileState(FrozenModel):
+    """A file at one moment: the SHA-256 of its bytes and its permissions, or neither where there was none.
 
-    `unread` says why the bytes of what was there are not known: it is a folder, larger than what is saved, not ours
-    to read, or no ordinary file.
+    `unread` is why the bytes of an existing file are not known.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     digest: str | None = None
     mode: int | None = None
     unread: UnreadReason | None = None
 
 
-class SavedFile(BaseModel):
-    """One file. `path` is relative to the workspace.
+class SavedFile(FrozenModel):
+    """One file of a checkpoint. `path` is relative to the workspace.
 
-    `after` is how it is expected to be found: as the call left it, None while the call has not ended, and `before`
-    once it was put back. `attributes` are extended ones that it had before, by name, in base64; `owner` its user and
-    group then. Both come back with its bytes where they can, and tell nobody that a file was changed.
+    `after` is the state in which the file is expected: as the call left it, None while the call has not ended, and
+    `before` once it was restored. `attributes` are its extended attributes before the call, by name, in base64; `owner`
+    its user and group. Both are restored with the bytes where possible, and do not count as a change.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
     before: FileState
@@ -44,20 +38,18 @@ class SavedFile(BaseModel):
     owner: tuple[int, int] | None = None
 
 
-class Checkpoint(BaseModel):
-    """What can be put back of one call. `new_folders` were not there before it; paths as in SavedFile.
+class Checkpoint(FrozenModel):
+    """What can be restored of one call. `new_folders` did not exist before it; paths as in SavedFile.
 
-    `workspace` is "" where the conversation has none. `tool` is the identity of the tool, and `input` what ran, None
-    when the tool cannot undo it. `succeeded` is None while it is not known how the call ended. `undone` is True from
-    the moment on in which undoing begins, and `undo_said` has what the tool said once it came to its end: between the
-    two nobody knows what it did.
+    `workspace` is "" where the conversation has none. `tool` is the tool's identity, and `input` the arguments that
+    ran, None when the tool cannot undo them. `succeeded` is None while it is not known how the call ended. `undone` is
+    True once undoing begins, and `undo_said` is the tool's report once it has ended: between the two nobody knows what
+    it did.
 
-    One that was saved when the checkpoint `undoes` was restored belongs to the same call, and has its time. `is_redo`:
-    restoring it brings back what was undone; restoring one that was saved at that is an undoing again. `note_id` is the
-    message in which the model hears of the restoring that it was saved at.
+    A checkpoint that was saved while the checkpoint `undoes` was restored belongs to the same call, and has its time.
+    `is_redo`: restoring it brings back what was undone; a checkpoint saved at that undoes again. `note_id` is the
+    message that tells the model about the restore.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     conversation_id: str
@@ -85,9 +77,9 @@ class Checkpoint(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointedCall:
-    """Which call a checkpoint belongs to, as it is shown: that of a specialist belongs to the call that started it.
+    """The call that a checkpoint belongs to, as it is shown: a specialist's call belongs to the call that started it.
 
-    The rest as in Checkpoint.
+    Fields as in Checkpoint.
     """
 
     message_id: str
@@ -100,11 +92,11 @@ class CheckpointedCall:
 
 @dataclass(frozen=True, slots=True)
 class FileRestorePlan:
-    """What restoring would make of one file, as it was found `now`; nothing was touched.
+    """What a restore would do to one file; nothing was touched yet.
 
-    `name` is its path in the workspace `folder`, byte for byte. `then` is what it would be, `overwritten_state` the
-    same where the person lets what was changed since be replaced. `why` says what keeps it from being all that it was.
-    `stamp` tells one version from the next where no bytes were read.
+    `name` is its path in the workspace `folder`, byte for byte. `restored_state` is what the file would be,
+    `overwritten_state` the same where the person also lets later changes be replaced. `reason` is why it cannot be
+    restored fully. `stamp` tells versions apart where no bytes were read.
     """
 
     folder: str
@@ -117,37 +109,37 @@ class FileRestorePlan:
 
     @property
     def path(self) -> str:
-        """The path to be shown: names on disk need not be Unicode."""
+        """The path to show: names on disk need not be Unicode."""
         return self.name.encode("utf-8", "replace").decode()
 
     @property
     def key(self) -> str:
-        """What names it among the files of all folders."""
+        """What identifies it among the files of all folders."""
         return f"{self.folder}/{self.name}"
 
     @property
     def is_conflict(self) -> bool:
-        """Whether it depends on the person: something of it was changed since."""
+        """Whether the person must decide, because the file was changed since."""
         return self.restored_state != self.overwritten_state
 
     @property
     def can_be_saved(self) -> bool:
-        """Whether what is there now is saved before it is replaced: then nothing is lost."""
+        """Whether the current file is saved before it is replaced, so that nothing is lost."""
         return self.current_state.unread in {None, "folder"}
 
     def effect(self, *, replaced: bool = False) -> RestoreEffect:
-        """What becomes of it; `replaced`: although it was changed since."""
-        then, nothing = self.overwritten_state if replaced else self.restored_state, FileState()
-        if then == self.current_state:
+        """Return what becomes of the file; `replaced`: where later changes are replaced too."""
+        state, no_file = self.overwritten_state if replaced else self.restored_state, FileState()
+        if state == self.current_state:
             return "left"
-        if then == nothing:
+        if state == no_file:
             return "removed"
-        return "brought_back" if self.current_state == nothing else "put_back"
+        return "brought_back" if self.current_state == no_file else "put_back"
 
 
 @dataclass(frozen=True, slots=True)
 class IrreversibleCalls:
-    """Calls of one tool that restoring takes nothing back of; `examples` are some of what they were about.
+    """Calls of one tool of which a restore undoes nothing. `examples` describe some of them.
 
     `files` are some of those that they are known to have changed.
     """
@@ -160,10 +152,7 @@ class IrreversibleCalls:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What restoring would do. `calls` are the checkpoints, `undoing` the tools that would take back what they did.
-
-    `not_undone` says why others would not, `lasting` are the calls of which nothing can be taken back.
-    """
+    """What a restore would do. `undo_tools` would undo their calls, `undo_refusals` says why others would not."""
 
     checkpoint_ids: tuple[str, ...] = ()
     files: tuple[FileRestorePlan, ...] = ()
@@ -173,5 +162,5 @@ class RestorePlan:
 
     @property
     def changes_something(self) -> bool:
-        """Whether there is anything to be done, or that might be done if the person wants it."""
-        return bool(self.undo_tools) or any(each.effect() != "left" or each.is_conflict for each in self.files)
+        """Whether there is anything to do, or might be if the person wants it."""
+        return bool(self.undo_tools) or any(file.effect() != "left" or file.is_conflict for file in self.files)

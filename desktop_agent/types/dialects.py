@@ -1,6 +1,4 @@
-"""Wire dialects, vendors' addresses and names of environment variables. Loaded before the window is drawn: no
-pydantic.
-"""
+"""Wire dialects, vendors' addresses and names of environment variables. Loaded before the window: no pydantic."""
 
 from typing import Literal
 

@@ -15,7 +15,7 @@ Authority = Literal["person", "agent"]
 
 @dataclass(frozen=True, slots=True)
 class ModeChanged:
-    """The mode is now another one."""
+    """Another mode holds."""
 
     from_mode: str
     to_mode: str
@@ -25,7 +25,7 @@ class ModeChanged:
 
 @dataclass(frozen=True, slots=True)
 class ModeChangeRequested:
-    """The agent asks for another mode; applied one turn later unless the person objects."""
+    """The agent asks for another mode; it is applied one turn later unless the person objects."""
 
     from_mode: str
     to_mode: str
@@ -53,7 +53,7 @@ class GuardAborted:
 
 @dataclass(frozen=True, slots=True)
 class PolicyInstalled:
-    """A prompt policy is in force."""
+    """A prompt policy was installed."""
 
     id: str
     type: Literal["policy_installed"] = "policy_installed"
@@ -61,7 +61,7 @@ class PolicyInstalled:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRemoved:
-    """A prompt policy is gone."""
+    """A prompt policy was removed."""
 
     id: str
     type: Literal["policy_removed"] = "policy_removed"
@@ -69,7 +69,7 @@ class PolicyRemoved:
 
 @dataclass(frozen=True, slots=True)
 class PolicyApplied:
-    """These policies shaped this turn's prompt."""
+    """These policies are in the prompt of this turn."""
 
     turn_id: str
     ids: tuple[str, ...]
@@ -78,7 +78,7 @@ class PolicyApplied:
 
 @dataclass(frozen=True, slots=True)
 class DoomLoopSuspected:
-    """The same call came three times in a row."""
+    """The model made the same call three times in a row."""
 
     tool_use_id: str
     count: int
@@ -87,7 +87,7 @@ class DoomLoopSuspected:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked:
-    """The agent asks the person. `several` choices may be taken; `free_text`: words of their own are an answer too."""
+    """The agent asks the person. `several` choices may be taken; `free_text`: any text is an answer too."""
 
     question_id: str
     question: str
@@ -110,7 +110,7 @@ class QuestionAnswered:
 class OutsideContentArrived:
     """The result of a call came from outside: from a site, an MCP server, or a file from elsewhere.
 
-    Told once for each such source, until the person trusts it; what was allowed for good is asked about meanwhile.
+    Reported once for each source, until the person trusts it; until then standing rules that allow are asked about.
     """
 
     tool_use_id: str
@@ -120,7 +120,7 @@ class OutsideContentArrived:
 
 
 class RunEnd(StrEnum):
-    """Why a run ended; said once, last. `awaiting_results`: the caller runs the calls itself, and goes on then."""
+    """Why a run ended. `awaiting_results`: the caller runs the calls itself, then the run goes on."""
 
     COMPLETED = "completed"
     CANCELLED = "cancelled"
@@ -132,9 +132,9 @@ class RunEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The work begins: on this prompt, or on what the conversation ends with. `resumed`: after the program died.
+    """A run begins: on this prompt, or on the last message of the history. `resumed`: after the program died.
 
-    A specialist's run names it in `agent`, and in `call_id` the call of the run above whose work this is.
+    A specialist's run names it in `agent`, and in `call_id` the call of the run above that it answers.
     """
 
     message_id: str
@@ -146,7 +146,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """One request to the model begins; `message_id` is the answer's."""
+    """A request to the model begins; `message_id` is the answer's."""
 
     turn_id: str
     message_id: str
@@ -170,8 +170,8 @@ class ToolCallPending:
 class ApprovalRequested:
     """A person must decide. The preview is fetched by approval id: it may be large and is not journalled.
 
-    `reason` is why somebody must be asked, where it is not the tool's default. `effective_input` is what a hook made
-    of the arguments.
+    `reason` is why somebody must be asked, where it is not the tool's default. `effective_input` has the arguments as a
+    hook changed them.
     """
 
     approval_id: str
@@ -185,9 +185,10 @@ class ApprovalRequested:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalResolved:
-    """Decided. `by` rule: a rule or a mode changed meanwhile. `effective_input` is what will run if it was edited.
+    """A call was decided. `by` rule: a rule or the mode changed meanwhile. `effective_input` is what runs if it was
+    edited.
 
-    `digest` is of what was decided about; after a crash it is compared before anything runs.
+    `digest` is of what was decided; after a crash it is compared before anything runs.
     """
 
     approval_id: str
@@ -202,7 +203,7 @@ class ApprovalResolved:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """Journalled before the effect. `input` is what really runs.
+    """A call starts; journalled before its effect. `input` is what really runs.
 
     `by` is what allowed it: the tool's default, a rule, the mode, or a person; `rule_id` names the rule. Both are empty
     in journals of older versions.
@@ -226,7 +227,7 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """The call has its result. `changes` is what it did to files, of a tool that looks afterwards."""
+    """The call has its result. `changes` are the changes to files, of a tool that looks for them afterwards."""
 
     id: str
     result: ToolResult
@@ -236,13 +237,12 @@ class ToolFinished:
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended."""
         return self.result.outcome
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResultsReceived:
-    """All calls of the turn are answered."""
+    """All calls of the turn have results."""
 
     count: int
     type: Literal["tool_results_received"] = "tool_results_received"
@@ -258,7 +258,7 @@ class UserMessageQueued:
 
 @dataclass(frozen=True, slots=True)
 class UserMessageDelivered:
-    """It reached the model's history."""
+    """A queued message reached the model's history."""
 
     message_id: str
     type: Literal["user_message_delivered"] = "user_message_delivered"
@@ -266,7 +266,7 @@ class UserMessageDelivered:
 
 @dataclass(frozen=True, slots=True)
 class UserMessageReturned:
-    """It was not delivered: handed back to whoever sent it, whole."""
+    """A queued message was not delivered: it is handed back whole to whoever sent it."""
 
     message_id: str
     reason: str = ""
@@ -275,7 +275,7 @@ class UserMessageReturned:
 
 @dataclass(frozen=True, slots=True)
 class AnswerAwaited:
-    """Nothing of the answer has come for so many seconds since it was asked for; said again every second."""
+    """The model has not begun to answer for so many seconds; repeated every second."""
 
     seconds: float
     type: Literal["answer_awaited"] = "answer_awaited"
@@ -303,7 +303,7 @@ class ContextCompacted:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCreated:
-    """The files a tool will change were saved."""
+    """The files that a tool will change were saved."""
 
     checkpoint_id: str
     tool_use_id: str
@@ -313,8 +313,10 @@ class CheckpointCreated:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRestored:
-    """They were put back, except `conflicts`, which were changed since, and `failed`, where it was not possible.
-    The tool says what it undid in `undone`; `not_undone` is why it did not."""
+    """Files were restored, except `conflicts`, which were changed since, and `failed`, where it was not possible.
+
+    `undone` is the tool's own report of what it undid; `not_undone` is why it did not.
+    """
 
     checkpoint_id: str
     conflicts: tuple[str, ...] = ()
@@ -326,7 +328,7 @@ class CheckpointRestored:
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """A limit ended the run; `which` says it in words, for people."""
+    """A limit ended the run; `which` names it in words for people."""
 
     which: str
     type: Literal["limit_reached"] = "limit_reached"
@@ -342,7 +344,7 @@ class CostUpdated:
 
 @dataclass(frozen=True, slots=True)
 class ErrorOccurred:
-    """Something failed; the session goes on. Carries what the person needs, never a traceback or a secret."""
+    """Something failed; the session goes on. Has what the person needs, never a traceback or a secret."""
 
     kind: str
     message: str
@@ -354,14 +356,14 @@ class ErrorOccurred:
 
     @classmethod
     def of(cls, error: AgentError) -> "ErrorOccurred":
-        """The event for an error; `message` is the server's own text where a server spoke."""
+        """Return the event for an error; `message` is the server's own text where a server spoke."""
         message = error.message if isinstance(error, ProviderError) else str(error)
         return cls(error.kind, message, error.sentence, error.remedy, error.action, error.detail)
 
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """Once per run, and last."""
+    """The last event of every run."""
 
     reason: RunEnd
     type: Literal["run_finished"] = "run_finished"
@@ -408,9 +410,9 @@ Event = ProviderEvent | EngineEvent
 class Envelope:
     """An event with its place: `seq` has no gaps inside a run.
 
-    What happens between runs (a mode is changed, a checkpoint restored) has an empty `run_id` and seq 0: it is told,
-    and never journalled. So is what holds only for the moment (AnswerAwaited), with seq 0 in its run. `parent_run_id`
-    names the run whose call a specialist's run is.
+    Events between runs (a mode is changed, a checkpoint restored) have an empty `run_id` and seq 0, and are never
+    journalled; nor is what holds only for the moment (AnswerAwaited), with seq 0 in its run. `parent_run_id` is the run
+    that called the specialist whose run this is.
     """
 
     seq: int

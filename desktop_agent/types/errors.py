@@ -15,7 +15,7 @@
     │                               DatabaseBusy · LocksRefused · ConversationInUse · WrittenElsewhere
     └── SecretsUnavailable          KeyringMissing · KeyringLocked
 
-Each carries two sentence templates that a screen can translate: what happened, and what to do. `str()` gives English.
+Each has two sentence templates that a screen can translate: what happened, and what to do. `str()` is in English.
 """
 
 from collections.abc import Mapping
@@ -36,9 +36,9 @@ class Sentence:
 
 
 def join_remedy(what: Sentence, remedy: Sentence) -> Sentence:
-    """Put both into one line, with a full stop between them: what others said ends as they please."""
-    ends = str(what).rstrip("”\"')»").endswith((".", "!", "?", "…", "\u3002", "\uff01", "\uff1f"))
-    return Sentence("{what} {remedy}" if ends else "{what}. {remedy}", {"what": what, "remedy": remedy})
+    """Join both into one line, with a full stop between them where the first has no end mark of its own."""
+    has_end_mark = str(what).rstrip("”\"')»").endswith((".", "!", "?", "…", "\u3002", "\uff01", "\uff1f"))
+    return Sentence("{what} {remedy}" if has_end_mark else "{what}. {remedy}", {"what": what, "remedy": remedy})
 
 
 class RemedyAction(StrEnum):
@@ -138,7 +138,7 @@ class ProviderError(AgentError):
 
 
 class ConnectionFailed(ProviderError):
-    """No connection, or it broke before anything was said."""
+    """There is no connection, or it broke before anything was received."""
 
     kind = "connection"
     retry_by_default = True
@@ -156,7 +156,7 @@ class Truncated(ProviderError):
 
 
 class UnreadableAnswer(ProviderError):
-    """Something answered, but not with what a model server speaks (a login page, for example)."""
+    """Something other than a model server answered (a login page, for example)."""
 
     kind = "unreadable"
     action = RemedyAction.OPEN_SETTINGS
@@ -184,7 +184,7 @@ class TimedOut(ProviderError):
 
     @property
     def is_after_sending(self) -> bool:
-        """Whether it is one of those: nothing that a server answered, and nothing from before it had the request."""
+        """Whether it was made by `after_sending`, not by a server's response or before the request was sent."""
         return self.status is None and not self.retryable
 
 
@@ -198,7 +198,7 @@ class AuthenticationFailed(ProviderError):
 
 
 class PermissionRefused(ProviderError):
-    """The key is good but may not do this."""
+    """The key is valid but may not do this."""
 
     kind = "permission"
     action = RemedyAction.OPEN_SETTINGS
@@ -230,14 +230,14 @@ class Overloaded(ProviderError):
 
 
 class ServerFailed(ProviderError):
-    """The server failed by its own account."""
+    """The server reports a failure of its own."""
 
     kind = "server"
     retry_by_default = True
 
 
 class InvalidRequest(ProviderError):
-    """The server refuses this request as it stands."""
+    """The server refuses this request as it is."""
 
     kind = "invalid_request"
     action = RemedyAction.NONE
@@ -283,14 +283,14 @@ class ToolUseFailed(ProviderError):
 
 
 class OutputInvalid(AgentError):
-    """The model's answer does not fit the type that was asked for, also when it was told so. `detail` is the answer."""
+    """The answer does not fit the type that was asked for, even after being told so. `detail` is the answer."""
 
     kind = "output_invalid"
     default_remedy = "Ask for less at once, or choose a model that can be bound to a schema."
 
 
 class CapabilityMissing(AgentError):
-    """The provider or model cannot do what was asked; found out before the network."""
+    """The provider or model cannot do what was asked; known before any request."""
 
     kind = "capability"
     action = RemedyAction.OPEN_SETTINGS
@@ -310,7 +310,7 @@ class ToolCallingNotSupported(CapabilityMissing):
 
 
 class CachingNotSupported(CapabilityMissing):
-    """This provider has no prompt cache to be controlled."""
+    """This provider has no prompt cache that can be controlled."""
 
     default_remedy = "Turn prompt caching off for this provider."
 
@@ -332,7 +332,7 @@ class ImageRefused(AgentError, ValueError):
 
     @classmethod
     def not_read(cls, path: str, error: OSError) -> Self:
-        """The disk did not give its file."""
+        """The file cannot be read."""
         values = {"path": path, "why": error.strerror or type(error).__name__}
         return cls(Sentence("“{path}” cannot be read: {why}.", values), "See that it is there and may be read.")
 
@@ -345,18 +345,18 @@ class ImageRefused(AgentError, ValueError):
     def mislabelled(cls, claimed: str, found: str) -> Self:
         """The label and the content disagree."""
         values = {"claimed": claimed, "found": found}
-        what = Sentence("The picture is labelled {claimed} but contains {found}.", values)
-        return cls(what, "Label it with what it contains.")
+        sentence = Sentence("The picture is labelled {claimed} but contains {found}.", values)
+        return cls(sentence, "Label it with what it contains.")
 
     @classmethod
     def not_a_web_address(cls, url: str) -> Self:
         """Only http and https addresses can be sent."""
-        what = Sentence("“{url}” is not a web address.", {"url": url[:200]})
-        return cls(what, "Use an http or https address, or attach the file itself.")
+        sentence = Sentence("“{url}” is not a web address.", {"url": url[:200]})
+        return cls(sentence, "Use an http or https address, or attach the file itself.")
 
     @classmethod
     def too_large(cls, name: str, limit: str) -> Self:
-        """Over a limit, said in words such as "20 MB" or "50 megapixels"."""
+        """Over a limit, named in words such as "20 MB" or "50 megapixels"."""
         return cls(
             _image_sentence(name, "is larger than {limit}.", limit=limit), "Make it smaller and attach it again."
         )
@@ -396,7 +396,7 @@ class SpecialistHasNoTools(ToolFailed):
 
 
 class ExtraMissing(ToolFailed):
-    """What is asked for needs an optional part of the installation."""
+    """An optional part of the installation is missing."""
 
     kind = "extra_missing"
 
@@ -408,14 +408,14 @@ class ExtraMissing(ToolFailed):
 
 
 class StorageFailed(AgentError):
-    """The disk or the database."""
+    """The disk or the database failed."""
 
     kind = "storage"
     default_remedy = "Check the disk and the folder's permissions; the conversation stays open in memory."
 
 
 class DiskFull(StorageFailed):
-    """No room left."""
+    """The disk is full."""
 
     kind = "disk_full"
     action = RemedyAction.RETRY
@@ -430,21 +430,21 @@ class DatabaseDamaged(StorageFailed):
 
 
 class DatabaseReplaced(StorageFailed):
-    """Another file has its name."""
+    """Another file has the database's name."""
 
     kind = "database_replaced"
     default_remedy = "The program works with the new file from now on."
 
 
 class DatabaseTooNew(StorageFailed):
-    """Written by a newer version of this program."""
+    """A newer version of this program wrote the database."""
 
     kind = "database_too_new"
     default_remedy = "Install the newest version, or start with another data folder."
 
 
 class DatabaseBusy(StorageFailed):
-    """Another process holds it."""
+    """Another process holds the database."""
 
     kind = "database_busy"
     action = RemedyAction.RETRY
@@ -460,8 +460,10 @@ class LocksRefused(StorageFailed):
     @classmethod
     def of(cls, folder: str, detail: str) -> Self:
         """For the folder in which nothing can be locked."""
-        what = "The file system of “{folder}” has no locks, so two programs could write the same conversation at once."
-        return cls(Sentence(what, {"folder": folder}), detail=detail)
+        sentence = (
+            "The file system of “{folder}” has no locks, so two programs could write the same conversation at once."
+        )
+        return cls(Sentence(sentence, {"folder": folder}), detail=detail)
 
 
 class ConversationInUse(StorageFailed):
@@ -473,7 +475,7 @@ class ConversationInUse(StorageFailed):
 
 
 class WrittenElsewhere(StorageFailed):
-    """Another process wrote what this one was about to write: it writes nothing more."""
+    """Another process wrote the conversation that this one was about to write: this one writes nothing more."""
 
     kind = "written_elsewhere"
     default_remedy = "Open the conversation again; it is then as it is on the disk."
@@ -494,7 +496,7 @@ class KeyringMissing(SecretsUnavailable):
 
 
 class KeyringLocked(SecretsUnavailable):
-    """It is there but locked, or waits for an answer nobody gives."""
+    """The keyring is locked, or waits for an answer that nobody gives."""
 
     kind = "keyring_locked"
     default_remedy = "Unlock the keyring and try again, or keep the key in memory until the program is closed."

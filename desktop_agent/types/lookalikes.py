@@ -1,6 +1,7 @@
 """Lookalike characters (homoglyphs, confusables): a Cyrillic letter in `curl`, a dash that is no hyphen before `rf`.
 
-A word wholly in another script is what it seems, unless all of it passes for ASCII where a name of ASCII is expected.
+A word wholly in another script is taken for what it seems, unless all of it passes for ASCII where an ASCII name is
+expected.
 """
 
 import re
@@ -23,7 +24,7 @@ _EAST_ASIAN = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """A character of a word, and the one of ASCII that it passes for."""
+    """A character of a word, and the ASCII character that it passes for."""
 
     word: str
     char: str
@@ -31,27 +32,27 @@ class Lookalike:
 
     @property
     def name(self) -> str:
-        """The character by number and name."""
+        """Its code point and Unicode name."""
         return f"U+{ord(self.char):04X} {unicodedata.name(self.char, '')}".rstrip()
 
 
 def find_lookalike(word: str, written: str | None = None, *, is_name: bool = False) -> Lookalike | None:
-    """The first character that deceives in a word of a command; None where none does.
+    """Return the first deceptive character in a word of a command, or None.
 
-    `written` is the word with its quotes, if it has such. `is_variable_name`: it is a program, an option or a host,
-    which mostly are ASCII, so that a word is suspected that passes for ASCII as a whole.
+    `written` is the word with its quotes, if it has any. `is_name`: the word is a program, an option or a host; these
+    mostly are ASCII, so a word that passes for ASCII as a whole is suspect.
     """
     if word.isascii():
         return None
     is_prose = any(map(str.isspace, word))
-    found = next(_find_in_letters(word, is_name=is_name and not is_prose), None)
-    if found is None and not is_prose:
-        found = next(_find_in_signs(word, written or word, is_name=is_name), None)
-    return None if found is None else Lookalike(word, *found)
+    pair = next(_find_in_letters(word, is_name=is_name and not is_prose), None)
+    if pair is None and not is_prose:
+        pair = next(_find_in_signs(word, written or word, is_name=is_name), None)
+    return None if pair is None else Lookalike(word, *pair)
 
 
 def ascii_lookalike(char: str) -> str:
-    """The character of ASCII that this one looks like; empty where it looks like none, or is one."""
+    """Return the ASCII character that this one looks like; empty where there is none, or it is ASCII itself."""
     if char.isascii() or unicodedata.decomposition(char).startswith(_DECOMPOSITIONS_THAT_DIFFER):
         return ""
     plain = _load_table("like").get(char) or unicodedata.normalize("NFKC", char)
@@ -59,7 +60,7 @@ def ascii_lookalike(char: str) -> str:
 
 
 def ascii_lookalike_in_host(char: str) -> str:
-    """The character of ASCII that this one looks like in the name of a host, in small letters; empty for none."""
+    """Return the lower-case ASCII character that this one looks like in a host name; empty for none."""
     return _load_table("like_in_hosts").get(char) or ascii_lookalike(char).lower()
 
 
@@ -73,10 +74,10 @@ def _find_in_letters(word: str, *, is_name: bool) -> Iterator[tuple[str, str]]:
     for run in _LETTERS.findall(word):
         foreign = [char for char in run if not char.isascii()]
         alike = [char for char in foreign if ascii_lookalike(char).isalnum()]
-        others = [char for char in alike if _script(char) != "LATIN"]
-        scripts = {_script(char) for char in run if char.isascii() or char in others}
-        if others and len(scripts) > 1:
-            yield others[0], ascii_lookalike(others[0])
+        foreign_script = [char for char in alike if _script(char) != "LATIN"]
+        scripts = {_script(char) for char in run if char.isascii() or char in foreign_script}
+        if foreign_script and len(scripts) > 1:
+            yield foreign_script[0], ascii_lookalike(foreign_script[0])
         elif is_name and alike and alike == foreign:
             yield alike[0], ascii_lookalike(alike[0])
 
@@ -88,13 +89,13 @@ def _find_in_signs(word: str, written: str, *, is_name: bool) -> Iterator[tuple[
     if _EAST_ASIAN.search(word):
         return
     stands_alone = all(ascii_lookalike(char) in _SYNTAX_CHARACTERS for char in word)
-    for at, char in enumerate(word):
+    for offset, char in enumerate(word):
         sign = ascii_lookalike(char)
-        beside = word[at - 1 : at] + word[at + 1 : at + 2]
+        beside = word[offset - 1 : offset] + word[offset + 1 : offset + 2]
         if sign in _SYNTAX_CHARACTERS - _QUOTES and (stands_alone or (beside.isascii() and len(beside) == 2)):
             yield char, sign
 
 
 def _script(char: str) -> str:
-    """The first word of a letter's Unicode name, which is its script for all that matters here."""
+    """The first word of a letter's Unicode name, which names its script well enough here."""
     return "LATIN" if char.isascii() else unicodedata.name(char, "?").partition(" ")[0]

@@ -7,24 +7,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from desktop_agent.types.blocks import JsonObject, Text, ToolResult, ToolUse
 from desktop_agent.types.errors import Sentence
+from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import Price
 from desktop_agent.types.tool_calls import Effect, ToolClass
 
 CLIENT_SECRET = "client secret"  # noqa: S105 - its name
-"""No variable and no header can have this name."""
+"""The name of the secret; no variable and no header can have it."""
 
 
-class _SavedModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StdioConnection(_SavedModel):
-    """A program of this machine. `secret_env` names variables whose values lie in the keyring."""
+class StdioConnection(FrozenModel):
+    """A program of this machine. `secret_env` are names of variables whose values are in the keyring."""
 
     type: Literal["stdio"] = "stdio"
     command: str = Field(min_length=1)
@@ -33,12 +30,11 @@ class StdioConnection(_SavedModel):
     secret_env: tuple[str, ...] = ()
 
 
-class HttpConnection(_SavedModel):
-    """A server somewhere else. `headers` are names; their values lie in the keyring.
+class HttpConnection(FrozenModel):
+    """A remote server. `headers` are names; their values are in the keyring.
 
-    `sign_in`: the person signs in there with the browser (OAuth), and what comes of it lies in the keyring. `client_id`
-    is as whom this program is known there, where it was made known beforehand; its secret, if it has one, lies in the
-    keyring as CLIENT_SECRET.
+    `sign_in`: the person signs in there with the browser (OAuth); the tokens are in the keyring. `client_id` is the id
+    of this program where it was registered beforehand; its secret, if there is one, is in the keyring as CLIENT_SECRET.
     """
 
     type: Literal["http"] = "http"
@@ -48,13 +44,13 @@ class HttpConnection(_SavedModel):
     client_id: str = Field(default="", max_length=500)
 
 
-class McpServer(_SavedModel):
+class McpServer(FrozenModel):
     """One server. Its tools are named after `id`.
 
-    `trusted`: what it says about its tools is believed, so that one that only reads is not asked about. `effects` are
-    those of all its tools. `timeout` is for one call, in seconds. `classes` is the person's own word about tools, by
-    the server's names of them; `chosen_for` are their digests when it was said. It counts before all that the server
-    says. `off_tools` are never offered, whatever becomes of them.
+    `trusted`: its annotations are believed, so that a tool that only reads is not asked about. `effects` are those of
+    all its tools. `timeout` is for one call, in seconds. `classes` is the person's own word about tools, by the
+    server's names of them, and `chosen_for` their digests at that time; it goes over the server's word. `off_tools` are
+    never offered, however they change.
     """
 
     id: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$")
@@ -68,49 +64,54 @@ class McpServer(_SavedModel):
     off_tools: frozenset[str] = frozenset()
     connection: Annotated[StdioConnection | HttpConnection, Field(discriminator="type")]
 
-    def tool_class_override(self, tool: str, digest: str) -> ToolClass | None:
-        """What the person said of the tool that this is. A restriction holds whatever becomes of the tool."""
-        said = self.classes.get(tool)
-        return None if said is ToolClass.READ_ONLY and self.chosen_for.get(tool) != digest else said
+    def has_same_connection(self, other: "McpServer | None") -> bool:
+        """Return whether both have the same connection, so that a running server goes on with the settings of the
+        other.
+        """
+        return other is not None and self.connection == other.connection
 
-    def with_tool_class_override(self, tool: str, digest: str, said: ToolClass | None) -> "McpServer":
-        """The same with this word about the tool that has this digest now; None: the server's counts."""
-        classes = {name: each for name, each in self.classes.items() if name != tool}
-        chosen_for = {name: each for name, each in self.chosen_for.items() if name != tool}
-        if said is not None:
-            classes[tool], chosen_for[tool] = said, digest
+    def tool_class_override(self, tool: str, digest: str) -> ToolClass | None:
+        """Return the person's word about the tool with this digest. A restriction holds however the tool changes."""
+        chosen = self.classes.get(tool)
+        return None if chosen is ToolClass.READ_ONLY and self.chosen_for.get(tool) != digest else chosen
+
+    def with_tool_class_override(self, tool: str, digest: str, tool_class: ToolClass | None) -> "McpServer":
+        """Return the server with this word about a tool and its digest; None: the server's own word counts."""
+        classes = {name: known for name, known in self.classes.items() if name != tool}
+        chosen_for = {name: known for name, known in self.chosen_for.items() if name != tool}
+        if tool_class is not None:
+            classes[tool], chosen_for[tool] = tool_class, digest
         return self.model_copy(update={"classes": classes, "chosen_for": chosen_for})
 
     @property
     def secret_names(self) -> tuple[str, ...]:
-        """Of variables or headers, whose values lie in the keyring and are given to the server."""
+        """Names of variables or headers whose values are in the keyring and are given to the server."""
         connection = self.connection
         return connection.secret_env if isinstance(connection, StdioConnection) else connection.headers
 
     @property
     def all_secret_names(self) -> tuple[str, ...]:
-        """Of all that lies in the keyring, but for the sign-in."""
+        """Names of everything in the keyring but the tokens."""
         connection = self.connection
         is_known = isinstance(connection, HttpConnection) and connection.client_id
         return (*self.secret_names, CLIENT_SECRET) if is_known else self.secret_names
 
     def keyring_name(self, name: str) -> str:
-        """Under what the value of this variable or header lies there."""
+        """Return the keyring's name for the value of a variable or header."""
         return f"mcp/{self.id}/{name}"
 
     @property
     def sign_in_keyring_name(self) -> str:
-        """Under what the tokens of a sign-in lie there: no variable and no header has such a name."""
+        """The keyring's name for the tokens; no variable and no header can have it."""
         return f"mcp/{self.id}/ sign-in"
 
 
 @dataclass(frozen=True, slots=True)
 class McpToolInfo:
-    """One tool. `name` is the server's own, `full_name` ours. `tool_class` is what counts now.
+    """One tool. `name` is the server's own, `full_name` ours. `tool_class` is the class that counts now.
 
-    `said` is what the server says of it; None: nothing. `on`: it may be called at all. `digest` is what it is;
-    `has_changed`: the person's word was not about what it is now, and does not count. `schema` is that of its
-    arguments, as a model reads it.
+    `declared_class` is the server's word; None: it says nothing. `has_changed`: the person's word was about another
+    digest, and does not count. `schema` is that of its arguments, as a model reads it.
     """
 
     name: str
@@ -121,17 +122,16 @@ class McpToolInfo:
     is_enabled: bool
     digest: str = ""
     has_changed: bool = False
-    # The digest tells apart what is another schema.
+    # Not compared: another schema has another digest.
     schema: JsonObject = field(default_factory=dict[str, object], compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class McpServerState:
-    """`off`: the person turned it off, or there is none of this id. `idle`: it starts when it is needed.
+    """The state of a server. `off`: turned off, or unknown. `idle`: it starts when it is needed.
 
-    `why` says what went wrong, and `remedy` what is to be done about it. `tools` are those that it named last;
-    `omitted_parts_note` says of each that cannot be used why. One that is off has these too, once it was tried.
-    `is_signed_in`: a sign-in is kept for it; None: nobody looked yet.
+    `reason` and `remedy` explain a failure. `tools` are those of the last listing, `unusable_tools` says why others
+    cannot be used; a server that is off has them too, once it was tested. `is_signed_in` None: nobody looked yet.
     """
 
     server_id: str
@@ -146,7 +146,7 @@ class McpServerState:
 
 @dataclass(frozen=True, slots=True)
 class McpResource:
-    """Something that can be read. `size` is in bytes; None: the server does not say."""
+    """Something that can be read. `size` is in bytes; None: unknown."""
 
     uri: str
     name: str
@@ -158,7 +158,7 @@ class McpResource:
 
 @dataclass(frozen=True, slots=True)
 class McpResourceTemplate:
-    """An address with gaps to fill in (RFC 6570)."""
+    """A URI with parts to fill in (RFC 6570)."""
 
     uri_template: str
     name: str
@@ -177,7 +177,7 @@ class McpPromptArgument:
 
 @dataclass(frozen=True, slots=True)
 class McpPrompt:
-    """A prompt that the server has ready."""
+    """A prompt that the server offers."""
 
     name: str
     title: str
@@ -187,7 +187,7 @@ class McpPrompt:
 
 @dataclass(frozen=True, slots=True)
 class McpServerCatalog:
-    """All of one server."""
+    """Everything that one server offers beside tools."""
 
     server_id: str
     title: str
@@ -198,11 +198,11 @@ class McpServerCatalog:
 
 @dataclass(frozen=True, slots=True)
 class ElicitationRequest:
-    """Words for the person, and a form to fill in or an address to open.
+    """A server's question to the person: a form to fill in, or a page to open.
 
-    `form` is a JSON Schema of type object whose properties are texts, numbers, yes or no, or choices. `url`: the
-    person is to open this page, and accepts to say so; nothing else than that goes back. `may_open_url`: it leads into
-    no private network of which the server has no part, and nobody can listen.
+    `form` is a JSON Schema of type object whose properties are texts, numbers, booleans or choices. `url`: the person
+    is to open this page, and accepts to say so; nothing else goes back. `may_open_url`: it leads into no private
+    network but the server's own, and nobody can listen.
     """
 
     server: str
@@ -214,7 +214,7 @@ class ElicitationRequest:
 
 @dataclass(frozen=True, slots=True)
 class ElicitationAnswer:
-    """`decline`: the person said no. `cancel`: the person did not answer."""
+    """The answer. `decline`: the person refused. `cancel`: the person did not answer."""
 
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, str | int | float | bool | list[str] | None] | None = None
@@ -222,7 +222,7 @@ class ElicitationAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SamplingModel:
-    """Who would answer a server: the server of models by its title, and the model's id and title."""
+    """The model that would answer a server: the title of its endpoint, its id and its title."""
 
     endpoint: str
     model: str
@@ -232,7 +232,7 @@ class SamplingModel:
 
 @dataclass(frozen=True, slots=True)
 class SamplingTool:
-    """A tool of the server that a model may ask for: the server runs it, nothing of it happens here."""
+    """A tool of the server that a model may call: the server runs it, nothing happens here."""
 
     name: str
     description: str
@@ -240,15 +240,15 @@ class SamplingTool:
 
 
 SamplingContent = str | ToolUse | ToolResult
-"""A text, a call that a model asked for, or what the server says came of it."""
+"""A text, a model's call of a tool, or the server's result of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingRequest:
-    """An MCP server wants a model to answer something. `messages` are who said it, and what, in order.
+    """An MCP server wants a model to answer. `messages` are roles and contents, in order.
 
-    `answering_model` is None as long as nobody looked, and where no model is chosen. `choice` says whether the model
-    has to ask for one of the `tools`, or must not.
+    `answering_model` is None until somebody looked, and where no model is chosen. `tool_choice` says whether the model
+    has to call one of the `tools`, or must not.
     """
 
     server: str
@@ -261,14 +261,14 @@ class SamplingRequest:
 
     @property
     def characters(self) -> int:
-        """Of all that the model would read."""
-        tools = sum(len(each.name) + len(each.description) + len(json.dumps(each.schema)) for each in self.tools)
-        return len(self.system_prompt or "") + tools + sum(_content_length(said) for _, said in self.messages)
+        """The length of everything that the model would read."""
+        tools = sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.schema)) for tool in self.tools)
+        return len(self.system_prompt or "") + tools + sum(_content_length(content) for _, content in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingAnswer:
-    """What the model said, and of which tools it wants calls. `is_cut`: it was not at its end."""
+    """The model's answer, with its calls of the server's tools."""
 
     text: str
     model: str
@@ -279,7 +279,7 @@ class SamplingAnswer:
 
 ElicitHandler = Callable[[ElicitationRequest], Awaitable[ElicitationAnswer]]
 UsageListener = Callable[[Usage], None]
-"""Told what a model used, also for an answer that never came to its end."""
+"""Called with what a model used, also for an answer that broke off."""
 SampleHandler = Callable[[SamplingRequest, UsageListener], Awaitable[SamplingAnswer | None]]
 ApproveSamplingRequest = Callable[[SamplingRequest], Awaitable[bool]]
 ApproveSamplingAnswer = Callable[[SamplingRequest, SamplingAnswer], Awaitable[bool]]
@@ -287,9 +287,9 @@ ApproveSamplingAnswer = Callable[[SamplingRequest, SamplingAnswer], Awaitable[bo
 
 @dataclass(frozen=True, slots=True)
 class ConsentHandlers:
-    """Who is asked. None: nobody is there, so that forms are declined, and no model answers for a server.
+    """Functions that ask the person. None: nobody is there, so forms are declined, and no model answers a server.
 
-    A model answers only where a person sees both what it is asked and what it said.
+    A model answers only where a person sees both the request and the answer.
     """
 
     elicit: ElicitHandler | None = None
@@ -299,30 +299,32 @@ class ConsentHandlers:
 
 @dataclass(frozen=True, slots=True)
 class ServerRequestHandlers:
-    """Who answers a server. `sample` has a person agree before and after the model answers; None: it did not."""
+    """Functions that answer a server. `sample` asks the person before and after the model; it returns None without
+    consent.
+    """
 
     elicit: ElicitHandler | None = None
     sample: SampleHandler | None = None
 
 
 def tool_result_text(result: ToolResult) -> str:
-    """What came of a call that a model asked a server for."""
+    """Return the text of a result."""
     return "\n".join(part.text for part in result.content if isinstance(part, Text))
 
 
-def _content_length(said: SamplingContent) -> int:
-    match said:
+def _content_length(content: SamplingContent) -> int:
+    match content:
         case str():
-            return len(said)
+            return len(content)
         case ToolUse():
-            return len(said.name) + len(json.dumps(said.input))
+            return len(content.name) + len(json.dumps(content.input))
         case ToolResult():
-            return len(tool_result_text(said))
+            return len(tool_result_text(content))
 
 
 @dataclass(frozen=True, slots=True)
 class McpLogLine:
-    """One line, when it came, and how grave the server says it is; what comes from the error stream says nothing."""
+    """One line, its time, and the server's level for it; empty for lines of the error stream."""
 
     at: datetime
     level: str
@@ -331,7 +333,7 @@ class McpLogLine:
 
 @dataclass(frozen=True, slots=True)
 class SignInPageTexts:
-    """Each is a page of its own, in `language` (BCP 47)."""
+    """Texts of the pages that the browser shows, in `language` (BCP 47)."""
 
     done: str = "You can close this page and go back to Desktop Agent."
     refused: str = "The sign-in was refused. You can close this page and go back to Desktop Agent."
@@ -351,13 +353,13 @@ _SECRET_OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|password|passwd|auth(
 
 
 def find_option_with_secret(arguments: Sequence[str]) -> str | None:
-    """The first option of a program that is given a secret in clear; a variable of a shell is none."""
-    before = ""
-    for each in arguments:
-        option, _, value = each.partition("=")
+    """Return the first option of a command line with a secret in clear; a shell variable is none."""
+    previous = ""
+    for argument in arguments:
+        option, _, value = argument.partition("=")
         if _SECRET_OPTION.fullmatch(option) and value and not value.startswith("$"):
             return option
-        if _SECRET_OPTION.fullmatch(before) and each and not each.startswith(("-", "$")):
-            return before
-        before = each
+        if _SECRET_OPTION.fullmatch(previous) and argument and not argument.startswith(("-", "$")):
+            return previous
+        previous = argument
     return None

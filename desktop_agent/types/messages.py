@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from desktop_agent.types.blocks import (
     Base64Source,
@@ -23,21 +23,22 @@ from desktop_agent.types.blocks import (
     detect_media_type,
 )
 from desktop_agent.types.errors import ImageRefused, Sentence
+from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.provider_events import Origin, StopReason, Usage
 
 
 def new_id() -> str:
-    """A random identifier, 32 hexadecimal digits."""
+    """Return a random identifier, 32 hexadecimal digits."""
     return uuid.uuid4().hex
 
 
 def now() -> datetime:
-    """This moment in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """Who wrote a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -46,20 +47,18 @@ class Role(StrEnum):
 
 
 class MessageState(StrEnum):
-    """`interrupted`: Stop, a crash, a limit or a broken stream ended it early; what came is kept."""
+    """Whether a message is whole. `interrupted`: Stop, a crash, a limit or a broken stream ended it early."""
 
     COMPLETE = "complete"
     INTERRUPTED = "interrupted"
 
 
-class Message(BaseModel):
+class Message(FrozenModel):
     """One message of a conversation. `model` and what follows belong to answers; `stop_details`: see MessageDelta.
 
-    `adjustments`: what had to be asked differently from what the person wanted, and why. `injected_by`: who wrote
-    this prompt where it was not the person, for example a guard, by name.
+    `adjustments`: what had to be asked differently, and why. `injected_by`: the author of a prompt that is not the
+    person's, such as the name of a guard.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(default_factory=new_id)
     role: Role
@@ -105,50 +104,50 @@ class Message(BaseModel):
 
     @classmethod
     def user(cls, text: str) -> Self:
-        """A prompt."""
+        """Return a prompt."""
         return cls(role=Role.USER, blocks=(Text(text=text),))
 
     @classmethod
     def user_with_blocks(cls, blocks: Sequence[Block]) -> Self:
-        """A prompt of prepared blocks."""
+        """Return a prompt of prepared blocks."""
         return cls(role=Role.USER, blocks=tuple(blocks))
 
     @classmethod
     def assistant(cls, text: str) -> Self:
-        """An answer, for example to prime a conversation."""
+        """Return an answer, for example to prime a conversation."""
         return cls(role=Role.ASSISTANT, blocks=(Text(text=text),))
 
     @classmethod
     def system(cls, text: str) -> Self:
-        """Instructions above the conversation."""
+        """Return instructions above the conversation."""
         return cls(role=Role.SYSTEM, blocks=(Text(text=text),))
 
     @classmethod
     def tool_results(cls, results: Sequence[ToolResult]) -> Self:
-        """The results of one turn's calls, in call order."""
+        """Return the results of one turn's calls, in call order."""
         return cls(role=Role.TOOL, blocks=tuple(results))
 
     @classmethod
     def user_with_image(cls, text: str, url: str) -> Self:
-        """A prompt and an image by its web address. Raises ImageRefused."""
+        """Return a prompt with an image by its web address. Raises ImageRefused."""
         return cls.user_with_image_detail(text, url, ImageDetail.AUTO)
 
     @classmethod
     def user_with_image_detail(cls, text: str, url: str, detail: ImageDetail) -> Self:
-        """The same, saying how closely to look. Raises ImageRefused."""
+        """Return a prompt with an image by its web address, and how closely to look. Raises ImageRefused."""
         return cls._with_source(text, _image_source(UrlSource, url=url), detail)
 
     @classmethod
     def user_with_base64_image(
         cls, text: str, data: str, media_type: str, detail: ImageDetail = ImageDetail.AUTO
     ) -> Self:
-        """A prompt and an image in strict base64. Raises ImageRefused when content and type disagree."""
+        """Return a prompt with an image in strict base64. Raises ImageRefused when content and type disagree."""
         source = _image_source(Base64Source, media_type=media_type, data=data)
         return cls._with_source(text, source, detail)
 
     @classmethod
     def user_with_file(cls, text: str, data: bytes, name: str) -> Self:
-        """A prompt and the bytes of an image file; content decides what it is. Raises ImageRefused."""
+        """Return a prompt with the bytes of an image file, whose content decides its type. Raises ImageRefused."""
         media_type = detect_media_type(data)
         if media_type is None:
             raise ImageRefused.unsupported(name)
@@ -161,7 +160,7 @@ class Message(BaseModel):
 
 
 def _image_source(kind: type[Base64Source | UrlSource], **values: object) -> ImageSource:
-    """Raises ImageRefused; a validator's own error would be pydantic's report."""
+    """Raises ImageRefused instead of pydantic's own error."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:

@@ -20,7 +20,7 @@ from desktop_agent.types.policies import Guard, Hooks, Limits, PromptPolicy, Spe
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ProviderConfig
 from desktop_agent.types.tool_calls import Decision, OfferedTool
 
-# What is asked is a permissions.approvals.Approval, which this floor does not know.
+# The argument is a permissions.approvals.Approval, which this floor does not know.
 Approver = Literal["always", "never", "wait"] | Callable[[Any], Awaitable[Decision]]
 
 
@@ -29,7 +29,7 @@ def _from_environment(name: str) -> str:
 
 
 class OptionValues(TypedDict, total=False):
-    """What AgentOptions can be made of, as keyword arguments: lists where it has tuples, a plain string as the key."""
+    """Keyword arguments of AgentOptions: lists where it has tuples, a plain string as the key."""
 
     dialect: Dialect
     model: str
@@ -58,17 +58,17 @@ class OptionValues(TypedDict, total=False):
 class AgentOptions(BaseModel):
     """Model, server, tools, and how the agent may behave.
 
-    Made with keyword arguments, with `AgentOptions.preset` or with `.builder`; all raise WrongUse for what does not
-    fit. `base_url` and `model` fall back to DESKTOP_AGENT_BASE_URL and DESKTOP_AGENT_MODEL; no address at all is the
-    one of the dialect's vendor. `api_key` falls back to DESKTOP_AGENT_API_KEY where an address or a dialect was named.
+    Made with keyword arguments, with `AgentOptions.preset` or with `.builder`; all raise WrongUse for values that do
+    not fit. `base_url` and `model` fall back to DESKTOP_AGENT_BASE_URL and DESKTOP_AGENT_MODEL, and the address to that
+    of the dialect's vendor. `api_key` falls back to DESKTOP_AGENT_API_KEY where an address or a dialect was named.
     `mirrors` are further addresses of the same service, which get the same key: they are asked when the first fails.
 
     `auto_execute_tools` True: the runtime runs the tools, and that is the consent for all of them; rules, modes and
-    hooks still hold. False: the caller gets the calls and runs them. `approver` answers for a person where one must
-    decide: "always", "never", a function, or "wait" for whoever answers `Client.approvals`. `ask_user`: the agent may
-    ask questions, which wait in `Client.questions`; `mode_requests`: it may ask for another mode, never a wider one;
-    both only where the runtime runs the tools. `max_tool_iterations` goes over the same of `limits`, and
-    `system_prompt` over the one of `config`. `provider` is an object to ask instead of a server, for tests and scripts.
+    hooks still hold. False: the caller gets the calls and runs them. `approver` decides in place of a person: "always",
+    "never", a function, or "wait" for whoever answers `Client.approvals`. `ask_user`: the agent may ask questions,
+    which wait in `Client.questions`; `mode_requests`: it may ask for another mode, never a wider one; both only where
+    the runtime runs the tools. `max_tool_iterations` goes over that of `limits`, and `system_prompt` over that of
+    `config`. `provider` is an object to ask instead of a server, for tests and scripts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True)
@@ -101,33 +101,33 @@ class AgentOptions(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
-            said = first["msg"].removeprefix("Value error, ")
-            raise WrongUse(f"{where}: {said}" if where else said) from None
+            path = ".".join(str(part) for part in first["loc"])
+            reason = first["msg"].removeprefix("Value error, ")
+            raise WrongUse(f"{path}: {reason}" if path else reason) from None
 
     @classmethod
     def preset(cls, server: str, **values: Unpack[OptionValues]) -> "AgentOptions":
-        """For a known server by its id: ollama, lmstudio, llamacpp, vllm, or a cloud provider. Raises WrongUse.
+        """Return options for a known server by its id: ollama, lmstudio, llamacpp, vllm, or a cloud provider.
 
-        What `values` say goes over what is known of the server.
+        `values` go over those of the preset. Raises WrongUse.
         """
         known: OptionValues = {**_preset_values(server), **values}
         return cls(**known)
 
     def with_values(self, **values: Unpack[OptionValues]) -> "AgentOptions":
-        """These options with other values. Raises WrongUse."""
-        # Not a copy: what does not fit together must be found. Only what was said, so that it is known who was named.
+        """Return these options with other values. Raises WrongUse."""
+        # Validated anew, not copied. Only values that were given: `key` depends on whether a dialect was named.
         known = cast("OptionValues", {name: getattr(self, name) for name in self.model_fields_set})
         return AgentOptions(**{**known, **values})
 
     @staticmethod
     def builder() -> "OptionsBuilder":
-        """Step by step."""
+        """Return a builder that collects options step by step."""
         return OptionsBuilder()
 
     @property
     def address(self) -> str:
-        """Where to ask."""
+        """The address of the server."""
         return self.base_url or VENDOR_BASE_URLS[self.dialect]
 
     @property
@@ -139,31 +139,31 @@ class AgentOptions(BaseModel):
 
     @property
     def run_config(self) -> ProviderConfig:
-        """`config` with these instructions."""
+        """`config` with `system_prompt`."""
         if self.system_prompt is None:
             return self.config
         return self.config.model_copy(update={"system_prompt": self.system_prompt})
 
     @property
     def run_limits(self) -> Limits:
-        """`limits` with this many tool iterations."""
+        """`limits` with `max_tool_iterations`."""
         if self.max_tool_iterations is None:
             return self.limits
         return self.limits.model_copy(update={"tool_iterations": self.max_tool_iterations})
 
     def for_specialist(self, name: str) -> "AgentOptions":
-        """Those of one of the specialists, to talk with it directly: never more than these. Raises WrongUse."""
-        one = next((each for each in self.specialists if each.name == name), None)
-        if one is None:
+        """Return options to talk with a specialist directly: never more than these. Raises WrongUse."""
+        specialist = next((other for other in self.specialists if other.name == name), None)
+        if specialist is None:
             raise WrongUse(f"There is no specialist “{name}”.", "Name one of the options' specialists.")
         changes: dict[str, Any] = {
-            "model": one.model or self.model,
-            "tools": tuple(tool for tool in self.tools if tool.name in one.tools),
-            "specialists": tuple(each for each in self.specialists if each.name in one.specialists),
-            "mode": self.mode if one.mode is None or self._is_wider(one.mode) else one.mode,
-            "config": one.config,
-            "system_prompt": one.system_prompt,
-            "limits": _stricter_limits(self.run_limits, one.limits),
+            "model": specialist.model or self.model,
+            "tools": tuple(tool for tool in self.tools if tool.name in specialist.tools),
+            "specialists": tuple(other for other in self.specialists if other.name in specialist.specialists),
+            "mode": self.mode if specialist.mode is None or self._is_wider(specialist.mode) else specialist.mode,
+            "config": specialist.config,
+            "system_prompt": specialist.system_prompt,
+            "limits": _stricter_limits(self.run_limits, specialist.limits),
             "max_tool_iterations": None,
         }
         return self.model_copy(update=changes)
@@ -186,24 +186,24 @@ class AgentOptions(BaseModel):
         _check_names("modes", [mode.name for mode in self.modes])
         _check_names("policies", [policy.id for policy in self.policies])
         _check_names("guards", [guard.name for guard in self.guards])
-        wanted = {self.mode, *(each.mode for each in self.specialists if each.mode is not None)}
-        if unknown := wanted - {mode.name for mode in self.modes}:
+        names = {self.mode, *(specialist.mode for specialist in self.specialists if specialist.mode is not None)}
+        if unknown := names - {mode.name for mode in self.modes}:
             raise ValueError(f"there is no mode “{min(unknown)}”.")
         return self
 
 
 class OptionsBuilder:
-    """Collects options and checks them all at `build`. What is given twice: the last counts; tuples grow."""
+    """Collects options and checks them all at `build`. A later value replaces an earlier one; tuples grow."""
 
     def __init__(self) -> None:
         self._values: OptionValues = {}
 
     def preset(self, server: str) -> Self:
-        """A known server by its id. Raises WrongUse."""
+        """Set a known server by its id. Raises WrongUse."""
         return self._with(**_preset_values(server))
 
     def server(self, base_url: str, api_key: str | SecretStr | None = None, dialect: Dialect | None = None) -> Self:
-        """A server by its address, as the vendor's own client takes it; what is not said here stays as it was."""
+        """Set a server by its address, as the vendor's own client takes it; None leaves a value as it was."""
         if api_key is not None:
             self.api_key(api_key)
         if dialect is not None:
@@ -211,111 +211,108 @@ class OptionsBuilder:
         return self.base_url(base_url)
 
     def api_key(self, key: str | SecretStr | None) -> Self:
-        """The key that opens it."""
+        """Set the API key."""
         return self._with(api_key=key)
 
     def model(self, name: str, config: ProviderConfig | None = None) -> Self:
-        """What answers, and how to ask it."""
+        """Set the model, and its configuration."""
         return self._with(model=name) if config is None else self._with(model=name, config=config)
 
     def dialect(self, dialect: Dialect) -> Self:
-        """What the server speaks; without `base_url` its vendor is asked."""
+        """Set the dialect; without `base_url` its vendor is asked."""
         return self._with(dialect=dialect)
 
     def base_url(self, address: str) -> Self:
-        """The server's address, as the vendor's own client takes it."""
+        """Set the server's address, as the vendor's own client takes it."""
         return self._with(base_url=address)
 
     def config(self, config: ProviderConfig) -> Self:
-        """How to ask; what was said of it before counts no more."""
+        """Set the whole configuration of requests."""
         return self._with(config=config)
 
     def temperature(self, value: float) -> Self:
-        """How freely it chooses its words, 0 to 2. Raises WrongUse."""
+        """Set the temperature, 0 to 2. Raises WrongUse."""
         return self._with_config(temperature=value)
 
     def top_p(self, value: float) -> Self:
-        """From how much of the likely words it chooses, 0 to 1. Raises WrongUse."""
+        """Set the nucleus sampling threshold, 0 to 1. Raises WrongUse."""
         return self._with_config(top_p=value)
 
     def max_tokens(self, count: int) -> Self:
-        """The longest answer, in tokens. Raises WrongUse."""
+        """Set the longest answer, in tokens. Raises WrongUse."""
         return self._with_config(max_tokens=count)
 
     def timeout(self, seconds: float) -> Self:
-        """The longest time for a whole answer, in seconds; see Timeouts for connecting and for silence.
-
-        Raises WrongUse.
-        """
+        """Set the longest time for a whole answer, in seconds; see Timeouts for the others. Raises WrongUse."""
         timeouts = self._values.get("config", ProviderConfig()).timeouts
         return self._with_config(timeouts={**dict(timeouts), "total": seconds})
 
     def max_tool_iterations(self, count: int) -> Self:
-        """How many rounds of calls a run may have."""
+        """Set how many rounds of calls a run may have."""
         return self._with(max_tool_iterations=count)
 
     def ask_user(self, yes: bool = True) -> Self:  # noqa: FBT001, FBT002 - reads as a sentence
-        """Whether the agent may ask questions."""
+        """Set whether the agent may ask questions."""
         return self._with(ask_user=yes)
 
     def mode_requests(self, yes: bool = True) -> Self:  # noqa: FBT001, FBT002 - reads as a sentence
-        """Whether the agent may ask for another mode."""
+        """Set whether the agent may ask for another mode."""
         return self._with(mode_requests=yes)
 
     def system_prompt(self, text: str) -> Self:
-        """Instructions."""
+        """Set the instructions."""
         return self._with(system_prompt=text)
 
     def tool(self, tool: OfferedTool) -> Self:
-        """One more that the model may call."""
+        """Add a tool."""
         return self.tools(tool)
 
     def tools(self, *tools: OfferedTool) -> Self:
-        """What the model may call."""
+        """Add tools."""
         return self._with(tools=(*self._values.get("tools", ()), *tools))
 
     def auto_execute_tools(self, yes: bool = True) -> Self:  # noqa: FBT001, FBT002 - reads as a sentence
-        """Whether the runtime runs them."""
+        """Set whether the runtime runs the tools."""
         return self._with(auto_execute_tools=yes)
 
     def hooks(self, hooks: Hooks) -> Self:
-        """Functions that see prompts and calls."""
+        """Set the hooks."""
         return self._with(hooks=hooks)
 
     def limits(self, limits: Limits) -> Self:
-        """Where a run ends."""
+        """Set the limits of a run."""
         return self._with(limits=limits)
 
     def mode(self, name: str, *modes: Mode) -> Self:
-        """The mode that holds; `modes` are added to the built-in ones."""
+        """Set the mode; `modes` are added to the built-in ones."""
         return self._with(mode=name, modes=(*self._values.get("modes", BUILT_IN_MODES), *modes))
 
     def rules(self, *rules: Rule) -> Self:
-        """What may run."""
+        """Add permission rules."""
         return self._with(rules=(*self._values.get("rules", ()), *rules))
 
     def policies(self, *policies: PromptPolicy) -> Self:
-        """Texts beside the instructions."""
+        """Add prompt policies."""
         return self._with(policies=(*self._values.get("policies", ()), *policies))
 
     def guards(self, *guards: Guard) -> Self:
-        """Whether an agent that wants to end may end."""
+        """Add guards."""
         return self._with(guards=(*self._values.get("guards", ()), *guards))
 
     def specialists(self, *specialists: Specialist) -> Self:
-        """Agents that it may call."""
+        """Add specialists."""
         return self._with(specialists=(*self._values.get("specialists", ()), *specialists))
 
     def approver(self, approver: Approver) -> Self:
-        """Who decides about calls."""
+        """Set who decides about calls."""
         return self._with(approver=approver)
 
     def provider(self, provider: object) -> Self:
-        """An object to ask instead of a server."""
+        """Set an object to ask instead of a server."""
         return self._with(provider=provider)
 
     def build(self) -> AgentOptions:
-        """The options. Raises WrongUse."""
+        """Return the options. Raises WrongUse."""
         return AgentOptions(**self._values)
 
     def _with_config(self, **changes: Any) -> Self:
@@ -333,9 +330,9 @@ class OptionsBuilder:
 
 def _preset_values(server: str) -> OptionValues:
     servers: tuple[Endpoint, ...] = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
-    endpoint = next((each for each in servers if each.id == server), None)
+    endpoint = next((candidate for candidate in servers if candidate.id == server), None)
     if endpoint is None:
-        names = ", ".join(each.id for each in servers)
+        names = ", ".join(candidate.id for candidate in servers)
         raise WrongUse(f"There is no preset “{server[:60]}”.", f"Choose one of: {names}.")
     return {"dialect": endpoint.dialect, "base_url": endpoint.base_url}
 
@@ -350,11 +347,11 @@ def _check_address(address: str) -> None:
         raise ValueError("base_url: this is not a web address such as http://127.0.0.1:8080/v1.")
 
 
-def _check_names(what: str, names: Iterable[str]) -> None:
+def _check_names(kind: str, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"{what}: “{name}” is there twice.")
+            raise ValueError(f"{kind}: “{name}” is there twice.")
         seen.add(name)
 
 
@@ -363,7 +360,7 @@ def _quoted_name(tool: object) -> str:
 
 
 def _stricter_limits(first: Limits, second: Limits) -> Limits:
-    """Of each limit the smaller one; None is no limit."""
+    """The smaller of each limit; None is no limit."""
     values: dict[str, Any] = {}
     for name in Limits.model_fields:
         known = [value for value in (getattr(first, name), getattr(second, name)) if value is not None]

@@ -6,15 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from desktop_agent.types.blocks import JsonObject, Outcome
+from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import new_id, now
-
-
-class _FrozenModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
 
 WORKSPACE_ROOT = "."
 
@@ -35,26 +31,26 @@ class RuleScope(StrEnum):
     ALWAYS = "always"
 
 
-class PathPattern(_FrozenModel):
+class PathPattern(FrozenModel):
     """Files at or below `prefix`, an absolute path with forward slashes, compared part by part."""
 
     type: Literal["path"] = "path"
     prefix: str = Field(min_length=1)
 
 
-class HostPattern(_FrozenModel):
+class HostPattern(FrozenModel):
     """A host by name, in lower case; `*.example.org` is every host below example.org, and not itself."""
 
     type: Literal["host"] = "host"
     host: str = Field(min_length=1)
 
 
-class CommandPattern(_FrozenModel):
+class CommandPattern(FrozenModel):
     """One command of a shell line by its first words. `exact`: those words and no more.
 
     The commands of a chained line are matched one by one; a rule that allows must allow each. It allows them where they
-    run in `folder` itself, relative to the workspace, or, where that is None, in any folder of it: the same words may
-    start another program elsewhere. What denies or asks does so in every folder.
+    run in `folder`, relative to the workspace, or where that is None in any folder of it: the same words may start
+    another program elsewhere. A rule that denies or asks does so in every folder.
     """
 
     type: Literal["command"] = "command"
@@ -69,11 +65,11 @@ class CommandPattern(_FrozenModel):
         ) -> None: ...
 
 
-class CommandsPattern(_FrozenModel):
-    """Commands by their first words, several at once: each as a CommandPattern of its own would be.
+class CommandsPattern(FrozenModel):
+    """Several commands by their first words, each as with a CommandPattern of its own.
 
-    The list is the one that was shown: a bundle that grows in a later version changes no rule that stands. `title` says
-    in words for people what they have in common, and matches nothing.
+    The list is the one that was shown: a bundle that grows in a later version changes no existing rule. `title`
+    describes the commands for people, and matches nothing.
     """
 
     type: Literal["commands"] = "commands"
@@ -92,7 +88,7 @@ class CommandsPattern(_FrozenModel):
         ) -> None: ...
 
 
-class ArgumentsPattern(_FrozenModel):
+class ArgumentsPattern(FrozenModel):
     """Exactly these arguments, by the digest of the call."""
 
     type: Literal["arguments"] = "arguments"
@@ -104,14 +100,14 @@ Pattern = Annotated[
 ]
 
 
-class Rule(_FrozenModel):
+class Rule(FrozenModel):
     """One standing rule. `tool` is a tool's identity (see Tool.identity), its bare name, or `*` for every tool.
 
-    Of the tools in `also`, named in the same way, it says what it says of the first. Without a `pattern` it matches any
-    arguments. `conversation_id` and `workspace` say which one, for those scopes. `origin` is who made it, in words
-    for people: "you", "a mode", "the program". `answers` are the ids of rules that asked: a person who allows more than
-    one call in answer to them has answered them for the others too, and they ask no more where this rule allows.
-    What a call brings in from outside is trusted where a rule that `trusts` allowed the call.
+    The rule holds as well for the tools in `also`, named in the same way. Without a `pattern` it matches any arguments.
+    `conversation_id` and `workspace` say which one, for those scopes. `origin` is who made it, in words for people:
+    "you", "a mode", "the program". `answers` are the ids of rules that asked: a person who allows more than one call in
+    answer to them has answered them for the others too, and they do not ask where this rule allows. Content from
+    outside is trusted where a rule that `trusts` allowed the call that brought it.
     """
 
     id: str = Field(default_factory=new_id)
@@ -152,11 +148,11 @@ class Rule(_FrozenModel):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """All that it is about."""
+        """All tools that it is about."""
         return (self.tool, *self.also)
 
     def holds_at(self, moment: datetime) -> bool:
-        """Whether it has not expired."""
+        """Return whether it has not expired at that moment."""
         return self.expires_at is None or moment < self.expires_at
 
 
@@ -176,10 +172,10 @@ class HostSubject:
 
 @dataclass(frozen=True, slots=True)
 class CommandSubject:
-    """A whole shell line that a call runs, and where: relative to the workspace, None where that cannot be told.
+    """A whole shell line that a call runs, and its folder: relative to the workspace, None where that is not known.
 
-    `goes_there`: the first command of the line goes to that folder, and does nothing else. `is_sandboxed`: it would run
-    in a confinement that holds, and without the network.
+    `goes_there`: the first command of the line changes to that folder, and does nothing else. `is_sandboxed`: it would
+    run in a sandbox that holds, and without the network.
     """
 
     line: str
@@ -191,19 +187,17 @@ class CommandSubject:
 Subject = PathSubject | HostSubject | CommandSubject
 
 
-# From the least to the most that may happen without a question.
+# From the least to the most that may run unasked.
 Breadth = Literal["deny", "ask", "accept_edits"]
 BREADTHS: tuple[Breadth, ...] = ("deny", "ask", "accept_edits")
 
 
-class Mode(BaseModel):
-    """A mode. `mutating` is what becomes of calls that change something and that no rule decides.
+class Mode(FrozenModel):
+    """A permission mode. `mutating` is what becomes of calls that change something and that no rule decides.
 
-    deny: they are denied. ask: a person decides. accept_edits: calls whose only effects are to read and to write
-    files run unasked, the others are asked about. `addendum` is added to the instructions while the mode holds.
+    deny: they are denied. ask: a person decides. accept_edits: calls that only read and write files run unasked, the
+    others are asked about. `addendum` is added to the instructions while the mode holds.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")
     title: str = Field(min_length=1)
@@ -224,7 +218,7 @@ class Mode(BaseModel):
         ) -> None: ...
 
     def is_wider_than(self, other: "Mode") -> bool:
-        """Whether more may happen unasked, as far as that can be told: rules that allow count as wider."""
+        """Return whether more may run unasked, as far as that is known: rules that allow count as wider."""
         # Not by their ids: of two versions of one rule, one may name more commands or tools.
         return (
             BREADTHS.index(self.mutating) > BREADTHS.index(other.mutating)
@@ -247,18 +241,21 @@ ACCEPT_EDITS_MODE = Mode(name="accept-edits", title="Accept edits", mutating="ac
 BUILT_IN_MODES: tuple[Mode, ...] = (DEFAULT_MODE, PLAN_MODE, ACCEPT_EDITS_MODE)
 
 
-def fallback_mode(gone: Mode) -> Mode:
-    """What holds where a mode was removed while it held: nothing runs unasked that it, or the default, would not let.
+def fallback_mode(removed: Mode) -> Mode:
+    """Return what holds where a mode was removed while it held: nothing runs unasked that it, or the default, would not
+    let.
 
-    Of the built-in modes the widest of which that is true; mostly the default. Where it denied or asked about more than
-    any of these, it goes on itself, without what it allowed.
+    It is the widest built-in mode of which that is true; mostly the default. Where the removed mode denied or asked
+    more than any of these, it goes on itself, without the rules that allow.
     """
-    fitting = [mode for mode in BUILT_IN_MODES if not mode.is_wider_than(gone) and not mode.is_wider_than(DEFAULT_MODE)]
+    fitting = [
+        mode for mode in BUILT_IN_MODES if not mode.is_wider_than(removed) and not mode.is_wider_than(DEFAULT_MODE)
+    ]
     if fitting:
         return max(fitting, key=lambda mode: BREADTHS.index(mode.mutating))
-    breadth = min(gone.mutating, DEFAULT_MODE.mutating, key=BREADTHS.index)
-    rules = tuple(rule for rule in gone.rules if rule.effect is not RuleEffect.ALLOW)
-    return gone.model_copy(update={"mutating": breadth, "rules": rules})
+    breadth = min(removed.mutating, DEFAULT_MODE.mutating, key=BREADTHS.index)
+    rules = tuple(rule for rule in removed.rules if rule.effect is not RuleEffect.ALLOW)
+    return removed.model_copy(update={"mutating": breadth, "rules": rules})
 
 
 AuditState = Literal["allowed", "denied", "stopped", "waiting"]
@@ -267,11 +264,11 @@ DecisionSource = Literal["", "person", "rule", "mode", "default", "program"]
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One call. `at` is when it was made, `decided_at` when that was decided.
+    """One call in the audit record. `at` is when it was made, `decided_at` when it was decided.
 
-    `input` is what ran, or would have run. `decision` is the word of the person's decision, where one decided.
-    `reason` is why it was asked about, `message` what the person said to the model. `by` program: it was refused
-    before anybody was asked, or Stop came first. `outcome` None: it has not ended, or nobody knows.
+    `input` is what ran, or would have run. `decision` is the person's decision, where one decided. `reason` is why it
+    was asked about, `message` what the person said to the model. `by` program: it was refused before anybody was asked,
+    or Stop came first. `outcome` None: it has not ended, or is not known.
     """
 
     conversation_id: str

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from desktop_agent.types.blocks import JsonObject, ToolResult
 from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import StopReason
 from desktop_agent.types.providers import ProviderConfig
@@ -31,19 +32,19 @@ class GuardPass:
 
 @dataclass(frozen=True, slots=True)
 class GuardContinue:
-    """Go on, with this prompt."""
+    """Go on with this prompt."""
 
     prompt: str
 
 
 @dataclass(frozen=True, slots=True)
 class GuardStop:
-    """End the run well, now."""
+    """End the run now, as completed."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardAbort:
-    """End the run, and say why. The guard is removed."""
+    """End the run with a reason. The guard is removed."""
 
     reason: str
 
@@ -71,9 +72,9 @@ HookName = Literal["UserPromptSubmit", "PreToolUse", "PostToolUse"]
 
 @dataclass(frozen=True, slots=True)
 class UserPromptSubmit:
-    """A prompt that the person or the program sent; never a continuation of the runtime's own.
+    """A prompt of the person or the program; never a continuation of the runtime's own.
 
-    `history` is a read-only copy of what was said before.
+    `history` is a read-only copy of the messages before it.
     """
 
     prompt: Message
@@ -82,7 +83,7 @@ class UserPromptSubmit:
 
 @dataclass(frozen=True, slots=True)
 class PreToolUse:
-    """A call that is about to pass the gates. `input` is what hooks before this one made of it."""
+    """A call that is about to pass the gates. `input` is as hooks before this one changed it."""
 
     tool_use_id: str
     name: str
@@ -127,13 +128,13 @@ class HookAsk:
 
 @dataclass(frozen=True, slots=True)
 class HookDeny:
-    """No. The reason goes to the model (for a call) or to the person (for a prompt)."""
+    """Refuse. The reason goes to the model (for a call) or to the person (for a prompt)."""
 
     reason: str = ""
 
 
 HookVerdict = HookAllow | HookEdit | HookAsk | HookDeny
-# None is the same as HookAllow: most hooks only look.
+# None is the same as HookAllow.
 PromptHook = Callable[[UserPromptSubmit], Awaitable[HookVerdict | None]]
 PreToolHook = Callable[[PreToolUse], Awaitable[HookVerdict | None]]
 PostToolHook = Callable[[PostToolUse], Awaitable[HookVerdict | None]]
@@ -143,7 +144,7 @@ PostToolHook = Callable[[PostToolUse], Awaitable[HookVerdict | None]]
 class Hooks:
     """All hooks, in the order in which they run. All of them run; the strictest verdict wins.
 
-    Each `add_…` answers a new object with one more.
+    Each `add_…` returns a new object with one more.
     """
 
     user_prompt_submit: Sequence[PromptHook] = ()
@@ -155,47 +156,45 @@ class Hooks:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def add_user_prompt_submit(self, hook: PromptHook) -> "Hooks":
-        """With one more for prompts."""
+        """Return the hooks with one more for prompts."""
         return replace(self, user_prompt_submit=(*self.user_prompt_submit, hook))
 
     def add_pre_tool_use(self, hook: PreToolHook) -> "Hooks":
-        """With one more before calls."""
+        """Return the hooks with one more before calls."""
         return replace(self, pre_tool_use=(*self.pre_tool_use, hook))
 
     def add_post_tool_use(self, hook: PostToolHook) -> "Hooks":
-        """With one more after calls."""
+        """Return the hooks with one more after calls."""
         return replace(self, post_tool_use=(*self.post_tool_use, hook))
 
 
 @dataclass(frozen=True, slots=True)
 class StopTool:
-    """One running or waiting call: it ends as cancelled, the model is told and goes on."""
+    """Stop one running or waiting call: it ends as cancelled, the model is told and goes on."""
 
     tool_use_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class StopTurn:
-    """This run. Messages that wait are sent next."""
+    """Stop this run. Queued messages are sent next."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopSession:
-    """This run, and whatever waits: queued messages are handed back."""
+    """Stop this run and hand queued messages back."""
 
 
 Interrupt = StopTool | StopTurn | StopSession
 
 
-class Limits(BaseModel):
-    """None is no limit. `seconds` is time at work: waiting for a person does not count.
+class Limits(FrozenModel):
+    """Limits of a run; None is no limit. `seconds` is time at work: waiting for a person does not count.
 
-    `characters` bounds what a run may pile up in memory: answers, arguments and results together;
-    `answer_characters` bounds one answer. `calls_per_turn`: further calls of one answer are not run. `depth`: how
-    deep specialists may nest; the root agent is 0.
+    `characters` bounds what a run may collect in memory: answers, arguments and results together; `answer_characters`
+    bounds one answer. `calls_per_turn`: further calls of one answer are not run. `depth`: how deep specialists may
+    nest; the root agent is 0.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     turns: int = Field(default=250, ge=1)
     tool_iterations: int = Field(default=50, ge=1, le=1000)
@@ -212,27 +211,23 @@ class Limits(BaseModel):
 PolicyScope = Literal["next_turn", "until_removed", "persistent"]
 
 
-class PolicyTrigger(BaseModel):
-    """When a policy applies; all that is named must be so. Nothing named: in every turn.
+class PolicyTrigger(FrozenModel):
+    """When a policy applies; all that is named must hold. Nothing named: in every turn.
 
-    `mode`: this mode holds. `tool`: the turn before called this tool. `word`: the newest prompt contains it, upper
-    and lower case alike.
+    `mode`: this mode holds. `tool`: the turn before called this tool. `word`: the newest prompt contains it, in any
+    case.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: str | None = None
     tool: str | None = None
     word: str | None = None
 
 
-class PromptPolicy(BaseModel):
-    """One policy. Lower precedence goes first; among equals, the one that was installed first.
+class PromptPolicy(FrozenModel):
+    """A text beside the instructions. Lower precedence goes first; among equals, the one that was installed first.
 
-    next_turn: applies once, then it is gone. until_removed: while the conversation is open. persistent: kept with it.
+    next_turn: applies once. until_removed: while the conversation is open. persistent: saved with it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(min_length=1)
     text: str = Field(min_length=1)
@@ -244,29 +239,23 @@ class PromptPolicy(BaseModel):
 When = Literal["soon", "idle"]
 
 
-class QueuedMessage(BaseModel):
-    """One message. soon: after the tool results of the turn that runs. idle: when the run has ended."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class QueuedMessage(FrozenModel):
+    """A message that waits. soon: until the tool results of the running turn. idle: until the run has ended."""
 
     message: Message
     when: When = "soon"
 
     @property
     def id(self) -> str:
-        """The message's."""
         return self.message.id
 
 
-class Specialist(BaseModel):
-    """One specialist. It is a tool with this name, and a sub-run of the same engine when it is called.
+class Specialist(FrozenModel):
+    """A specialist: a tool with this name, and a sub-run of the same engine when it is called.
 
-    `model` None: its parent's. `tools` are names among its parent's tools; a tool its parent lacks cannot be had.
-    `specialists` are names of those that it may call itself. `share` is how much of what is left of its parent's
-    tokens and cost it may use; `limits` are its own besides.
+    `model` None: its parent's. `tools` are names among its parent's tools. `specialists` are names of those that it may
+    call itself. `share` is how much of its parent's remaining tokens and cost it may use; `limits` are its own besides.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$")
     description: str = Field(min_length=1)

@@ -21,24 +21,24 @@ MAX_MODES = 50
 
 
 class _Section(BaseModel):
-    # A file from a newer version keeps working: what this version does not know is kept and written back.
+    # A file of a newer version keeps working: unknown fields are kept and written back.
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """How a form shows a number: the unit behind it, and what stands in place of 0."""
+    """How a form shows a number: its unit, and a text in place of 0."""
 
     unit: str = ""
     zero_text: str = ""
 
 
 class FontFamilyField:
-    """Marks a text as the name of a family of fonts; an empty one is the system's."""
+    """Marks a text as the name of a font family; empty is the system's."""
 
 
 class AppearancePreferences(_Section):
-    """How it looks."""
+    """How the window looks."""
 
     theme: Literal["system", "light", "dark"] = Field(
         default="system", title="Theme", description="Light, dark, or whatever the system uses."
@@ -124,7 +124,7 @@ class ModelPreferences(_Section):
 
     @property
     def default_reasoning(self) -> Reasoning | None:
-        """What a new conversation begins with."""
+        """The reasoning of a new conversation."""
         match self.reasoning:
             case "default":
                 return None
@@ -135,12 +135,12 @@ class ModelPreferences(_Section):
 
     @property
     def prompt_caching(self) -> PromptCaching:
-        """Whether and for how long, as it is asked for."""
+        """The caching of requests."""
         return PromptCaching(enabled=self.caching, lifetime=self.cache_lifetime)
 
 
 class NetworkPreferences(_Section):
-    """Time limits, in seconds, and what of the near network may be reached."""
+    """Time limits in seconds, and private hosts that may be reached."""
 
     connect_timeout: Annotated[float, NumberFormat("s")] = Field(
         default=10.0, gt=0, le=120, title="Connect", description="How long to wait for a connection."
@@ -180,7 +180,7 @@ class NetworkPreferences(_Section):
 
     @property
     def timeouts(self) -> Timeouts:
-        """The limits of a question."""
+        """The time limits of requests."""
         return Timeouts(
             connect=self.connect_timeout,
             headers=self.headers_timeout or None,
@@ -190,12 +190,11 @@ class NetworkPreferences(_Section):
 
     @property
     def private_host_names(self) -> frozenset[str]:
-        """One by one."""
         return frozenset(self.private_hosts.replace(",", " ").split())
 
 
 class ProviderPreferences(_Section):
-    """Servers the person added, and the model used last. Keys are in the keyring, never here."""
+    """Servers that the person added, and the model used last. Keys are in the keyring, never here."""
 
     endpoints: tuple[Endpoint, ...] = Field(
         default=(), title="Servers", description="Model servers that this program may use."
@@ -205,7 +204,7 @@ class ProviderPreferences(_Section):
 
 
 class McpPreferences(_Section):
-    """MCP servers. Values of their secrets are in the keyring, never here."""
+    """MCP servers. Their secrets are in the keyring, never here."""
 
     servers: tuple[McpServer, ...] = Field(
         default=(), title="MCP servers", description="Programs and addresses that offer tools to the model."
@@ -213,14 +212,14 @@ class McpPreferences(_Section):
 
     @model_validator(mode="after")
     def _check_unique_ids(self) -> Self:
-        ids = [each.id for each in self.servers]
+        ids = [server.id for server in self.servers]
         if len(set(ids)) < len(ids):
             raise ValueError("two MCP servers have the same id")
         return self
 
 
 class ModePreferences(_Section):
-    """The person's own modes; no two of one name, and none of a built-in one's."""
+    """The person's own modes, each with a name of its own."""
 
     defined: tuple[Mode, ...] = Field(
         default=(),
@@ -231,19 +230,19 @@ class ModePreferences(_Section):
 
     @property
     def all(self) -> tuple[Mode, ...]:
-        """Those that are built in first."""
+        """All modes, the built-in ones first."""
         return (*BUILT_IN_MODES, *self.defined)
 
     @model_validator(mode="after")
     def _check_unique_names(self) -> Self:
-        names = [each.name for each in self.all]
+        names = [mode.name for mode in self.all]
         if len(set(names)) < len(names):
             raise ValueError("two modes have the same name")
         return self
 
 
 class SpecialistPreferences(_Section):
-    """Agents that the agent may call like tools; no two of one name."""
+    """Agents that the agent may call like tools, each with a name of its own."""
 
     defined: tuple[Specialist, ...] = Field(
         default=(), title="Specialists", description="Agents with instructions, tools and a budget of their own."
@@ -251,7 +250,7 @@ class SpecialistPreferences(_Section):
 
     @model_validator(mode="after")
     def _check_unique_names(self) -> Self:
-        names = [each.name for each in self.defined]
+        names = [specialist.name for specialist in self.defined]
         if len(set(names)) < len(names):
             raise ValueError("two specialists have the same name")
         return self

@@ -1,8 +1,8 @@
 """Events that a provider adapter yields, the closed union for every dialect; token usage and cost.
 
-A call arrives as the block `ToolUse` itself, atomic: nobody downstream ever sees partial JSON. One whose
-arguments were not an object says so in `malformed` and is never run. Steps of the provider's own servers and what
-nobody here knows arrive as the blocks `ServerStep` and `Unknown` in the same way. Unknown usage is None, never 0.
+A call arrives as the block `ToolUse` itself: nobody downstream ever sees partial JSON. A call whose arguments are no
+object has them in `malformed` and never runs. Steps of the provider's own servers and unknown content arrive as the
+blocks `ServerStep` and `Unknown` in the same way. Unknown usage is None, never 0.
 
 Wire shapes and their order are described in the project's recordings (tests/recordings/README.md).
 """
@@ -12,19 +12,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
 from desktop_agent.types.errors import Sentence
+from desktop_agent.types.frozen_model import FrozenModel
 
 
-class Usage(BaseModel):
+class Usage(FrozenModel):
     """What one answer, or several, consumed.
 
     `input_tokens` is the whole prompt with its cached part; `output_tokens` includes reasoning.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)
@@ -35,19 +34,19 @@ class Usage(BaseModel):
     cost: float | None = Field(default=None, ge=0, description="US dollars")
 
     def merge_max(self, other: Self) -> Self:
-        """Two reports of the same turn: servers repeat a growing total, so the larger one counts."""
+        """Merge two reports of one turn: servers repeat a growing total, so the larger value counts."""
         return self._combine(other, max)
 
     def __add__(self, other: Self) -> Self:
         return self._combine(other, lambda a, b: a + b)
 
-    def _combine(self, other: Self, how: Callable[[float, float], float]) -> Self:
-        """Known beats unknown; two known values are combined."""
+    def _combine(self, other: Self, combine: Callable[[float, float], float]) -> Self:
+        """A known value beats an unknown one; two known values are combined."""
         values: dict[str, float | None] = {}
         for name in type(self).model_fields:
-            mine: float | None = getattr(self, name)
-            theirs: float | None = getattr(other, name)
-            values[name] = theirs if mine is None else mine if theirs is None else how(mine, theirs)
+            own: float | None = getattr(self, name)
+            others: float | None = getattr(other, name)
+            values[name] = others if own is None else own if others is None else combine(own, others)
         return type(self).model_validate(values)
 
 
@@ -71,17 +70,15 @@ class StopReason(StrEnum):
 TRUNCATED_STOP_REASONS = frozenset(
     {StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.CONTENT_FILTER}
 )
-"""The answer ends where the model did not mean to end it."""
+"""The answer ends before the model meant to end it."""
 
 
-class Origin(BaseModel):
-    """Where an answer came from, and what its model had read: kept with the message, for replay and for support.
+class Origin(FrozenModel):
+    """Where an answer came from and what its model had read: kept with the message, for replay and for support.
 
-    `account` is a digest of server and model: only there can reasoning state be read again. `prefix` is a digest of
+    `account` is a digest of server and model: reasoning state can be read again only there. `prefix` is a digest of
     everything that was sent: some servers take reasoning state back only behind exactly that.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     provider: str
     account: str = ""
@@ -92,7 +89,7 @@ class Origin(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class AnswerStarted:
-    """The server took the request. `adjustments` says what had to be sent differently from what was asked, and why."""
+    """The server took the request. `adjustments` says what had to be sent differently, and why."""
 
     origin: Origin
     adjustments: tuple[Sentence, ...] = ()
@@ -101,7 +98,7 @@ class AnswerStarted:
 
 @dataclass(frozen=True, slots=True)
 class RequestAdjusted:
-    """Something was made to fit, and why: a picture before it was sent, or what a server sent in a way of its own."""
+    """Something was made to fit, and why: a picture before it was sent, or what a server sent in an odd way."""
 
     adjustments: tuple[Sentence, ...]
     type: Literal["request_adjusted"] = "request_adjusted"
@@ -117,10 +114,10 @@ class AnswerNamed:
 
 @dataclass(frozen=True, slots=True)
 class ContentDelta:
-    """A piece of visible text; of a refusal too. `phase`: commentary or final_answer, where a server says so.
+    """A piece of visible text, of a refusal too. `phase`: commentary or final_answer, where a server says so.
 
-    `part`: pieces of parts that a server writes side by side come mixed, and each part has a number of its own. In the
-    answer the parts stand in the order of their numbers. 0 where one part follows the other.
+    `part`: a server may write several parts at once, whose pieces come mixed; each part has a number, and the answer
+    has the parts in the order of their numbers. 0 where one part follows the other.
     """
 
     text: str
@@ -131,9 +128,9 @@ class ContentDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextClosed:
-    """The text since the last block is a part of its own: its citations, and the state that goes back with it.
+    """The text since the last block is a part of its own, with its citations and the state that goes back with it.
 
-    A call, a step of the server or something unknown comes when no other part is open.
+    A call, a server step or an unknown block comes only when no other part is open.
     """
 
     provider: str
@@ -145,7 +142,7 @@ class TextClosed:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """A piece of reasoning, or of its summary, that the API chose to show. `part`: as in ContentDelta."""
+    """A piece of reasoning, or of its summary, that the API shows. `part`: as in ContentDelta."""
 
     text: str
     part: int = 0
@@ -175,12 +172,12 @@ class ToolArgsDelta:
 
 @dataclass(frozen=True, slots=True)
 class MessageDelta:
-    """Once, at the end. `raw` is the server's own word for the stop reason.
+    """The end of the answer, once. `raw` is the server's own word for the stop reason.
 
-    `details` in our own words, each only where there is something to say: `empty`, `no_call` (the server said that a
-    call follows, and none came), `unended` (it said that the model was finished, and then kept the answer open),
-    `citations`, `continuation_token` (asks for the rest of an answer whose reason is `continuation`); beside them the
-    server's own, as it wrote them.
+    `details` has keys of our own, each only where it applies: `empty`, `no_call` (the server said that a call follows,
+    and none came), `unended` (it said that the model was finished, and then kept the answer open), `citations`,
+    `continuation_token` (asks for the rest of an answer whose reason is `continuation`); beside them the server's own,
+    as it wrote them.
     """
 
     stop_reason: StopReason
@@ -199,7 +196,7 @@ class UsageUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The clean end."""
+    """The clean end of the stream."""
 
     type: Literal["done"] = "done"
 

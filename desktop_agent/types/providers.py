@@ -1,52 +1,50 @@
 """Model providers: endpoints, requests and their configuration, capabilities, prices, limits and models."""
 
 import ipaddress
+import tomllib
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
+from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from desktop_agent.types.blocks import SUPPORTED_MEDIA_TYPES, JsonObject, MediaType
 from desktop_agent.types.dialects import Dialect
+from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import ToolSpec
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
 
 Effort = Literal["minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-class ReasoningDisabled(_Frozen):
+class ReasoningDisabled(FrozenModel):
     """Ask the model not to reason, where it can be asked."""
 
     type: Literal["disabled"] = "disabled"
 
 
-class ReasoningEffort(_Frozen):
-    """Reason this hard."""
+class ReasoningEffort(FrozenModel):
+    """Reason with this effort."""
 
     type: Literal["effort"] = "effort"
     level: Effort = "medium"
 
 
-class ReasoningAdaptive(_Frozen):
-    """Let the model decide how much."""
+class ReasoningAdaptive(FrozenModel):
+    """Let the model decide how much to reason."""
 
     type: Literal["adaptive"] = "adaptive"
 
 
-class ReasoningBetweenTools(_Frozen):
-    """Not before the answer, only between calls of tools."""
+class ReasoningBetweenTools(FrozenModel):
+    """Reason only between calls of tools, not before the answer."""
 
     type: Literal["between_tools"] = "between_tools"
 
 
-class ReasoningBudget(_Frozen):
+class ReasoningBudget(FrozenModel):
     """Reason for at most so many tokens."""
 
     type: Literal["budget"] = "budget"
@@ -60,7 +58,7 @@ Reasoning = Annotated[
 ReasoningMode = Literal["disabled", "effort", "adaptive", "between_tools", "budget"]
 
 
-class JsonFormat(_Frozen):
+class JsonFormat(FrozenModel):
     """Answer with JSON: of this schema (JSON Schema), or any object. `strict`: exactly so, where the server can."""
 
     json_schema: JsonObject | None = None
@@ -68,8 +66,8 @@ class JsonFormat(_Frozen):
     strict: bool = True
 
 
-class PromptCaching(_Frozen):
-    """Whether servers may keep what was read, so that the next question costs less; and for how long.
+class PromptCaching(FrozenModel):
+    """Whether and for how long servers may cache the prompt, so that the next request costs less.
 
     `short` is the server's shortest time, minutes; `long` the next one, about an hour, which costs more to write.
     """
@@ -83,12 +81,12 @@ FIRST_EVENT_TIMEOUT = 300.0
 SLOW_START_TIMEOUT = 900.0
 
 
-class Timeouts(_Frozen):
-    """Seconds.
+class Timeouts(FrozenModel):
+    """Time limits in seconds.
 
-    `headers` is from the request that was sent to the headers of the answer, `first_event` the longest silence from
-    there to the first event, `idle` the longest one after it, `total` the whole answer (None: no limit). Signs of life,
-    such as comments, end a silence. Where `headers` or `first_event` is None, `for_start` fills it in.
+    `headers` is from the sent request to the headers of the response, `first_event` the longest silence from there to
+    the first event, `idle` the longest one after it, `total` the whole answer (None: no limit). Signs of life, such as
+    comments, end a silence. Where `headers` or `first_event` is None, `for_start` fills it in.
     """
 
     connect: float = Field(default=10.0, gt=0)
@@ -98,14 +96,13 @@ class Timeouts(_Frozen):
     total: float | None = Field(default=None, gt=0)
 
     def for_start(self, *, slow: bool) -> "Timeouts":
-        """The same with the two limits of the start filled in. `slow`: the server loads a model, or the model reasons
-        before it says anything."""
+        """Fill in the two limits of the start. `slow`: the server loads a model, or the model reasons first."""
         headers = self.headers or (SLOW_START_TIMEOUT if slow else HEADERS_TIMEOUT)
         first_event = self.first_event or (SLOW_START_TIMEOUT if slow else FIRST_EVENT_TIMEOUT)
         return self.model_copy(update={"headers": headers, "first_event": first_event})
 
 
-class ConversationParameters(_Frozen):
+class ConversationParameters(FrozenModel):
     """What the person may set for one conversation. None is not sent, so that the server's own default holds."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
@@ -160,7 +157,7 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One question to one model: the whole history, images as bytes or web addresses, never as stored files."""
+    """One request to a model: the whole history, images as bytes or web addresses, never as stored files."""
 
     model: str
     messages: tuple[Message, ...]
@@ -172,7 +169,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do. None is "nobody says", which is not "no".
+    """What a model can do. None is unknown, which is not "no".
 
     `reasoning_modes` are the kinds of Reasoning that it takes; `efforts` its levels, `budget` the least and the most
     tokens. `sampling`: takes temperature, top_p and top_k. `forced_tools`: takes a tool choice of required or named.
@@ -198,13 +195,13 @@ class Capabilities:
     cache_minimum: int | None = None
 
     def over(self, other: "Capabilities") -> "Capabilities":
-        """These, and what only the other says."""
-        mine = {each.name: getattr(self, each.name) for each in fields(self)}
-        return replace(other, **{name: value for name, value in mine.items() if value is not None})
+        """Return these, with the other's values where these are unknown."""
+        known = {capability.name: getattr(self, capability.name) for capability in fields(self)}
+        return replace(other, **{name: value for name, value in known.items() if value is not None})
 
 
-class Price(_Frozen):
-    """US dollars for a million tokens. None: nobody says. `cache_write_long`: with the longer lifetime.
+class Price(FrozenModel):
+    """US dollars for a million tokens; None: unknown. `cache_write_long`: with the longer lifetime.
 
     Where a vendor takes more for long prompts, an answer whose prompt has more than `beyond` tokens costs `long`.
     """
@@ -220,7 +217,7 @@ class Price(_Frozen):
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """One model: what its provider's listing says, and what is known besides. `retires` is the day it goes."""
+    """One model: what its provider lists, and what is known besides. `retires` is the day of its end."""
 
     id: str
     title: str | None = None
@@ -231,10 +228,10 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
-    """What a provider takes of pictures. Bytes are those of the file; edges are in pixels; None: no limit is known.
+    """What a provider accepts of pictures. Bytes are those of the file; edges are in pixels; None: no known limit.
 
-    More than `crowd` pictures in one request: each at most `many_images_max_edge`. Beyond `downscale_edge` the
-    provider scales down itself, so sending more is waste. `moving`: whether animated pictures are taken.
+    With more than `many_images` pictures in one request, each has at most `many_images_max_edge`. Beyond
+    `downscale_edge` the provider scales down itself, so sending more is waste.
     """
 
     media_types: tuple[MediaType, ...] = SUPPORTED_MEDIA_TYPES
@@ -250,7 +247,7 @@ class ImageLimits:
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """How long a request is. `margin` is by how much an estimate may be off, as a share; 0 where the server counted."""
+    """The length of a request. `margin` is the possible error of an estimate, as a share; 0 for a server's count."""
 
     tokens: int
     margin: float = 0.0
@@ -258,7 +255,7 @@ class TokenCount:
 
 @dataclass(frozen=True, slots=True)
 class CachedPrompt:
-    """A prompt that a server keeps ready. `name` is the server's own, where it has one."""
+    """A prompt that a server keeps. `name` is the server's own, where it has one."""
 
     name: str | None = None
     tokens: int | None = None
@@ -282,7 +279,7 @@ EndpointKind = Literal["local", "cloud", "custom", "demo"]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this machine itself: localhost, its sub-names (RFC 6761), 127.0.0.0/8 and ::1."""
+    """Return whether the host is this machine itself: localhost, its sub-names (RFC 6761), 127.0.0.0/8 and ::1."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -292,15 +289,13 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Endpoint(BaseModel):
-    """One server as the person knows it. The key is not here: it lies in the keyring under `id`.
+class Endpoint(FrozenModel):
+    """One server as the person knows it. Its key is in the keyring under `id`.
 
-    `has_key` says whether one was put there; None is not known: a preset, or saved by a version that did not say it.
-    `mirrors` are further addresses of the same service, which get the same key: they are asked when the first fails.
-    `models` are names that the person typed, for a server that does not list its models.
+    `has_key` says whether the keyring has one; None is unknown: a preset, or saved by an older version. `mirrors` are
+    further addresses of the same service, which get the same key: they are asked when the first fails. `models` are
+    names that the person typed, for a server that does not list its models.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(min_length=1)
     title: str
@@ -315,19 +310,19 @@ class Endpoint(BaseModel):
 
     @property
     def origins(self) -> frozenset[str]:
-        """Scheme, host and port of every address: a key that was given for these goes to no other."""
-        return frozenset(_origin(each) for each in (self.base_url, *self.mirrors))
+        """Scheme, host and port of every address: its key goes to no other."""
+        return frozenset(_origin(address) for address in (self.base_url, *self.mirrors))
 
     @property
     def may_have_key(self) -> bool:
-        """Whether the keyring is to be asked for its key: asking opens windows of the system where it is locked.
+        """Whether to ask the keyring for its key: that may open windows of the system where the keyring is locked.
 
-        Servers of this machine want none unless they were given one.
+        Servers of this machine need none unless they were given one.
         """
         if self.has_key is not None:
             return self.needs_key or self.has_key
         addresses = (self.base_url, *self.mirrors)
-        return self.needs_key or not all(is_loopback(urlsplit(each).hostname or "") for each in addresses)
+        return self.needs_key or not all(is_loopback(urlsplit(address).hostname or "") for address in addresses)
 
 
 def _origin(address: str) -> str:
@@ -337,41 +332,10 @@ def _origin(address: str) -> str:
     return f"{scheme}://{parts.hostname or ''}:{port}"
 
 
-LOCAL_SERVERS: tuple[Endpoint, ...] = (
-    Endpoint(id="ollama", title="Ollama", base_url="http://127.0.0.1:11434/v1", kind="local"),
-    Endpoint(id="lmstudio", title="LM Studio", base_url="http://127.0.0.1:1234/v1", kind="local"),
-    Endpoint(id="llamacpp", title="llama.cpp", base_url="http://127.0.0.1:8080/v1", kind="local"),
-    Endpoint(id="vllm", title="vLLM", base_url="http://127.0.0.1:8000/v1", kind="local"),
-)
+def _load_endpoints() -> tuple[tuple[Endpoint, ...], tuple[Endpoint, ...]]:
+    table = tomllib.loads(files(__package__ or __name__).joinpath("endpoints.toml").read_text(encoding="utf-8"))
+    local = tuple(Endpoint(**values, kind="local") for values in table["local"])
+    return local, tuple(Endpoint(**values, kind="cloud", needs_key=True) for values in table["cloud"])
 
 
-def _cloud_endpoint(id_: str, title: str, base_url: str, key_page: str, dialect: Dialect = "openai-chat") -> Endpoint:
-    return Endpoint(
-        id=id_, title=title, dialect=dialect, base_url=base_url, kind="cloud", needs_key=True, key_page=key_page
-    )
-
-
-CLOUD_PROVIDERS: tuple[Endpoint, ...] = (
-    _cloud_endpoint(
-        "anthropic",
-        "Anthropic",
-        "https://api.anthropic.com",
-        "https://platform.claude.com/settings/keys",
-        "anthropic",
-    ),
-    _cloud_endpoint(
-        "openai", "OpenAI", "https://api.openai.com/v1", "https://platform.openai.com/api-keys", "openai-responses"
-    ),
-    _cloud_endpoint(
-        "gemini",
-        "Google Gemini",
-        "https://generativelanguage.googleapis.com",
-        "https://aistudio.google.com/apikey",
-        "gemini",
-    ),
-    _cloud_endpoint("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "https://openrouter.ai/settings/keys"),
-    _cloud_endpoint("deepseek", "DeepSeek", "https://api.deepseek.com", "https://platform.deepseek.com/api_keys"),
-    _cloud_endpoint("groq", "Groq", "https://api.groq.com/openai/v1", "https://console.groq.com/keys"),
-    _cloud_endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", "https://console.mistral.ai/api-keys"),
-    _cloud_endpoint("xai", "xAI", "https://api.x.ai/v1", "https://console.x.ai"),
-)
+LOCAL_SERVERS, CLOUD_PROVIDERS = _load_endpoints()

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.lookalikes import Lookalike
 
 
@@ -39,21 +40,21 @@ class ToolSpec:
 
 
 class OfferedTool(Protocol):
-    """What options take as a tool: a Tool, which lives on a floor above this one."""
+    """What options take as a tool: a Tool, which is defined on a floor above this one."""
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name for the model."""
         ...
 
     @property
     def identity(self) -> str:
-        """What approvals and rules know it by."""
+        """The name for approvals and rules."""
         ...
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told."""
+        """The description for the model."""
         ...
 
 
@@ -67,7 +68,7 @@ class TextPreview:
 
 @dataclass(frozen=True, slots=True)
 class DiffPreview:
-    """A file before and after. `before` is None for a new file, `after` for one that goes."""
+    """A file before and after. `before` is None for a new file, `after` for a deleted one."""
 
     path: str
     before: str | None
@@ -89,10 +90,10 @@ class Risk(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommandPart:
-    """One command of a shell line, as it is written there, and what to look at in it.
+    """One command of a shell line, as it is written there, and its risks.
 
     `depth` 1 is a command that another one starts: of `sudo rm x`, `rm x`. `lookalikes` are characters in it that pass
-    for others, one of a word at the most.
+    for others, one of a word at most.
     """
 
     text: str
@@ -105,9 +106,9 @@ class CommandPart:
 class CommandPreview:
     """A shell line and the folder that it runs in.
 
-    `confinement` says in a sentence what keeps it in its bounds, or that nothing does. `parts` are its commands one by
-    one, filled in by the program and not by the tool; not `understood`: it may run more than they say. `hosts` are
-    those that it must reach; not `only_hosts`: nothing keeps it from others.
+    `confinement` describes in a sentence how it is sandboxed, or that it is not. `parts` are its commands one by one,
+    filled in by the program and not by the tool; not `understood`: it may run more than they say. `hosts` are those
+    that it must reach; not `only_hosts`: nothing keeps it from others.
     """
 
     line: str
@@ -122,7 +123,7 @@ class CommandPreview:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPreview:
-    """A request that leaves this machine: to which host, and what else there is to know."""
+    """A request that leaves this machine: its host, and a note."""
 
     method: str
     url: str
@@ -146,10 +147,10 @@ Preview = TextPreview | DiffPreview | CommandPreview | NetworkPreview | PictureP
 
 @dataclass(frozen=True, slots=True)
 class UntrustedSource:
-    """Where something came from that was written outside: a site, an MCP server, a file from elsewhere.
+    """The source of content that was written outside: a site, an MCP server, a file from elsewhere.
 
-    `name` is what the person reads. `id` is who it is, where the name does not say: a title may be another tomorrow,
-    and two servers may have the same.
+    `name` is what the person reads. `id` identifies the source where the name does not: a title may change, and two
+    servers may have the same.
     """
 
     kind: Literal["web", "mcp", "file"]
@@ -157,16 +158,16 @@ class UntrustedSource:
     id: str = ""
 
     def is_same(self, other: "UntrustedSource") -> bool:
-        """Whether both are the same one, whatever they are called now."""
+        """Return whether both are the same source, whatever their names are now."""
         return (self.kind, self.id, self.id or self.name) == (other.kind, other.id, other.id or other.name)
 
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """What a command did to files of the workspace, by relative paths; a folder that came or went ends in a slash.
+    """Changes of a command to files of the workspace, by relative paths; a folder ends in a slash.
 
-    Each list may be only the first of what there were; `count` is how many there were in all. `is_cut`: not everything
-    was looked at.
+    Each list may have only the first ones; `count` is how many there were in all. `is_cut`: not everything was looked
+    at.
     """
 
     created: tuple[str, ...] = ()
@@ -176,31 +177,27 @@ class FileChanges:
     is_cut: bool = False
 
 
-class _Decision(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class AllowOnce(_Decision):
+class AllowOnce(FrozenModel):
     """Run exactly this call; with `edited_input`, run it with these arguments instead."""
 
     type: Literal["allow_once"] = "allow_once"
     edited_input: JsonObject | None = None
 
 
-class AllowForConversation(_Decision):
+class AllowForConversation(FrozenModel):
     """Run it, and let this tool run unasked until the conversation is closed for good.
 
-    Rules that asked about it ask no more about calls like it; a hook that asks does so each time.
+    Rules that asked about it do not ask about calls like it any more; a hook that asks does so each time.
     """
 
     type: Literal["allow_for_conversation"] = "allow_for_conversation"
     edited_input: JsonObject | None = None
 
 
-class AllowAlways(_Decision):
+class AllowAlways(FrozenModel):
     """Run it, and let what the rule says run unasked from now on. The rule was shown before.
 
-    A conversation that is kept nowhere keeps it while it is open; `Client.rules` has it, to be given to the next one.
+    A conversation in memory keeps the rule while it is open; `Client.rules` has it for the next one.
     """
 
     type: Literal["allow_always"] = "allow_always"
@@ -208,14 +205,14 @@ class AllowAlways(_Decision):
     edited_input: JsonObject | None = None
 
 
-class Deny(_Decision):
+class Deny(FrozenModel):
     """Do not run it; the model is told, with the message if there is one, and goes on."""
 
     type: Literal["deny"] = "deny"
     message: str = ""
 
 
-class DenyAndStop(_Decision):
+class DenyAndStop(FrozenModel):
     """Do not run it, and end the run."""
 
     type: Literal["deny_and_stop"] = "deny_and_stop"
@@ -229,7 +226,7 @@ Decision = Annotated[
 
 
 def is_same_json(one: Any, other: Any) -> bool:
-    """Whether both are the same as JSON: for Python 1, 1.0 and True are equal."""
+    """Return whether both are equal as JSON: for Python 1, 1.0 and True are equal."""
     pairs: list[tuple[Any, Any]] = [(one, other)]
     while pairs:
         one, other = pairs.pop()
@@ -251,6 +248,6 @@ def is_same_json(one: Any, other: Any) -> bool:
 
 
 def call_digest(tool_identity: str, arguments: JsonObject) -> str:
-    """SHA-256 over tool identity and normalised arguments: what an approval is bound to."""
-    normal = json.dumps([tool_identity, arguments], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()
+    """Return the SHA-256 of tool identity and normalised arguments: an approval is bound to it."""
+    text = json.dumps([tool_identity, arguments], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -60,7 +60,7 @@ def test_the_whole_of_a_text_is_asked_about_once(monkeypatch):
             asked.append(text)
             return self._pattern.finditer(text)
 
-    for name in ("_BRAILLE", "_RIGHT_TO_LEFT", "_MARK"):
+    for name in ("_BRAILLE", "_RIGHT_TO_LEFT", "_DIRECTION_MARK"):
         monkeypatch.setattr(hidden_characters, name, Counting(getattr(hidden_characters, name)))
     assert len(list(find_deceptive("\u2800" * 1000 + "\u200e " * 1000))) == 2000
     assert len(asked) == 3
