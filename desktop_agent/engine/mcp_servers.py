@@ -1,12 +1,11 @@
-"""The MCP servers of one engine: configured, saved with their secrets, signed in to, asked; and sampling by the model
-in use.
-"""
+"""The MCP servers of one engine: running, saved with their secrets, signed in to; and sampling by the model in use."""
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,23 +14,19 @@ from pydantic import SecretStr
 from desktop_agent.agent.provider_stream import AnswerSize, validated_events
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.engine.connections import Connections
-from desktop_agent.engine.mcp_connections import OAuthManager, TransportFactory
-from desktop_agent.engine.mcp_server_pool import ConfiguredServers, McpServerPool
+from desktop_agent.engine.mcp_connections import OAuthManager, ServerSecrets, TransportFactory
+from desktop_agent.engine.mcp_server_instances import McpNotifier, ServerInstance, ServerTrials
 from desktop_agent.engine.mcp_tools import ToolDigestStore
-from desktop_agent.mcp.catalog import (
-    complete_argument,
-    load_catalog,
-    prompt_blocks,
-    resource_blocks,
-)
+from desktop_agent.mcp.catalog import complete_argument, load_catalog, prompt_blocks, resource_blocks
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.config_import import ImportedServers
+from desktop_agent.mcp.lifecycle import ServerContext
+from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.storage.secrets import SecretStore
+from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Image, Text, ToolResult, ToolUse
 from desktop_agent.types.errors import (
     AgentError,
-    KeyringMissing,
-    SecretsUnavailable,
     Sentence,
     ToolFailed,
     ToolUseFailed,
@@ -42,6 +37,7 @@ from desktop_agent.types.mcp import (
     ENGLISH_PAGE_TEXTS,
     ConsentHandlers,
     HttpConnection,
+    McpLogLine,
     McpServer,
     McpServerCatalog,
     McpServerState,
@@ -60,148 +56,218 @@ from desktop_agent.types.tool_calls import ToolSpec
 SaveServers = Callable[[tuple[McpServer, ...]], Awaitable[object]]
 """Stores the servers in the preferences."""
 
+READY_TIMEOUT = 15.0
+"""Seconds that a run waits for servers that start; the tools of later ones come a turn later."""
 _UNSENDABLE_CHARACTERS = re.compile(r"[\r\n\0]")
 
 
-class McpServers(McpServerPool):
-    """What conversations, the composer and the settings ask for."""
+class McpServers:
+    """What conversations, the composer and the settings ask for: one instance of each server for each folder.
+
+    `configured` returns the servers of the preferences; `handlers` whoever answers requests of servers now.
+    """
 
     def __init__(
         self,
-        configured: ConfiguredServers,
+        configured: Callable[[], tuple[McpServer, ...]],
         secrets: SecretStore,
         folder: Path,
-        people: Callable[[], ServerRequestHandlers] = ServerRequestHandlers,
+        handlers: Callable[[], ServerRequestHandlers] = ServerRequestHandlers,
         private_hosts: Callable[[], frozenset[str]] = frozenset,
-        document: str | None = None,
+        client_document: str | None = None,
     ) -> None:
-        self._oauth = OAuthManager(secrets, private_hosts, document)
-        super().__init__(
-            configured, TransportFactory(secrets, self._oauth, configured), ToolDigestStore(folder), people
-        )
-        self._secrets = secrets
+        self._configured = configured
+        self._handlers = handlers
+        self._secrets = ServerSecrets(secrets)
+        self._oauth = OAuthManager(secrets, private_hosts, client_document)
+        self._transports = TransportFactory(secrets, self._oauth, configured)
+        self._digests = ToolDigestStore(folder)
+        self.notifier = notifier = McpNotifier()
+        self.on_notice, self.on_failure, self.on_state = notifier.on_notice, notifier.on_failure, notifier.on_state
+        self.on_catalog_changed, self.on_log = notifier.on_catalog_changed, notifier.on_log
+        self._instances: dict[tuple[str, Path | None], ServerInstance] = {}
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._trials = ServerTrials(self._make_instance, notifier.notify_state)
 
-    async def close(self) -> None:
-        """End all servers and all that they started."""
-        await super().close()
-        await self._oauth.close()
+    @property
+    def notices(self) -> list[Sentence]:
+        return self.notifier.notices
+
+    def server(self, server_id: str, workspace: Path | None) -> McpClient | None:
+        """Return the server for a folder; its first question starts it. None for an unknown one, or one that is off."""
+        server = self._enabled().get(server_id)
+        return None if server is None else self._instance(server, workspace).client
+
+    def tools(self, workspace: Path | None) -> tuple[AnyTool, ...]:
+        """Return the tools that the enabled servers offer for a folder, as far as they are known by now."""
+        enabled = self._enabled()
+        return tuple(
+            tool
+            for (server_id, folder), instance in self._instances.items()
+            if folder == workspace and instance.client.server.has_same_connection(enabled.get(server_id))
+            for tool in instance.offer.tools
+        )
 
     def state(self, server_id: str, workspace: Path | None) -> McpServerState:
-        """How a server is for this folder, and whether a sign-in is kept for it. Nothing is started for it."""
-        state = super().state(server_id, workspace)
+        """Return the state of a server for a folder, and whether somebody is signed in. Nothing is started for it."""
+        state = self._state(server_id, workspace)
         return replace(state, is_signed_in=self._oauth.is_signed_in(server_id))
 
+    def log(self, server_id: str, workspace: Path | None) -> tuple[McpLogLine, ...]:
+        """Return the log of a server, oldest line first."""
+        instance = self._instances.get((server_id, workspace))
+        return self._trials.log(server_id, workspace) if instance is None else instance.client.log.lines
+
+    async def ready(self, workspace: Path | None, seconds: float = READY_TIMEOUT) -> None:
+        """Wait until all enabled servers have listed their tools for a folder, for at most so many seconds."""
+        self.apply_settings()
+        instances = [self._instance(server, workspace) for server in self._enabled().values()]
+        servers = {instance.refresh(): instance.client.server for instance in instances if instance.needs_refresh}
+        if servers:
+            _, late = await asyncio.wait(servers, timeout=seconds)
+            template = "The server “{server}” is still starting; its tools come when it is there."
+            for task in late:
+                self.notifier.notify(Sentence(template, {"server": servers[task].title}))
+
+    async def test(self, server_id: str, workspace: Path | None) -> McpServerState:
+        """Start a server now, even if that failed just before, and ask it for its tools. A failure is in the state.
+
+        A server that is off is ended again, and its tools are offered to nobody.
+        """
+        self.apply_settings()
+        enabled, known = self._enabled().get(server_id), self._find(server_id)
+        if enabled is not None:
+            instance = self._instance(enabled, workspace)
+            instance.client.reset_backoff()
+            instance.client.is_stale = True
+            await asyncio.wait([instance.refresh()])
+        elif known is not None:
+            await self._trials.run(known, workspace)
+        return self.state(server_id, workspace)
+
+    def apply_settings(self) -> None:
+        """Close what was turned off, removed or connected otherwise; other changes hold at once."""
+        enabled = self._enabled()
+        self._trials.forget(frozenset(enabled), frozenset(server.id for server in self._configured()))
+        for (server_id, _), instance in tuple(self._instances.items()):
+            server = enabled.get(server_id)
+            if server is None or not instance.client.server.has_same_connection(server):
+                self._close_instances(server_id)
+            elif server != instance.client.server:
+                instance.apply_settings(server)
+                self.notifier.notify_state(server_id)
+
+    async def close(self) -> None:
+        """End all servers and everything that they started."""
+        instances = list(self._instances.values())
+        self._instances.clear()
+        await wait_for_all(self._trials.close(), *(instance.close() for instance in instances), *self._tasks)
+        await self._oauth.close()
+
     async def check_sign_in(self, server_id: str) -> None:
-        """Look whether a sign-in is kept for it; its state says so from then on."""
+        """Look whether the keyring has a sign-in; the server's state says so from then on."""
         server = self._find(server_id)
         if server is not None and _uses_oauth(server):
             await self._oauth.check(server)
-            self._notify_state(server_id)
+            self.notifier.notify_state(server_id)
 
     async def stored_secret_names(self, server_id: str) -> frozenset[str]:
-        """Of the secrets of a server those whose values are there. Raises SecretsUnavailable."""
-        held: set[str] = set()
+        """Return which of a server's secrets the keyring has. Raises SecretsUnavailable."""
         server = self._find(server_id)
-        for name in server.all_secret_names if server is not None else ():
-            # Without a keyring nothing can lie there.
-            with suppress(KeyringMissing):
-                if server is not None and await self._secrets.get(server.keyring_name(name)) is not None:
-                    held.add(name)
-        return frozenset(held)
+        if server is None:
+            return frozenset()
+        values = {name: await self._secrets.get(server, name) for name in server.all_secret_names}
+        return frozenset(name for name, value in values.items() if value is not None)
 
-    async def add_imported(self, found: ImportedServers, keep: SaveServers) -> None:
-        """Take over what was imported: secrets first, so that no server is there without its own.
+    async def add_imported(self, imported: ImportedServers, save_servers: SaveServers) -> None:
+        """Add imported servers: secrets first, so that no server is there without its own.
 
         Raises SecretsUnavailable.
         """
-        for name, value in found.secrets.items():
-            await self._secrets.set(name, value)
-        await keep((*self._configured(), *found.servers))
+        for name, value in imported.secrets.items():
+            await self._secrets.store.set(name, value)
+        await save_servers((*self._configured(), *imported.servers))
 
-    async def save(self, server: McpServer, secrets: Mapping[str, SecretStr], keep: SaveServers) -> None:
-        """Take it over, new or changed; a name without a value keeps what the keyring has.
+    async def save(self, server: McpServer, secrets: Mapping[str, SecretStr], save_servers: SaveServers) -> None:
+        """Save a new or a changed server; a name without a value keeps what the keyring has.
 
         Raises SecretsUnavailable, and WrongUse for a value that cannot be sent.
         """
         _validate_secrets(server, secrets)
         async with self._transports.locks[server.id]:
             before = self._find(server.id)
-            gone = _obsolete_secrets(before, server) - {*secrets} if before else set[str]()
-            held = {name: await self._stored_secret(server, name) for name in (*secrets, *gone)}
+            obsolete = _obsolete_secrets(before, server) - {*secrets} if before else set[str]()
+            stored = {name: await self._secrets.get(server, name) for name in (*secrets, *obsolete)}
             try:
-                # Before it is kept: a keyring that fails must not leave them to whoever comes next.
-                await self._delete_secrets(server, gone)
-                for name, value in secrets.items():
-                    await self._secrets.set(server.keyring_name(name), value)
+                # Before the server is saved: a keyring that fails must not leave them to whoever comes next.
+                await self._secrets.delete(server, obsolete)
+                await self._secrets.store_all(server, secrets)
                 # After the keyring, for which others may have been saved meanwhile.
-                await keep(_replace_server(self._configured(), before, server))
+                await save_servers(_replace_server(self._configured(), before, server))
             except BaseException:
                 # Else what was meant for the new address would go to the old one.
-                await self._restore_secrets(server, held if self._find(server.id) else dict.fromkeys(held))
+                await self._secrets.restore(server, stored if self._find(server.id) else dict.fromkeys(stored))
                 raise
         if secrets:
             self._close_instances(server.id)
         if before and _http_url(before) and (_http_url(before) != _http_url(server) or not _uses_oauth(server)):
-            self._run_in_background((await self._oauth.sign_out(before))())
+            await self._sign_out(before)
 
-    async def remove(self, server_id: str, keep: SaveServers) -> None:
-        """Remove it with its secrets. Raises SecretsUnavailable; the server is there as before then."""
-        for server in [each for each in self._configured() if each.id == server_id]:
-            await self._delete_secrets(server, set(server.all_secret_names))
-            # Also where it signs in no more: what lies there would be found by the next server of this id.
+    async def remove(self, server_id: str, save_servers: SaveServers) -> None:
+        """Remove a server with its secrets. Raises SecretsUnavailable; the server stays then."""
+        for server in self._servers_of(server_id):
+            await self._secrets.delete(server, server.all_secret_names)
+            # Also where it signs in no more: the next server of this id would find what lies there.
             if _http_url(server):
-                self._run_in_background((await self._oauth.sign_out(server))())
-        await keep(tuple(each for each in self._configured() if each.id != server_id))
+                await self._sign_out(server)
+        await save_servers(tuple(server for server in self._configured() if server.id != server_id))
         self._close_instances(server_id)
 
     async def sign_in(
-        self, server_id: str, open_page: Callable[[str], None], words: SignInPageTexts = ENGLISH_PAGE_TEXTS
+        self, server_id: str, open_page: Callable[[str], None], page_texts: SignInPageTexts = ENGLISH_PAGE_TEXTS
     ) -> McpServerState:
-        """Have the person sign in, then start the server where it was wanted. What fails is in the state.
-
-        The browser shows `words` at the end.
-        """
+        """Have the person sign in, then start the server in the folders that use it. A failure is in the state."""
         server = self._enabled().get(server_id)
         if server is None:
             return self.state(server_id, None)
-        folders = self._folders_of(server_id)
+        folders = tuple(folder for running_id, folder in self._instances if running_id == server_id) or (None,)
         try:
-            await self._oauth.sign_in(server, open_page, words)
+            await self._oauth.sign_in(server, open_page, page_texts)
         except AgentError as error:
             return McpServerState(server_id, "signed_out", reason=error.sentence, remedy=error.remedy)
         self._close_instances(server_id)
-        return (await asyncio.gather(*(self.test(server_id, each) for each in folders)))[0]
+        return (await asyncio.gather(*(self.test(server_id, folder) for folder in folders)))[0]
 
     async def sign_out(self, server_id: str) -> None:
-        """Forget who the person is there; the server is told, where it listens. Raises SecretsUnavailable."""
-        for server in [each for each in self._configured() if each.id == server_id]:
-            self._run_in_background((await self._oauth.sign_out(server))())
+        """Delete the tokens, and revoke them at the server in the background. Raises SecretsUnavailable."""
+        for server in self._servers_of(server_id):
+            await self._sign_out(server)
         self._close_instances(server_id)
 
     async def contents(self, workspace: Path | None) -> tuple[McpServerCatalog, ...]:
-        """What the servers that are on offer beside tools; one that fails is left out, and its state says why."""
+        """Return what the enabled servers offer beside tools. One that fails is left out; its state says why."""
 
-        async def of(live: McpClient) -> McpServerCatalog | None:
+        async def load(client: McpClient) -> McpServerCatalog | None:
             try:
-                return await load_catalog(live)
+                return await load_catalog(client)
             except AgentError:
                 return None
 
         self.apply_settings()
-        places = [self._instance(config, workspace).client for config in self._enabled().values()]
-        return tuple(each for each in await asyncio.gather(*map(of, places)) if each is not None)
+        clients = [self._instance(server, workspace).client for server in self._enabled().values()]
+        return tuple(catalog for catalog in await asyncio.gather(*map(load, clients)) if catalog is not None)
 
     async def read_resource(self, server_id: str, workspace: Path | None, uri: str) -> tuple[Text | Image, ...]:
-        """What lies at an address of the server. Raises ToolFailed."""
-        live = self._require_client(server_id, workspace)
-        return await resource_blocks(await live.read_resource(uri), live.log.redact)
+        """Return the contents of a resource. Raises ToolFailed."""
+        client = self._require_client(server_id, workspace)
+        return await resource_blocks(await client.read_resource(uri), client.log.redact)
 
     async def get_prompt(
         self, server_id: str, workspace: Path | None, name: str, arguments: dict[str, str]
     ) -> tuple[Text | Image, ...]:
-        """A prompt that is ready, filled in. Raises ToolFailed."""
-        live = self._require_client(server_id, workspace)
-        return await prompt_blocks(await live.get_prompt(name, arguments), live.log.redact)
+        """Return a prompt with its arguments filled in. Raises ToolFailed."""
+        client = self._require_client(server_id, workspace)
+        return await prompt_blocks(await client.get_prompt(name, arguments), client.log.redact)
 
     async def complete(
         self,
@@ -212,36 +278,71 @@ class McpServers(McpServerPool):
         value: str,
         others: Mapping[str, str] = {},
     ) -> tuple[str, ...]:
-        """What an argument could be, once `value` is written; `others` are filled in already. Raises ToolFailed."""
-        live = self._require_client(server_id, workspace)
-        return await complete_argument(live, prompt_or_template, argument, value, others)
+        """Return completions of an argument that begins with `value`; `others` are filled in. Raises ToolFailed."""
+        client = self._require_client(server_id, workspace)
+        return await complete_argument(client, prompt_or_template, argument, value, others)
 
     def _require_client(self, server_id: str, workspace: Path | None) -> McpClient:
-        live = self.server(server_id, workspace)
-        if live is None:
-            what = Sentence("There is no server “{server}” that is on.", {"server": server_id})
-            raise ToolFailed(what, "Turn it on in the settings.")
-        return live
+        client = self.server(server_id, workspace)
+        if client is None:
+            sentence = Sentence("There is no server “{server}” that is on.", {"server": server_id})
+            raise ToolFailed(sentence, "Turn it on in the settings.")
+        return client
 
-    async def _stored_secret(self, server: McpServer, name: str) -> SecretStr | None:
-        # Without a keyring nothing can lie there.
-        with suppress(KeyringMissing):
-            return await self._secrets.get(server.keyring_name(name))
-        return None
+    def _enabled(self) -> dict[str, McpServer]:
+        return {server.id: server for server in reversed(self._configured()) if server.on}
 
-    async def _restore_secrets(self, server: McpServer, held: Mapping[str, SecretStr | None]) -> None:
-        for name, value in held.items():
-            with suppress(SecretsUnavailable):
-                if value is None:
-                    await self._secrets.delete(server.keyring_name(name))
-                else:
-                    await self._secrets.set(server.keyring_name(name), value)
+    def _servers_of(self, server_id: str) -> list[McpServer]:
+        return [server for server in self._configured() if server.id == server_id]
 
-    async def _delete_secrets(self, server: McpServer, names: set[str]) -> None:
-        for name in sorted(names):
-            # Without a keyring nothing can lie there.
-            with suppress(KeyringMissing):
-                await self._secrets.delete(server.keyring_name(name))
+    def _find(self, server_id: str) -> McpServer | None:
+        return next(iter(self._servers_of(server_id)), None)
+
+    def _state(self, server_id: str, workspace: Path | None) -> McpServerState:
+        server, instance = self._enabled().get(server_id), self._instances.get((server_id, workspace))
+        if server is None:
+            known = self._find(server_id)
+            return self._trials.state(known, workspace) if known is not None else McpServerState(server_id, "off")
+        if instance is None or not instance.client.server.has_same_connection(server):
+            return McpServerState(server_id, "idle")
+        status, offer, failure = instance.client.status, instance.offer, instance.failure
+        state, reason, remedy = status.state, status.reason, status.remedy
+        if failure is not None and state in ("idle", "running"):
+            state, reason, remedy = "failed", failure.sentence, failure.remedy
+        return McpServerState(server_id, state, instance.client.protocol, reason, offer.listed, offer.unusable, remedy)
+
+    def _instance(self, server: McpServer, workspace: Path | None) -> ServerInstance:
+        instance = self._instances.get((server.id, workspace))
+        if instance is None or not instance.client.server.has_same_connection(server):
+            instance = self._instances[(server.id, workspace)] = self._make_instance(server, workspace)
+            instance.client.on_tools_changed = instance.schedule_refresh
+        return instance
+
+    def _make_instance(self, server: McpServer, workspace: Path | None) -> ServerInstance:
+        context = ServerContext(
+            partial(self._transports.transport, server, workspace),
+            workspace,
+            self._handlers,
+            partial(self.notifier.notify_log, server.id),
+            self.notifier.notify_failure,
+            self._transports.private_hosts,
+        )
+        return ServerInstance(server, context, self._digests, self.notifier)
+
+    def _close_instances(self, server_id: str) -> None:
+        """Close a server in all folders; it is started anew when it is needed again."""
+        for key in [key for key in self._instances if key[0] == server_id]:
+            self._run_in_background(self._instances.pop(key).close())
+        self.notifier.notify_state(server_id)
+
+    async def _sign_out(self, server: McpServer) -> None:
+        revoke = await self._oauth.sign_out(server)
+        self._run_in_background(revoke())
+
+    def _run_in_background(self, work: Awaitable[object]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 def _validate_secrets(server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
@@ -250,27 +351,29 @@ def _validate_secrets(server: McpServer, secrets: Mapping[str, SecretStr]) -> No
         if name not in server.all_secret_names:
             raise WrongUse(Sentence("The server has no secret “{name}”.", values), "Name it among them.")
         if not value.get_secret_value() or _UNSENDABLE_CHARACTERS.search(value.get_secret_value()):
-            what = Sentence("The value of “{name}” is empty, or has more than one line.", values)
-            raise WrongUse(what, "Copy it again, without line breaks.")
+            sentence = Sentence("The value of “{name}” is empty, or has more than one line.", values)
+            raise WrongUse(sentence, "Copy it again, without line breaks.")
 
 
-def _obsolete_secrets(before: McpServer, server: McpServer) -> set[str]:
-    """The secrets of the server as it was that the server as it shall be does not get."""
-    gone = {*before.all_secret_names} - {*server.all_secret_names}
-    if _client_identity(before) != _client_identity(server):
+def _obsolete_secrets(old: McpServer, new: McpServer) -> set[str]:
+    """Return the names of secrets that the server as it is to be must not get."""
+    obsolete = {*old.all_secret_names} - {*new.all_secret_names}
+    if _client_identity(old) != _client_identity(new):
         # It was given for that id at that address, and goes to no other.
-        gone.add(CLIENT_SECRET)
+        obsolete.add(CLIENT_SECRET)
     # What was entered for one program or host is given to no other unseen.
-    return gone | {*server.all_secret_names} if _secret_recipient(before) != _secret_recipient(server) else gone
+    return obsolete | {*new.all_secret_names} if _secret_recipient(old) != _secret_recipient(new) else obsolete
 
 
-def _replace_server(known: tuple[McpServer, ...], before: McpServer | None, server: McpServer) -> tuple[McpServer, ...]:
-    if not any(each.id == server.id for each in known):
+def _replace_server(
+    servers: tuple[McpServer, ...], before: McpServer | None, server: McpServer
+) -> tuple[McpServer, ...]:
+    if not any(known.id == server.id for known in servers):
         if before is not None:
-            what = Sentence("The server “{server}” was removed meanwhile.", {"server": server.title})
-            raise WrongUse(what, "Add it again if you want it.")
-        return (*known, server)
-    return tuple(server if each.id == server.id else each for each in known)
+            sentence = Sentence("The server “{server}” was removed meanwhile.", {"server": server.title})
+            raise WrongUse(sentence, "Add it again if you want it.")
+        return (*servers, server)
+    return tuple(server if known.id == server.id else known for known in servers)
 
 
 def _uses_oauth(server: McpServer) -> bool:
@@ -279,12 +382,13 @@ def _uses_oauth(server: McpServer) -> bool:
 
 def _client_identity(server: McpServer) -> tuple[str, str] | None:
     connection = server.connection
-    known = isinstance(connection, HttpConnection) and connection.client_id
-    return (connection.url, connection.client_id) if isinstance(connection, HttpConnection) and known else None
+    if isinstance(connection, HttpConnection) and connection.client_id:
+        return connection.url, connection.client_id
+    return None
 
 
 def _secret_recipient(server: McpServer) -> tuple[str, ...]:
-    """The program, or the host with its way and its port, that is given the secrets."""
+    """Return the program, or the scheme, host and port, to which the secrets are given."""
     if not isinstance(server.connection, HttpConnection):
         # With its arguments: `npx` alone, or `python`, is any program.
         return (server.connection.command, *server.connection.args)
@@ -297,49 +401,49 @@ def _http_url(server: McpServer) -> str | None:
 
 
 MAX_TOKENS = 8_192
-"""Of one answer, whatever the server wants."""
+"""Of one sampling answer, whatever the server wants."""
 _MAX_CHARACTERS = 400_000
 
 
 class SamplingHandler:
-    """Asks the model in use, once; no tool of ours is offered to it.
+    """Answers a server's sampling requests with one request to the model in use, without tools of this program.
 
-    `chosen` is the ids of an endpoint and a model, or None each.
+    `chosen_model` returns the ids of an endpoint and a model, or None each.
     """
 
     def __init__(
         self,
-        people: Callable[[], ConsentHandlers],
-        chosen: Callable[[], tuple[str | None, str | None]],
+        consent: Callable[[], ConsentHandlers],
+        chosen_model: Callable[[], tuple[str | None, str | None]],
         connections: Connections,
     ) -> None:
-        self._consent = people
-        self._chosen_model = chosen
+        self._consent = consent
+        self._chosen_model = chosen_model
         self._connections = connections
 
     def handlers(self) -> ServerRequestHandlers:
-        """Who answers now; no model where nobody could agree to it."""
-        people = self._consent()
-        can_agree = people.approve_sampling is not None and people.approve_answer is not None
-        return ServerRequestHandlers(people.elicit, self.sample if can_agree else None)
+        """Return who answers requests now; no model answers where nobody could agree to it."""
+        consent = self._consent()
+        can_agree = consent.approve_sampling is not None and consent.approve_answer is not None
+        return ServerRequestHandlers(consent.elicit, self.sample if can_agree else None)
 
-    async def sample(self, request: SamplingRequest, spent: UsageListener) -> SamplingAnswer | None:
-        """What the model said, once the person let it pass; else None. Raises what the model's server raises."""
-        people = self._consent()
-        if people.approve_sampling is None or people.approve_answer is None:
+    async def sample(self, request: SamplingRequest, on_usage: UsageListener) -> SamplingAnswer | None:
+        """Return the model's answer, or None where the person did not agree. Raises what the model's server raises."""
+        consent = self._consent()
+        if consent.approve_sampling is None or consent.approve_answer is None:
             return None
         endpoint_id, model = self._chosen_model()
-        wanted = replace(
+        bounded = replace(
             request,
             max_tokens=max(1, min(request.max_tokens, MAX_TOKENS)),
             answering_model=self._describe_model(endpoint_id, model),
         )
-        if not await people.approve_sampling(wanted):
+        if not await consent.approve_sampling(bounded):
             return None
         if endpoint_id is None or not model:
             raise WrongUse("No model is chosen.", "Choose a model first.")
-        answer = await self._ask(endpoint_id, model, wanted, spent)
-        return answer if await people.approve_answer(wanted, answer) else None
+        answer = await self._ask(endpoint_id, model, bounded, on_usage)
+        return answer if await consent.approve_answer(bounded, answer) else None
 
     def _describe_model(self, endpoint_id: str | None, model: str | None) -> SamplingModel | None:
         if endpoint_id is None or not model:
@@ -349,44 +453,48 @@ class SamplingHandler:
         except WrongUse:
             return None
         known = self._connections.known_model(endpoint_id, model)
-        title = (known.title if known is not None else None) or model
-        return SamplingModel(endpoint.title, model, title, known.price if known is not None else None)
+        if known is None:
+            return SamplingModel(endpoint.title, model, model)
+        return SamplingModel(endpoint.title, model, known.title or model, known.price)
 
-    async def _ask(self, endpoint_id: str, model: str, wanted: SamplingRequest, spent: UsageListener) -> SamplingAnswer:
+    async def _ask(
+        self, endpoint_id: str, model: str, request: SamplingRequest, on_usage: UsageListener
+    ) -> SamplingAnswer:
         provider = await self._connections.provider(endpoint_id)
-        config = ProviderConfig(max_tokens=wanted.max_tokens, system_prompt=wanted.system_prompt or None)
-        tools = tuple(ToolSpec(each.name, each.description, each.schema) for each in wanted.tools)
-        asked = ModelRequest(model, _to_messages(wanted), tools, ToolChoice(wanted.tool_choice), config)
+        config = ProviderConfig(max_tokens=request.max_tokens, system_prompt=request.system_prompt or None)
+        tools = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in request.tools)
+        model_request = ModelRequest(model, _to_messages(request), tools, ToolChoice(request.tool_choice), config)
         answer = AnswerBuilder(new_id(), model)
-        stream = validated_events(provider.stream(asked), AnswerSize(_MAX_CHARACTERS))
+        stream = validated_events(provider.stream(model_request), AnswerSize(_MAX_CHARACTERS))
         try:
             async with aclosing(stream) as events:
                 async for event in events:
                     answer.feed(event, now())
         finally:
             if answer.total_usage is not None:
-                spent(answer.total_usage)
-        said = answer.message(MessageState.COMPLETE, now())
-        names = {each.name for each in wanted.tools}
-        if any(each.malformed is not None or each.name not in names for each in said.tool_uses):
+                on_usage(answer.total_usage)
+        message = answer.message(MessageState.COMPLETE, now())
+        names = {tool.name for tool in request.tools}
+        if any(call.malformed is not None or call.name not in names for call in message.tool_uses):
             raise ToolUseFailed("it asked for a tool of the server in a way that cannot be read.")
-        return SamplingAnswer(said.text, model, said.usage, said.stop_reason in TRUNCATED_STOP_REASONS, said.tool_uses)
+        is_truncated = message.stop_reason in TRUNCATED_STOP_REASONS
+        return SamplingAnswer(message.text, model, message.usage, is_truncated, message.tool_uses)
 
 
-def _to_messages(wanted: SamplingRequest) -> tuple[Message, ...]:
-    """Calls stand in the answer that they belong to, and what came of them together."""
-    made: list[Message] = []
-    for role, said in wanted.messages:
-        last = made[-1] if made else None
-        match said:
+def _to_messages(request: SamplingRequest) -> tuple[Message, ...]:
+    """Convert the entries: calls join the answer that they belong to, and results join into one message."""
+    messages: list[Message] = []
+    for role, content in request.messages:
+        last = messages[-1] if messages else None
+        match content:
             case str():
-                made.append(Message.user(said) if role == "user" else Message.assistant(said))
+                messages.append(Message.user(content) if role == "user" else Message.assistant(content))
             case ToolUse() if last is not None and last.role is Role.ASSISTANT:
-                made[-1] = last.model_copy(update={"blocks": (*last.blocks, said)})
+                messages[-1] = last.model_copy(update={"blocks": (*last.blocks, content)})
             case ToolResult() if last is not None and last.role is Role.TOOL:
-                made[-1] = last.model_copy(update={"blocks": (*last.blocks, said)})
+                messages[-1] = last.model_copy(update={"blocks": (*last.blocks, content)})
             case ToolUse():
-                made.append(Message(role=Role.ASSISTANT, blocks=(said,)))
+                messages.append(Message(role=Role.ASSISTANT, blocks=(content,)))
             case ToolResult():
-                made.append(Message.tool_results((said,)))
-    return tuple(made)
+                messages.append(Message.tool_results((content,)))
+    return tuple(messages)

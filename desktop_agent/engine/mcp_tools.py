@@ -25,7 +25,7 @@ from desktop_agent.storage.files import file_error, make_private_folder, write_a
 from desktop_agent.tools.tool import AnyTool, RunningCall, Tool, ToolRegistry
 from desktop_agent.types.blocks import JsonObject, ResultPart
 from desktop_agent.types.errors import Sentence, WrongUse
-from desktop_agent.types.mcp import HttpConnection, McpServer, McpToolInfo, StdioConnection
+from desktop_agent.types.mcp import McpServer, McpToolInfo
 from desktop_agent.types.tool_calls import ToolClass, ToolSpec, UntrustedSource
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 
 _TIMEOUT_SLACK = 5.0
-# What a server says of a tool that nobody reads, but that counts: which questions are asked hangs on it.
+# Annotations of a tool that nobody reads, and that decide which calls are asked about.
 _HINTS = {"read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint"}
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedTool:
-    """A tool as the server describes it, whatever the person says of it. `said` is its class by the server's word."""
+    """A tool as the server describes it, without the person's settings."""
 
     name: str
     declared_class: ToolClass | None
@@ -50,15 +50,14 @@ class DescribedTool:
 
     @property
     def digest(self) -> str:
-        """What it is."""
         return self.tool.scope.rpartition(":")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
-    """What a server offers: `tools` may be called, `listed` are all.
+    """What a server offers: `tools` may be called, `listed` are all, `unusable` says why others cannot be used.
 
-    `digests` say of each of its tools, by our names, what it is. `omitted_parts_note` cannot be used.
+    `digests` pairs the full name of each tool with its digest.
     """
 
     described: tuple[DescribedTool, ...] = ()
@@ -68,24 +67,25 @@ class ToolOffer:
     listed: tuple[McpToolInfo, ...] = ()
 
     def with_settings(self, server: McpServer) -> "ToolOffer":
-        """The same with what the person says now."""
-        tools = {each.name: _configure(each, server) for each in self.described}
+        """Return the offer with the person's settings of today."""
+        tools = {described.name: _configure(described, server) for described in self.described}
         listed = tuple(
             McpToolInfo(
-                name=each.name,
-                full_name=each.tool.name,
-                description=each.tool.description,
-                tool_class=tools[each.name].tool_class,
-                declared_class=each.declared_class,
-                is_enabled=each.name not in server.off_tools,
-                digest=each.digest,
-                has_changed=each.name in server.classes and server.tool_class_override(each.name, each.digest) is None,
-                schema=each.schema,
+                name=described.name,
+                full_name=described.tool.name,
+                description=described.tool.description,
+                tool_class=tools[described.name].tool_class,
+                declared_class=described.declared_class,
+                is_enabled=described.name not in server.off_tools,
+                digest=described.digest,
+                has_changed=described.name in server.classes
+                and server.tool_class_override(described.name, described.digest) is None,
+                schema=described.schema,
             )
-            for each in self.described
+            for described in self.described
         )
-        on = tuple(tools[each.name] for each in listed if each.is_enabled)
-        return replace(self, tools=on, listed=listed)
+        enabled = tuple(tools[described.name] for described in listed if described.is_enabled)
+        return replace(self, tools=enabled, listed=listed)
 
 
 async def load_tool_offer(client: McpClient) -> ToolOffer:
@@ -96,51 +96,52 @@ async def load_tool_offer(client: McpClient) -> ToolOffer:
 
 
 def describe_changes(title: str, before: dict[str, str], offer: ToolOffer) -> tuple[tuple[Sentence, str], ...]:
-    """A sentence for each tool that is another one than it was, and the digest of what it is now."""
+    """Return a sentence and the new digest for each tool whose description changed."""
     template = (
         "The tool “{tool}” of the server “{server}” is described otherwise than before: what was allowed for it "
         "holds no more."
     )
-    believed = (
+    trusted_template = (
         "The tool “{tool}” of the server “{server}” is described otherwise than before. The server says that it only "
         "reads, and is believed: turn that off in its settings if this is not what you expect."
     )
-    only_read = {each.name for each in offer.tools if each.tool_class is ToolClass.READ_ONLY}
+    read_only = {tool.name for tool in offer.tools if tool.tool_class is ToolClass.READ_ONLY}
     changed = ((name, digest) for name, digest in offer.digests if before.get(name, digest) != digest)
     return tuple(
-        (Sentence(believed if name in only_read else template, {"tool": name, "server": title}), digest)
+        (Sentence(trusted_template if name in read_only else template, {"tool": name, "server": title}), digest)
         for name, digest in changed
     )
 
 
 def _build_offer(client: McpClient, listed: "tuple[TheirTool, ...]", budget: SchemaBudget) -> ToolOffer:
-    """In a thread: checking two hundred schemas takes a while."""
     tools: dict[str, DescribedTool] = {}
     title = client.server.title
     redact = client.log.redact
-    left_out = [_unusable_notice(title, redact(name), why) for name, why in client.unusable_tools]
-    for at, theirs in enumerate(listed):
+    unusable = [_unusable_notice(title, redact(name), reason) for name, reason in client.unusable_tools]
+    for position, listed_tool in enumerate(listed):
         if not budget.has_time():
-            left_out.append(_unchecked_notice(title, len(listed) - at))
+            unusable.append(_unchecked_notice(title, len(listed) - position))
             break
         try:
-            tool = _build_tool(client, theirs, budget)
-            made = DescribedTool(theirs.name, _declared_class(theirs.annotations), tool, tool.schema.json_schema)
+            tool = _build_tool(client, listed_tool, budget)
+            described = DescribedTool(
+                listed_tool.name, _declared_class(listed_tool.annotations), tool, tool.schema.json_schema
+            )
         except WrongUse as error:
-            left_out.append(_unusable_notice(title, redact(theirs.name), error.sentence))
+            unusable.append(_unusable_notice(title, redact(listed_tool.name), error.sentence))
             continue
-        if made.tool.name in tools:
-            values = {"tool": theirs.name[:100], "server": title}
-            left_out.append(Sentence("The server “{server}” has two tools named “{tool}”.", values))
+        if described.tool.name in tools:
+            values = {"tool": listed_tool.name[:100], "server": title}
+            unusable.append(Sentence("The server “{server}” has two tools named “{tool}”.", values))
             continue
-        tools[made.tool.name] = made
-    digests = tuple((name, each.digest) for name, each in tools.items())
-    return ToolOffer(tuple(tools.values()), digests, tuple(left_out)).with_settings(client.server)
+        tools[described.tool.name] = described
+    digests = tuple((name, described.digest) for name, described in tools.items())
+    return ToolOffer(tuple(tools.values()), digests, tuple(unusable)).with_settings(client.server)
 
 
-def _unusable_notice(title: str, name: str, why: Sentence | str) -> Sentence:
+def _unusable_notice(title: str, name: str, reason: Sentence | str) -> Sentence:
     template = "The tool “{tool}” of the server “{server}” cannot be used: {why}"
-    return Sentence(template, {"tool": name[:100], "server": title, "why": why})
+    return Sentence(template, {"tool": name[:100], "server": title, "why": reason})
 
 
 def _unchecked_notice(title: str, count: int) -> Sentence:
@@ -148,12 +149,12 @@ def _unchecked_notice(title: str, count: int) -> Sentence:
     return Sentence(template, {"server": title, "n": str(count)})
 
 
-def _build_tool(client: McpClient, theirs: "TheirTool", budget: SchemaBudget) -> Tool[JsonObject]:
+def _build_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBudget) -> Tool[JsonObject]:
     # It takes a tenth of a second, which only those pay who have servers.
     from desktop_agent.tools.json_schema import JsonSchema
 
-    server, name = client.server, theirs.name
-    description, schema = theirs.description or theirs.title or name, theirs.input_schema
+    server, name = client.server, listed_tool.name
+    description, schema = listed_tool.description or listed_tool.title or name, listed_tool.input_schema
     redact = client.log.redact
     if redact(name) != name:
         raise WrongUse("its name holds a secret that was given to the server.")
@@ -162,15 +163,19 @@ def _build_tool(client: McpClient, theirs: "TheirTool", budget: SchemaBudget) ->
         call.so_far(f"The server “{server.title}” was told to end it; what it had done by then is not known.")
         return await convert_call_result(await client.call(name, arguments, call.progress, call.spent), redact)
 
-    checked = JsonSchema(_visible_schema(schema, redact), budget.has_time)
-    told = visible_text(redact(description))
-    if not budget.take(len(told) + checked.size):
+    json_schema = JsonSchema(_visible_schema(schema, redact), budget.has_time)
+    shown = visible_text(redact(description))
+    if not budget.take(len(shown) + json_schema.size):
         raise WrongUse(f"the tools of a server may say {MAX_SCHEMA_CHARACTERS:,} characters together.")
-    digest = tool_digest(description, schema, _hints(theirs), _connection_identity(server.connection))
+    annotations = listed_tool.annotations
+    hints = annotations.model_dump(mode="json", exclude_none=True, include=_HINTS) if annotations is not None else {}
+    # How the person proves who they are does not make it another server.
+    connection = server.connection.model_dump(mode="json", exclude={"sign_in", "client_id"})
+    digest = tool_digest(description, schema, hints, connection)
     return Tool(
         name=tool_name(server.id, name),
-        description=told,
-        schema=checked,
+        description=shown,
+        schema=json_schema,
         run=run,
         scope=f"{server.id}:{digest}",
     )
@@ -183,35 +188,25 @@ def _visible_schema(schema: JsonObject, redact: Redact) -> JsonObject:
         raise WrongUse("its schema is nested too deep.") from None
 
 
-def _hints(theirs: "TheirTool") -> JsonObject:
-    said = theirs.annotations
-    return said.model_dump(mode="json", exclude_none=True, include=_HINTS) if said is not None else {}
-
-
-def _connection_identity(connection: StdioConnection | HttpConnection) -> JsonObject:
-    # How the person proves who they are makes no other server of it.
-    return connection.model_dump(mode="json", exclude={"sign_in", "client_id"})
-
-
-def _configure(made: DescribedTool, server: McpServer) -> Tool[JsonObject]:
+def _configure(described: DescribedTool, server: McpServer) -> Tool[JsonObject]:
     source = UntrustedSource("mcp", server.title, server.id)
 
     def brings(_: JsonObject) -> UntrustedSource:
         return source
 
     return replace(
-        made.tool,
-        tool_class=_class_of(made, server),
+        described.tool,
+        tool_class=_class_of(described, server),
         effects=server.effects,
         brings=brings,
         timeout=server.timeout + _TIMEOUT_SLACK,
     )
 
 
-def _class_of(made: DescribedTool, server: McpServer) -> ToolClass:
-    """The person's own word wins, if it was about this very tool; the server's is believed where it is trusted."""
-    believed = made.declared_class if server.trusted else None
-    return server.tool_class_override(made.name, made.digest) or believed or ToolClass.MUTATING
+def _class_of(described: DescribedTool, server: McpServer) -> ToolClass:
+    """Return the person's own word if it was about this very tool, else the server's where it is trusted."""
+    declared = described.declared_class if server.trusted else None
+    return server.tool_class_override(described.name, described.digest) or declared or ToolClass.MUTATING
 
 
 def _declared_class(annotations: Any) -> ToolClass | None:
@@ -222,7 +217,7 @@ def _declared_class(annotations: Any) -> ToolClass | None:
 
 
 class DynamicToolRegistry(ToolRegistry):
-    """Those that stay, and those that servers offer at the moment of asking."""
+    """Fixed tools, and those that servers offer at the moment of asking."""
 
     def __init__(self, fixed: ToolRegistry, offered: Callable[[], tuple[AnyTool, ...]]) -> None:
         super().__init__()
@@ -235,45 +230,44 @@ class DynamicToolRegistry(ToolRegistry):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names."""
         return self._current.names
 
     def with_tools(self, *tools: AnyTool) -> ToolRegistry:
-        """These and more. Two of one name are WrongUse."""
+        """Return a registry with more tools. Raises WrongUse for two of one name."""
         return DynamicToolRegistry(self._fixed.with_tools(*tools), self._offered) if tools else self
 
     def get(self, name: str) -> AnyTool | None:
-        """The tool of exactly this name, or None."""
+        """Return the tool of exactly this name, or None."""
         return self._current.get(name)
 
     def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
-        """What the model is told: about all, or about these. Raises WrongUse for a name that is none."""
+        """Return the specs of all tools, or of these. Raises WrongUse for an unknown name."""
         return self._current.specs(names)
 
     def class_of(self, name: str) -> ToolClass:
-        """A tool's class; one that is not here counts as mutating."""
+        """Return a tool's class; an unknown tool counts as mutating."""
         return self._current.class_of(name)
 
     @property
     def _current(self) -> ToolRegistry:
         offered = self._offered()
         if self._cached[0] != offered:
-            fresh = (each for each in offered if self._fixed.get(each.name) is None)
+            fresh = (tool for tool in offered if self._fixed.get(tool.name) is None)
             self._cached = (offered, self._fixed.with_tools(*fresh))
         return self._cached[1]
 
 
-def filter_tools(which: "ToolSelection", offered: tuple[AnyTool, ...]) -> tuple[AnyTool, ...]:
-    """Of these the ones that belong to a set of tools."""
-    if which == "all":
+def filter_tools(selection: "ToolSelection", offered: tuple[AnyTool, ...]) -> tuple[AnyTool, ...]:
+    """Return the tools that belong to this selection."""
+    if selection == "all":
         return offered
-    return tuple(each for each in offered if which == "read" and each.tool_class is ToolClass.READ_ONLY)
+    return tuple(tool for tool in offered if selection == "read" and tool.tool_class is ToolClass.READ_ONLY)
 
 
 _log = logging.getLogger(__name__)
 _FILE_NAME = "mcp_tools.json"
 MAX_NAMES = 1_000
-"""Of each server: one could invent others without end."""
+"""Of each server: one could invent new names without end."""
 
 
 class _Content(BaseModel):
@@ -284,24 +278,24 @@ class _Content(BaseModel):
 
 
 class ToolDigestStore:
-    """Digests by server and name."""
+    """The digests of the tools seen last, by server and full name, in a file."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / _FILE_NAME
         self._servers: dict[str, dict[str, str]] | None = None
         self._lock = asyncio.Lock()
 
-    async def exchange(self, server_id: str, now: dict[str, str]) -> dict[str, str]:
-        """What was seen before, and remember this. Raises StorageFailed; it is remembered for this run all the same."""
+    async def exchange(self, server_id: str, digests: dict[str, str]) -> dict[str, str]:
+        """Remember these digests and return those before. Raises StorageFailed; they hold for this run all the same."""
         async with self._lock:
             if self._servers is None:
                 self._servers = await asyncio.to_thread(self._load)
             before = self._servers.get(server_id, {})
-            if before != now:
-                # Tools that are gone for a while stay known: they could come back as others.
-                kept = {name: digest for name, digest in before.items() if name not in now}
-                # The newest stand last, and stay.
-                self._servers[server_id] = dict([*kept.items(), *now.items()][-MAX_NAMES:])
+            if before != digests:
+                # Tools that are gone for a while stay known: they could come back changed.
+                kept = {name: digest for name, digest in before.items() if name not in digests}
+                # The newest are last, and are kept.
+                self._servers[server_id] = dict([*kept.items(), *digests.items()][-MAX_NAMES:])
                 await asyncio.to_thread(self._save, self._servers)
             return before
 

@@ -57,42 +57,33 @@ _SUFFIX_LENGTH = 8
 
 
 def tool_name(server_id: str, tool: str) -> str:
-    """`server__tool` as providers take names: 64 letters, digits, “_” and “-”.
+    """Return `server__tool` as model servers accept names: 64 letters, digits, “_” and “-”.
 
-    A name that had to be changed ends with a sign made from the whole of it, so that no two become one and each is
-    the same at every start.
+    A name that had to be changed ends with a hash of the whole name, so that no two become one and each is the same at
+    every start.
     """
     plain = f"{server_id}__{_INVALID_CHARACTER.sub('_', tool)}"
     if plain == f"{server_id}__{tool}" and len(plain) <= MAX_NAME_LENGTH:
         return plain
-    sign = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:_SUFFIX_LENGTH]
-    return f"{plain[: MAX_NAME_LENGTH - _SUFFIX_LENGTH - 1]}_{sign}"
+    suffix = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:_SUFFIX_LENGTH]
+    return f"{plain[: MAX_NAME_LENGTH - _SUFFIX_LENGTH - 1]}_{suffix}"
 
 
 def tool_digest(description: str, schema: JsonObject, hints: JsonObject, connection: JsonObject) -> str:
-    """What a tool says that it is, and of whom: another of any of these is another tool to standing rules."""
-    whole = json.dumps([description, schema, hints, connection], sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(whole.encode()).hexdigest()[:32]
+    """Return the digest of a tool: permission rules hold for a tool with the same digest only."""
+    text = json.dumps([description, schema, hints, connection], sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def visible_text(text: str, most: int = MAX_DESCRIPTION_LENGTH) -> str:
-    """Without what nobody can see: a description could tell a model what a person cannot read."""
-    seen = replace_hidden(text[:most])
-    return seen if len(text) <= most else f"{seen}…"
+def visible_text(text: str, limit: int = MAX_DESCRIPTION_LENGTH) -> str:
+    """Return at most `limit` characters, hidden ones replaced: the model must not read what a person cannot see."""
+    visible = replace_hidden(text[:limit])
+    return visible if len(text) <= limit else f"{visible}…"
 
 
-def visible_schema(value: Any) -> Any:
-    """The same of every text in a schema, which a model reads as a whole. Raises RecursionError."""
-    match value:
-        case str():
-            return replace_hidden(value)
-        case dict():
-            pairs = cast("JsonObject", value).items()
-            return unique_keys((replace_hidden(name), visible_schema(inner)) for name, inner in pairs)
-        case list():
-            return [visible_schema(each) for each in cast("list[Any]", value)]
-        case _:
-            return value
+def visible_schema(schema: Any) -> Any:
+    """Return a schema, which a model reads as a whole, with every text made visible. Raises RecursionError."""
+    return redact_json(schema, replace_hidden)
 
 
 MAX_TEXT = 400_000
@@ -103,26 +94,25 @@ MAX_IMAGE_EDGE = 8_000
 """Pixels of a picture's side: a few bytes can say that it has millions."""
 MAX_ERROR_LENGTH = 20_000
 Redact = Callable[[str], str]
-"""Takes out what a server was given and must not repeat."""
+"""Removes secrets that a server was given and must not repeat."""
 
 
 async def convert_call_result(result: "CallToolResult", redact: Redact = str) -> tuple[ResultPart, ...]:
-    """Text, pictures and structured content, each text as `redact` leaves it.
-
-    Raises ToolFailed where the server says that the call failed.
+    """Return text, pictures and structured content, redacted. Raises ToolFailed where the server says that the call
+    failed.
     """
     if result.is_error:
         raise _call_failure(result, redact)
-    said = [block.model_dump() for block in result.content[:MAX_PARTS]]
-    return await run_by_size(lambda: _parts(result, redact), said, result.structured_content)
+    dumped = [block.model_dump() for block in result.content[:MAX_PARTS]]
+    return await run_by_size(lambda: _parts(result, redact), dumped, result.structured_content)
 
 
 def _call_failure(result: "CallToolResult", redact: Redact) -> ToolFailed:
     words = "\n".join(text for block in result.content[:100] if (text := getattr(block, "text", "")))
-    # Cut after that: half a secret would be found no more.
+    # Redacted before the cut: half a secret would not be found.
     shown = redact(replace_surrogates(words)[: 10 * MAX_ERROR_LENGTH])[:MAX_ERROR_LENGTH]
-    what = Sentence("The tool failed: {words}", {"words": shown}) if shown else Sentence("The tool failed.")
-    return ToolFailed(what, "Correct the call, or do without it.")
+    sentence = Sentence("The tool failed: {words}", {"words": shown}) if shown else Sentence("The tool failed.")
+    return ToolFailed(sentence, "Correct the call, or do without it.")
 
 
 def _parts(result: "CallToolResult", redact: Redact) -> tuple[ResultPart, ...]:
@@ -131,13 +121,13 @@ def _parts(result: "CallToolResult", redact: Redact) -> tuple[ResultPart, ...]:
     parts: list[ResultPart] = [converter.part(block) for block in blocks]
     structured = result.structured_content
     if structured is not None and not _is_wrapped(structured, parts):
-        said = len(parts) == 1 and isinstance(parts[0], Text) and _is_same(parts[0].text, structured)
-        parts = [*([] if said else parts), Json(value=redact_json(clean_json(structured), redact))]
+        is_repeated = len(parts) == 1 and isinstance(parts[0], Text) and _is_same(parts[0].text, structured)
+        parts = [*([] if is_repeated else parts), Json(value=redact_json(clean_json(structured), redact))]
     return (*parts, omitted_parts_note(rest)) if rest else tuple(parts)
 
 
 def _is_same(text: str, structured: Any) -> bool:
-    """Whether the text is the same once more, for those who cannot take anything else."""
+    """Whether the text is the structured content once more, for clients that take only text."""
     try:
         return json.loads(text) == structured
     except (ValueError, RecursionError):
@@ -145,7 +135,7 @@ def _is_same(text: str, structured: Any) -> bool:
 
 
 def _is_wrapped(structured: Any, parts: Sequence[ResultPart]) -> bool:
-    """Whether it is only the text, wrapped up: servers do that for plain values."""
+    """Whether the structured content is only the text in a `result`: servers do that for plain values."""
     if len(parts) != 1 or not isinstance(parts[0], Text) or not isinstance(structured, dict):
         return False
     values = cast("dict[str, Any]", structured)
@@ -154,21 +144,21 @@ def _is_wrapped(structured: Any, parts: Sequence[ResultPart]) -> bool:
 
 
 def redact_json(value: Any, redact: Redact) -> Any:
-    """JSON with each text and each name as `redact` leaves it."""
+    """Return JSON with each text and each key redacted."""
     match value:
         case str():
             return redact(value)
         case dict():
             pairs = cast("dict[str, Any]", value).items()
-            return unique_keys((redact(name), redact_json(each, redact)) for name, each in pairs)
+            return unique_keys((redact(name), redact_json(item, redact)) for name, item in pairs)
         case list():
-            return [redact_json(each, redact) for each in cast("list[Any]", value)]
+            return [redact_json(item, redact) for item in cast("list[Any]", value)]
         case _:
             return value
 
 
 class ContentConverter:
-    """Takes blocks until there is enough."""
+    """Converts the content of one result, up to the limits."""
 
     def __init__(self, redact: Redact = str) -> None:
         self._redact = redact
@@ -176,7 +166,7 @@ class ContentConverter:
         self._image_data_left = MAX_IMAGE_DATA
 
     def part(self, block: Any) -> Text | Image:
-        """A block of any kind; of one that is not known, a word about it."""
+        """Convert a block of any kind; an unknown one becomes a note."""
         match block.type:
             case "text":
                 return self.text(block.text)
@@ -190,17 +180,17 @@ class ContentConverter:
                 return self.text(f"[left out: {kind} of {getattr(block, 'mime_type', 'unknown type')}]")
 
     def text(self, text: str) -> Text:
-        """As much of it as there is room for."""
-        # A little further, for a secret that the cut would halve.
-        known = self._redact(text[: self._text_left + MAX_ERROR_LENGTH])
-        kept = known[: self._text_left]
-        is_cut = len(kept) < len(known) or len(text) > self._text_left + MAX_ERROR_LENGTH
+        """Convert a text, as far as there is room."""
+        # Redacted a little beyond the cut, for a secret that it would halve.
+        redacted = self._redact(text[: self._text_left + MAX_ERROR_LENGTH])
+        kept = redacted[: self._text_left]
+        is_cut = len(kept) < len(redacted) or len(text) > self._text_left + MAX_ERROR_LENGTH
         self._text_left -= len(kept)
-        cut = f"\n[cut: {len(text):,} characters in all]" if is_cut else ""
-        return Text(text=replace_surrogates(kept) + cut)
+        note = f"\n[cut: {len(text):,} characters in all]" if is_cut else ""
+        return Text(text=replace_surrogates(kept) + note)
 
     def image(self, data: str, name: str | None = None) -> Text | Image:
-        """One in base64, if it is one."""
+        """Convert a picture in base64; one that cannot be used becomes a note."""
         if len(data) > self._image_data_left:
             return self.text("[left out: a picture that is too large]")
         try:
@@ -220,7 +210,7 @@ class ContentConverter:
         return Image(source=source, name=name)
 
     def resource(self, contents: "TextResourceContents | BlobResourceContents") -> Text | Image:
-        """What was read, with its address."""
+        """Convert the contents of a resource, with its address."""
         text, address = getattr(contents, "text", None), str(contents.uri)[:500]
         if text is not None:
             return self.text(f"[resource: {address}]\n{text}")
@@ -239,79 +229,75 @@ _MAX_COMPLETIONS = 100
 
 
 async def load_catalog(client: McpClient) -> McpServerCatalog:
-    """All that it offers beside tools. Raises ToolFailed."""
+    """Return everything that a server offers beside tools. Raises ToolFailed."""
     resources = await client.resources()
     templates = await client.resource_templates()
     prompts = await client.prompts()
     return McpServerCatalog(
         server_id=client.server.id,
         title=client.server.title,
-        resources=tuple(_resource(each) for each in resources if len(str(each.uri)) <= MAX_URI_LENGTH),
-        templates=tuple(_template(each) for each in templates if len(each.uri_template) <= MAX_URI_LENGTH),
-        prompts=tuple(_prompt(each) for each in prompts if len(each.name) <= MAX_URI_LENGTH),
+        resources=tuple(_resource(item) for item in resources if len(str(item.uri)) <= MAX_URI_LENGTH),
+        templates=tuple(_template(item) for item in templates if len(item.uri_template) <= MAX_URI_LENGTH),
+        prompts=tuple(_prompt(item) for item in prompts if len(item.name) <= MAX_URI_LENGTH),
     )
 
 
 async def resource_blocks(result: "ReadResourceResult", redact: Redact = str) -> tuple[Text | Image, ...]:
-    """Text and pictures; of what is neither, a word about it."""
-    found = result.contents
-    return await _to_blocks([("resource", each) for each in found], redact)
+    """Convert the contents of a resource; what is neither text nor a picture becomes a note."""
+    return await _to_blocks(result.contents, redact, is_resource=True)
 
 
 async def prompt_blocks(result: "GetPromptResult", redact: Redact = str) -> tuple[Text | Image, ...]:
-    """Those of all its messages, in order."""
-    return await _to_blocks([("block", each.content) for each in result.messages], redact)
+    """Convert the messages of a prompt, in order."""
+    return await _to_blocks([message.content for message in result.messages], redact)
 
 
 async def complete_argument(
-    client: McpClient, of: str, argument: str, value: str, others: Mapping[str, str]
+    client: McpClient, prompt_or_template: str, argument: str, value: str, others: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """What the server would fill in for an argument of a prompt, or of a template. Raises ToolFailed."""
-    found = await client.complete(of, argument, value, others)
-    return tuple(visible_text(each, _MAX_TEXT_LENGTH) for each in found[:_MAX_COMPLETIONS])
+    """Return the server's completions for an argument of a prompt or a template. Raises ToolFailed."""
+    completions = await client.complete(prompt_or_template, argument, value, others)
+    return tuple(visible_text(completion, _MAX_TEXT_LENGTH) for completion in completions[:_MAX_COMPLETIONS])
 
 
-async def _to_blocks(blocks: "list[tuple[str, Any]]", redact: Redact) -> tuple[Text | Image, ...]:
-    def take() -> tuple[Text | Image, ...]:
+async def _to_blocks(blocks: "Sequence[Any]", redact: Redact, *, is_resource: bool = False) -> tuple[Text | Image, ...]:
+    def convert() -> tuple[Text | Image, ...]:
         converter = ContentConverter(redact)
-        parts = [
-            converter.resource(block) if kind == "resource" else converter.part(block)
-            for kind, block in blocks[:MAX_PARTS]
-        ]
+        parts = [converter.resource(block) if is_resource else converter.part(block) for block in blocks[:MAX_PARTS]]
         rest = len(blocks) - MAX_PARTS
         return (*parts, Text(text=f"[left out: {rest:,} more parts]")) if rest > 0 else tuple(parts)
 
-    return await run_by_size(take, [block.model_dump() for _, block in blocks[:MAX_PARTS]])
+    return await run_by_size(convert, [block.model_dump() for block in blocks[:MAX_PARTS]])
 
 
-def _resource(theirs: "Resource") -> McpResource:
+def _resource(resource: "Resource") -> McpResource:
     return McpResource(
-        uri=str(theirs.uri),
-        **_names(theirs),
-        media_type=visible_text(theirs.mime_type or "", MAX_TITLE_LENGTH),
-        size=theirs.size if theirs.size is not None and theirs.size >= 0 else None,
+        uri=str(resource.uri),
+        **_names(resource),
+        media_type=visible_text(resource.mime_type or "", MAX_TITLE_LENGTH),
+        size=resource.size if resource.size is not None and resource.size >= 0 else None,
     )
 
 
-def _template(theirs: "ResourceTemplate") -> McpResourceTemplate:
-    return McpResourceTemplate(uri_template=theirs.uri_template, **_names(theirs))
+def _template(template: "ResourceTemplate") -> McpResourceTemplate:
+    return McpResourceTemplate(uri_template=template.uri_template, **_names(template))
 
 
-def _prompt(theirs: "Prompt") -> McpPrompt:
-    names = {**_names(theirs), "name": theirs.name}
-    return McpPrompt(**names, arguments=tuple(_arguments(theirs.arguments or ())))
+def _prompt(prompt: "Prompt") -> McpPrompt:
+    names = {**_names(prompt), "name": prompt.name}
+    return McpPrompt(**names, arguments=tuple(_arguments(prompt.arguments or ())))
 
 
-def _arguments(theirs: "Iterable[Any]") -> Iterable[McpPromptArgument]:
-    for each in list(theirs)[:_MAX_ARGUMENTS]:
+def _arguments(arguments: "Iterable[Any]") -> Iterable[McpPromptArgument]:
+    for argument in list(arguments)[:_MAX_ARGUMENTS]:
         yield McpPromptArgument(
-            each.name, visible_text(each.description or "", _MAX_TEXT_LENGTH), each.required is True
+            argument.name, visible_text(argument.description or "", _MAX_TEXT_LENGTH), argument.required is True
         )
 
 
-def _names(theirs: "Resource | ResourceTemplate | Prompt") -> dict[str, str]:
+def _names(item: "Resource | ResourceTemplate | Prompt") -> dict[str, str]:
     return {
-        "name": visible_text(theirs.name, MAX_TITLE_LENGTH),
-        "title": visible_text(theirs.title or theirs.name, MAX_TITLE_LENGTH),
-        "description": visible_text(theirs.description or "", _MAX_TEXT_LENGTH),
+        "name": visible_text(item.name, MAX_TITLE_LENGTH),
+        "title": visible_text(item.title or item.name, MAX_TITLE_LENGTH),
+        "description": visible_text(item.description or "", _MAX_TEXT_LENGTH),
     }

@@ -44,7 +44,7 @@ MAX_SAMPLING_MESSAGES = 50
 MAX_SAMPLING_TOOLS = 30
 MAX_SAMPLING_LENGTH = 100_000
 """Characters of all that a person would have to read."""
-# As models take them.
+# Names that model servers accept.
 _VALID_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 _Entry = tuple[Literal["user", "assistant"], SamplingContent]
@@ -55,7 +55,7 @@ class _UnsupportedRequest(Exception):
 
 
 def parse_sampling_request(title: str, params: "CreateMessageRequestParams") -> SamplingRequest | None:
-    """None for what cannot be shown to a person as it is: pictures, sounds, or more than somebody reads."""
+    """Return the request, or None for what nobody could read or answer: pictures, sounds, or too much text."""
     try:
         request = SamplingRequest(
             title,
@@ -73,106 +73,106 @@ def parse_sampling_request(title: str, params: "CreateMessageRequestParams") -> 
 def make_sampling_result(
     answer: SamplingAnswer, *, with_tools: bool
 ) -> "CreateMessageResult | CreateMessageResultWithTools":
-    """What the model said, in the form that fits the question."""
+    """Return the answer in the form that fits the request."""
     from mcp_types import CreateMessageResult, CreateMessageResultWithTools, TextContent, ToolUseContent
 
-    text, why = TextContent(type="text", text=answer.text), "maxTokens" if answer.is_truncated else "endTurn"
+    text, stop_reason = TextContent(type="text", text=answer.text), "maxTokens" if answer.is_truncated else "endTurn"
     if not with_tools:
-        return CreateMessageResult(role="assistant", content=text, model=answer.model, stop_reason=why)
+        return CreateMessageResult(role="assistant", content=text, model=answer.model, stop_reason=stop_reason)
     content: list[SamplingMessageContentBlock] = [text] if answer.text or not answer.calls else []
-    content.extend(ToolUseContent(id=each.id, name=each.name, input=each.input) for each in answer.calls)
-    why = "toolUse" if answer.calls else why
-    return CreateMessageResultWithTools(role="assistant", content=content, model=answer.model, stop_reason=why)
+    content.extend(ToolUseContent(id=call.id, name=call.name, input=call.input) for call in answer.calls)
+    stop_reason = "toolUse" if answer.calls else stop_reason
+    return CreateMessageResultWithTools(role="assistant", content=content, model=answer.model, stop_reason=stop_reason)
 
 
 def _parse_tools(params: "CreateMessageRequestParams") -> tuple[SamplingTool, ...]:
-    given = params.tools or []
-    names = {each.name for each in given}
-    fits = all(_VALID_NAME.fullmatch(each.name) and each.input_schema.get("type") == "object" for each in given)
-    if len(given) > MAX_SAMPLING_TOOLS or len(names) < len(given) or not fits:
+    tools = params.tools or []
+    names = {tool.name for tool in tools}
+    fits = all(_VALID_NAME.fullmatch(tool.name) and tool.input_schema.get("type") == "object" for tool in tools)
+    if len(tools) > MAX_SAMPLING_TOOLS or len(names) < len(tools) or not fits:
         raise _UnsupportedRequest
-    return tuple(SamplingTool(each.name, each.description or "", each.input_schema) for each in given)
+    return tuple(SamplingTool(tool.name, tool.description or "", tool.input_schema) for tool in tools)
 
 
 def _parse_messages(params: "CreateMessageRequestParams") -> list[_Entry]:
-    """All that was said. Each call is answered in the next message, and nothing else is in that."""
+    """Each call must be answered in the next message, and nothing else be in that one."""
     if len(params.messages) > MAX_SAMPLING_MESSAGES:
         raise _UnsupportedRequest
     entries: list[_Entry] = []
     open_calls: set[str] = set()
     for message in params.messages:
-        said = _message_content(message.content)
-        answered = [each.tool_use_id for each in said if isinstance(each, ToolResult)]
-        calls = [each.id for each in said if isinstance(each, ToolUse)]
-        if sorted(answered) != sorted(open_calls) or (answered and len(answered) < len(said)):
+        contents = _message_content(message.content)
+        result_ids = [content.tool_use_id for content in contents if isinstance(content, ToolResult)]
+        call_ids = [content.id for content in contents if isinstance(content, ToolUse)]
+        if sorted(result_ids) != sorted(open_calls) or (result_ids and len(result_ids) < len(contents)):
             raise _UnsupportedRequest
-        if (answered and message.role != "user") or (calls and message.role != "assistant"):
+        if (result_ids and message.role != "user") or (call_ids and message.role != "assistant"):
             raise _UnsupportedRequest
-        open_calls = set(calls)
-        if len(open_calls) < len(calls):
+        open_calls = set(call_ids)
+        if len(open_calls) < len(call_ids):
             raise _UnsupportedRequest
-        entries.extend((message.role, each) for each in said)
+        entries.extend((message.role, content) for content in contents)
     if open_calls:
         raise _UnsupportedRequest
     return entries
 
 
 def _message_content(content: Any) -> list[SamplingContent]:
-    """The text first, all of it in one; then calls, or what came of them."""
+    """The text first, joined; then calls or results."""
     blocks = cast("list[Any]", content if isinstance(content, list) else [content])
-    texts = [each.text for each in blocks if each.type == "text"]
-    others = [_tool_content(each) for each in blocks if each.type != "text"]
+    texts = [block.text for block in blocks if block.type == "text"]
+    others = [_tool_content(block) for block in blocks if block.type != "text"]
     return [*(["\n".join(texts)] if texts or not others else []), *others]
 
 
 def _tool_content(block: Any) -> SamplingContent:
     if block.type == "tool_use" and _VALID_NAME.fullmatch(block.name):
         return ToolUse(id=block.id, name=block.name, input=block.input)
-    if block.type != "tool_result" or any(each.type != "text" for each in block.content):
+    if block.type != "tool_result" or any(part.type != "text" for part in block.content):
         raise _UnsupportedRequest
-    texts = [each.text for each in block.content]
+    texts = [part.text for part in block.content]
     if not texts and block.structured_content is not None:
         texts = [json.dumps(block.structured_content, ensure_ascii=False)]
     outcome = Outcome.FAILED if block.is_error else Outcome.SUCCEEDED
-    parts = tuple(Text(text=each) for each in texts)
+    parts = tuple(Text(text=part) for part in texts)
     return ToolResult(tool_use_id=block.tool_use_id, content=parts, outcome=outcome)
 
 
-T = TypeVar("T")
+Answer = TypeVar("Answer")
 
 MAX_MESSAGE_LENGTH = 8_000
 MAX_FORM_LENGTH = 50_000
 MAX_URL_LENGTH = 8_000
-# Of questions that wait at once: a server that asks more is declined.
+# Questions that wait at once: a server that asks more is declined.
 MAX_OPEN_QUESTIONS = 3
-# Answered with no, or not at all, one after another: then it is declined without asking until its work is done.
+# Refusals in a row: after them a server is declined without asking until its calls have ended.
 MAX_REFUSALS = 3
 
 
 def ignore_usage(_usage: Usage) -> None:
-    """Of what belongs to no run."""
+    """Ignore the usage of what belongs to no run."""
 
 
 class ServerRequestHandler:
-    """Answers one server. Questions to the person end with the last call that could have asked them.
+    """Answers requests of one server. Questions to the person end with the last call that could have asked them.
 
-    `people` is looked at for each question; `told` hears what the person should read.
+    `handlers` is called for each question; `on_failure` with what the person should read.
     """
 
     def __init__(
         self,
         title: Callable[[], str],
-        people: Callable[[], ServerRequestHandlers],
+        handlers: Callable[[], ServerRequestHandlers],
         workspace: Path | None,
         log: ServerLog,
-        told: Callable[[Sentence], None] = lambda _: None,
+        on_failure: Callable[[Sentence], None] = lambda _: None,
         may_open: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._title = title
-        self._handlers = people
+        self._handlers = handlers
         self._workspace = workspace
         self._log = log
-        self._notify = told
+        self._on_failure = on_failure
         self._may_open = may_open
         self._open_questions: set[asyncio.Task[Any]] = set()
         self._calls = 0
@@ -181,15 +181,15 @@ class ServerRequestHandler:
 
     @property
     def can_sample(self) -> bool:
-        """Whether a model may answer for the server, once the person agrees."""
+        """Whether a model may answer the server, once the person agrees."""
         return self._handlers().sample is not None
 
-    def set_active_calls(self, count: int, payer: UsageListener = ignore_usage) -> None:
-        """It works on so many questions of ours. With the last one what the person was asked is taken back.
+    def set_active_calls(self, count: int, on_usage: UsageListener = ignore_usage) -> None:
+        """Take the number of calls that the server works on. With the last one, open questions are withdrawn.
 
-        `payer` is told what models use that answer it.
+        `on_usage` is called with what models use that answer the server.
         """
-        self._calls, self._usage_listener = count, payer
+        self._calls, self._usage_listener = count, on_usage
         if count == 0:
             self._refusals = 0
             for task in tuple(self._open_questions):
@@ -197,11 +197,11 @@ class ServerRequestHandler:
 
     @property
     def _may_ask(self) -> bool:
-        """Whether the person is asked at all: only for what they had the server do, and not on and on."""
+        """Whether the person is asked at all: only during their own calls, and not on and on."""
         return self._calls > 0 and len(self._open_questions) < MAX_OPEN_QUESTIONS and self._refusals < MAX_REFUSALS
 
     async def roots(self, context: object) -> "ListRootsResult":  # noqa: ARG002 - named by the library
-        """The workspace, if there is one."""
+        """Return the workspace, if there is one."""
         from mcp_types import ListRootsResult, Root
         from pydantic import FileUrl
 
@@ -224,7 +224,7 @@ class ServerRequestHandler:
         if url is not None and (len(url) > MAX_URL_LENGTH or not url.lower().startswith(("https://", "http://"))):
             return ElicitationAnswer("decline")
         if len(params.message) > MAX_MESSAGE_LENGTH or len(json.dumps(form, default=str)) > MAX_FORM_LENGTH:
-            # Nobody is shown a part and asked about the whole.
+            # The person must see all that they are asked about.
             return ElicitationAnswer("decline")
         may_open = url is None or self._may_open(url)
         request = ElicitationRequest(self._title(), params.message, form, url, may_open)
@@ -237,7 +237,7 @@ class ServerRequestHandler:
         context: object,  # noqa: ARG002 - named by the library
         params: "CreateMessageRequestParams",
     ) -> "CreateMessageResult | CreateMessageResultWithTools | ErrorData":
-        """Let a model answer, where the person agrees; text alone, and calls of the server's own tools."""
+        """Let a model answer, where the person agrees: text, and calls of the server's own tools."""
         from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData
 
         refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
@@ -253,13 +253,13 @@ class ServerRequestHandler:
             self._log.add(f"No model could answer the server: {error}", "error")
             template = "No model could answer the server “{server}”: {why}\n{remedy}"
             values = {"server": self._title(), "why": error.sentence, "remedy": error.remedy}
-            self._notify(Sentence(template, values))
+            self._on_failure(Sentence(template, values))
             return ErrorData(code=INTERNAL_ERROR, message="The model could not answer.")
         self._count_refusals(agreed=answer is not None)
         return refused if answer is None else make_sampling_result(answer, with_tools=bool(request.tools))
 
     async def on_log_message(self, params: "LoggingMessageNotificationParams") -> None:
-        """Keep what the server reports."""
+        """Add a message of the server to its log."""
         data: Any = params.data
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
         self._log.add(f"{params.logger}: {text}" if params.logger else text, params.level)
@@ -267,9 +267,9 @@ class ServerRequestHandler:
     def _count_refusals(self, *, agreed: bool) -> None:
         self._refusals = 0 if agreed else self._refusals + 1
 
-    async def _wait_for_answer(self, question: Coroutine[Any, Any, T] | Any) -> T | None:
-        """What was answered; None where it was taken back."""
-        task: asyncio.Task[T] = asyncio.ensure_future(question)
+    async def _wait_for_answer(self, question: Coroutine[Any, Any, Answer] | Any) -> Answer | None:
+        """Return the answer; None where the question was withdrawn."""
+        task: asyncio.Task[Answer] = asyncio.ensure_future(question)
         self._open_questions.add(task)
         try:
             await asyncio.wait([task])

@@ -27,27 +27,27 @@ _REMEDY = "Copy the whole of it again, from the first to the last brace."
 
 @dataclass(frozen=True, slots=True)
 class ImportedServers:
-    """`secrets` are by the names of the keyring."""
+    """Imported servers, and their secrets by the names of the keyring."""
 
     servers: tuple[McpServer, ...]
     secrets: Mapping[str, SecretStr] = field(default_factory=dict[str, SecretStr])
 
 
-def import_servers(text: str, taken: Collection[str] = ()) -> ImportedServers:
-    """Read it. `taken` are ids that are in use. Raises WrongUse with what is wrong, and where."""
+def import_servers(text: str, taken_ids: Collection[str] = ()) -> ImportedServers:
+    """Parse the JSON. `taken_ids` are in use already. Raises WrongUse that says what is wrong, and where."""
     servers: list[McpServer] = []
     secrets: dict[str, SecretStr] = {}
-    ids = set(taken)
+    ids = set(taken_ids)
     for name, entry in _parse_entries(text).items():
         server, values = _build_server(name, entry, ids)
         ids.add(server.id)
         servers.append(server)
-        secrets |= {server.keyring_name(each): value for each, value in values.items()}
+        secrets |= {server.keyring_name(secret_name): value for secret_name, value in values.items()}
     return ImportedServers(tuple(servers), secrets)
 
 
 def is_likely_secret(name: str, value: str) -> bool:
-    """Whether a value should lie in the keyring. When in doubt it should; a path or a plain word is none."""
+    """Whether a value should go to the keyring. In doubt it should; a path or a plain word should not."""
     if value.startswith(("/", "./", "~", "C:\\")):
         return False
     return bool(_SECRET_NAME.search(name)) or bool(_SECRET_VALUE.match(value))
@@ -57,18 +57,18 @@ def _parse_entries(text: str) -> dict[str, dict[str, Any]]:
     if len(text) > MAX_LENGTH:
         raise WrongUse("This is too long to be a list of servers.", "Copy only the part with “mcpServers”.")
     try:
-        read: Any = json.loads(text)
+        parsed: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         line = str(getattr(error, "lineno", "?"))
-        # Without the cause, which holds the text and so its secrets.
+        # Without the cause: it contains the text and so its secrets.
         raise WrongUse(Sentence("This is no JSON: line {line} cannot be read.", {"line": line}), _REMEDY) from None
-    whole = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
-    found: Any = whole.get("mcpServers", whole.get("servers"))
-    if found is None and not whole.keys().isdisjoint({"command", "url"}):
+    document = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+    listed: Any = document.get("mcpServers", document.get("servers"))
+    if listed is None and not document.keys().isdisjoint({"command", "url"}):
         raise WrongUse("The server has no name.", "Write it as {“mcpServers”: {“name”: …}}.")
-    if not isinstance(found, dict) or not found:
+    if not isinstance(listed, dict) or not listed:
         raise WrongUse("There are no “mcpServers” in this JSON.", _REMEDY)
-    entries = cast("dict[str, Any]", found)
+    entries = cast("dict[str, Any]", listed)
     if len(entries) > MAX_SERVERS:
         raise WrongUse("These are too many servers at once.", Sentence("Take up to {n}.", {"n": str(MAX_SERVERS)}))
     for name, entry in entries.items():
@@ -77,7 +77,7 @@ def _parse_entries(text: str) -> dict[str, dict[str, Any]]:
     return cast("dict[str, dict[str, Any]]", entries)
 
 
-def _build_server(name: str, entry: dict[str, Any], taken: set[str]) -> tuple[McpServer, dict[str, SecretStr]]:
+def _build_server(name: str, entry: dict[str, Any], taken_ids: set[str]) -> tuple[McpServer, dict[str, SecretStr]]:
     kind, command, url = entry.get("type"), entry.get("command"), entry.get("url") or entry.get("serverUrl")
     if kind == "sse":
         raise _import_error(
@@ -87,11 +87,12 @@ def _build_server(name: str, entry: dict[str, Any], taken: set[str]) -> tuple[Mc
         raise _import_error(name, "it has both a command and an address", "Take one of them away.")
     if command is None and url is None:
         raise _import_error(name, "it has neither a command nor an address", "Give it “command” or “url”.")
-    made = _stdio_connection(name, entry) if command is not None else _http_connection(name, str(url), entry)
-    connection, secrets = made
+    connection, secrets = (
+        _stdio_connection(name, entry) if command is not None else _http_connection(name, str(url), entry)
+    )
     try:
         server = McpServer(
-            id=_unique_id(name, taken),
+            id=_unique_id(name, taken_ids),
             title=name.strip()[:100] or "?",
             on=entry.get("disabled") is not True,
             connection=connection,
@@ -106,18 +107,18 @@ def _stdio_connection(name: str, entry: dict[str, Any]) -> tuple[StdioConnection
     args: Any = entry.get("args") or []
     if not isinstance(command, str) or not command.strip():
         raise _import_error(name, "its “command” is not the name of a program")
-    if not isinstance(args, list) or not all(isinstance(each, str) for each in cast("list[Any]", args)):
+    if not isinstance(args, list) or not all(isinstance(word, str) for word in cast("list[Any]", args)):
         raise _import_error(name, "its “args” are not a list of texts")
     words = cast("list[str]", args)
     _refuse_secrets(name, words)
     values = _string_values(name, entry, "env")
-    secret = {each: SecretStr(value) for each, value in values.items() if is_likely_secret(each, value)}
-    plain = {each: value for each, value in values.items() if each not in secret}
+    secret = {word: SecretStr(value) for word, value in values.items() if is_likely_secret(word, value)}
+    plain = {word: value for word, value in values.items() if word not in secret}
     return StdioConnection(command=command, args=tuple(words), env=plain, secret_env=tuple(secret)), secret
 
 
 def _refuse_secrets(name: str, words: list[str]) -> None:
-    """Arguments are kept in a file and seen by every program of the machine."""
+    """Arguments are saved in a file, and every program of the machine can read them."""
     shown = find_option_with_secret(words)
     if shown is not None:
         raise _import_error(
@@ -128,10 +129,10 @@ def _refuse_secrets(name: str, words: list[str]) -> None:
 def _http_connection(name: str, url: str, entry: dict[str, Any]) -> tuple[HttpConnection, dict[str, SecretStr]]:
     try:
         parts = urlsplit(url)
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         raise _import_error(name, "its “url” is no web address") from None
-    if not is_good:
+    if not is_valid:
         raise _import_error(name, "its “url” is no web address", "Give it one that begins with https://.")
     if parts.username or parts.password:
         raise _import_error(name, "its address holds a name or a password", "Give them as a header, “Authorization”.")
@@ -139,25 +140,27 @@ def _http_connection(name: str, url: str, entry: dict[str, Any]) -> tuple[HttpCo
     for header, value in values.items():
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header) or re.search(r"[\r\n\0]", value):
             raise _import_error(name, "one of its headers cannot be sent")
-    return HttpConnection(url=url, headers=tuple(values)), {each: SecretStr(value) for each, value in values.items()}
+    return HttpConnection(url=url, headers=tuple(values)), {
+        header_name: SecretStr(value) for header_name, value in values.items()
+    }
 
 
 def _string_values(name: str, entry: dict[str, Any], part: str) -> dict[str, str]:
-    found: Any = entry.get(part) or {}
-    if not isinstance(found, dict):
+    mapping: Any = entry.get(part) or {}
+    if not isinstance(mapping, dict):
         raise _import_error(name, f"its “{part}” is not an object of names and texts")
-    values = cast("dict[str, Any]", found)
-    if not all(isinstance(each, str | int | float) for each in values.values()):
+    values = cast("dict[str, Any]", mapping)
+    if not all(isinstance(key, str | int | float) for key in values.values()):
         raise _import_error(name, f"its “{part}” is not an object of names and texts")
-    return {each: str(value) for each, value in values.items()}
+    return {key: str(value) for key, value in values.items()}
 
 
 def _unique_id(name: str, taken: set[str]) -> str:
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:20].strip("-") or "server"
-    numbered = (f"{plain}-{number}" for number in range(2, 1_000))
-    return plain if plain not in taken else next(each for each in numbered if each not in taken)
+    base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:20].strip("-") or "server"
+    numbered = (f"{base}-{number}" for number in range(2, 1_000))
+    return base if base not in taken else next(candidate for candidate in numbered if candidate not in taken)
 
 
-def _import_error(name: str, why: str, remedy: str = "Correct it and import again.") -> WrongUse:
-    values: dict[str, str | Sentence] = {"server": name[:100], "why": Sentence(why)}
+def _import_error(name: str, reason: str, remedy: str = "Correct it and import again.") -> WrongUse:
+    values: dict[str, str | Sentence] = {"server": name[:100], "why": Sentence(reason)}
     return WrongUse(Sentence("The server “{server}” cannot be taken over: {why}.", values), remedy)

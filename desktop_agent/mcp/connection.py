@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
-# How long a call that was cancelled may take to tell the server so, in seconds.
+# Seconds that a cancelled call gets to tell the server so.
 _CANCEL_GRACE = 2.0
 
 
@@ -30,10 +30,9 @@ class ConnectionLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionEvents:
-    """Whom a connection tells: `changed` when the server says that its list of tools is another one.
+    """What a connection calls, and who answers the server's requests.
 
-    `renewed`: so is that of its prompts or of its resources. `ended`: it was live and is no more; whether by itself,
-    and why, where that is known.
+    `ended` is called when a live connection ends: with whether it ended by itself, and the error where it is known.
     """
 
     request_handler: ServerRequestHandler
@@ -44,10 +43,10 @@ class ConnectionEvents:
 
 
 class ServerConnection:
-    """Open it once, when the library is loaded; close it once.
+    """Opened once, after the library is loaded, and closed once.
 
-    Calls come from any task; a call that is cancelled is cancelled at the server. `why` it was lost, where that is
-    known.
+    Calls come from any task; a call that is cancelled is cancelled at the server. `failure` is why the connection was
+    lost, where that is known.
     """
 
     def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], events: ConnectionEvents) -> None:
@@ -57,22 +56,20 @@ class ServerConnection:
         self._closing = asyncio.Event()
         self._was_closed = False
         self._task: asyncio.Task[None] | None = None
-        # Oldest first, and who is told what a model used that answered the server.
+        # Oldest first, with the listener for the usage of models that answer the server.
         self._calls: dict[asyncio.Task[Any], UsageListener | None] = {}
         self.failure: AgentError | None = None
 
     @property
     def is_live(self) -> bool:
-        """Whether it can be asked."""
         return self._task is not None and not self._task.done() and self._ready.done() and not self._closing.is_set()
 
     @property
     def protocol(self) -> str:
-        """The version that was agreed on."""
         return self._ready.result().protocol_version if self.is_live else ""
 
     async def open(self, seconds: float) -> None:
-        """Start the server and agree with it about the protocol. Raises what went wrong; nothing is left then."""
+        """Start the server and negotiate the protocol. Raises what went wrong; nothing is left running then."""
         self._task = asyncio.create_task(self._run(), name="mcp server")
         try:
             async with asyncio.timeout(seconds):
@@ -94,17 +91,17 @@ class ServerConnection:
             self._ready.exception()
 
     async def ask(
-        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", spent: UsageListener | None = None
+        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", on_usage: UsageListener | None = None
     ) -> Result:
-        """Ask the server something. `spent` is told what models use that answer it meanwhile.
+        """Ask the server. `on_usage` is called with the usage of models that answer the server meanwhile.
 
-        A cancel is told to the server and then passed on; a server that does not take even that is left. Raises
+        A cancelled call is cancelled at the server too; a server that does not take even that is closed. Raises
         ConnectionLost, and what the library raises.
         """
         if not self.is_live:
             raise ConnectionLost
         task = asyncio.ensure_future(question(self._ready.result()))
-        self._calls[task] = spent
+        self._calls[task] = on_usage
         self._report_calls()
         try:
             await asyncio.wait([task])
@@ -123,9 +120,9 @@ class ServerConnection:
         return task.result()
 
     def _report_calls(self) -> None:
-        """Older protocols do not say for which call a model is asked: the oldest pays that can."""
-        payers = [each for each in self._calls.values() if each is not None]
-        self._events.request_handler.set_active_calls(len(self._calls), *payers[:1])
+        """Older protocols do not say for which call a model is asked: the oldest call with a listener pays."""
+        listeners = [listener for listener in self._calls.values() if listener is not None]
+        self._events.request_handler.set_active_calls(len(self._calls), *listeners[:1])
 
     async def _run(self) -> None:
         try:
@@ -140,7 +137,7 @@ class ServerConnection:
                     await self._end_calls()
         except asyncio.CancelledError:
             self._fail(ConnectionLost())
-        except Exception as error:  # noqa: BLE001 - what a server brings about is the caller's to hear
+        except Exception as error:  # noqa: BLE001 - whatever a server brings about is raised by `open` or kept in `failure`
             self._fail(error)
         finally:
             self._closing.set()
@@ -158,25 +155,25 @@ class ServerConnection:
         if not self._ready.done():
             self._ready.set_exception(error)
             return
-        found = first_error(error)
-        self.failure = found if isinstance(found, AgentError) else None
+        cause = first_error(error)
+        self.failure = cause if isinstance(cause, AgentError) else None
         _log.info("an MCP server is gone: %s", type(error).__name__)
 
     def _client(self) -> "Client":
         from mcp.client.client import Client
         from mcp_types import Implementation, SamplingCapability, SamplingToolsCapability
 
-        answering = self._events.request_handler
+        handler = self._events.request_handler
         return Client(
             _watch_end(self._transport, self._closing.set),
             mode="auto",
             cache=None,
             client_info=Implementation(name="desktop-agent", title="Desktop Agent", version="0.1.0"),
-            list_roots_callback=answering.roots,
-            elicitation_callback=answering.elicit,
-            sampling_callback=answering.sample if answering.can_sample else None,
+            list_roots_callback=handler.roots,
+            elicitation_callback=handler.elicit,
+            sampling_callback=handler.sample if handler.can_sample else None,
             sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
-            logging_callback=answering.on_log_message,
+            logging_callback=handler.on_log_message,
             log_level="info",
             message_handler=self._on_message,
         )
@@ -196,14 +193,15 @@ class ServerConnection:
             self._events.log.add(f"{type(message).__name__}: {message}", "error")
 
     async def _listen(self, client: "Client") -> None:
-        """Servers of the newer protocol tell of changes only to who listens."""
+        """Subscribe to changes: servers of the newer protocol report them to subscribers only."""
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
         from mcp.shared.exceptions import MCPError
         from mcp.shared.subscriptions import ToolsListChanged
 
-        able = client.server_capabilities
+        capabilities = client.server_capabilities
         tools, prompts, resources = (
-            each is not None and bool(each.list_changed) for each in (able.tools, able.prompts, able.resources)
+            change is not None and bool(change.list_changed)
+            for change in (capabilities.tools, capabilities.prompts, capabilities.resources)
         )
         if not tools and not prompts and not resources:
             return
@@ -211,21 +209,17 @@ class ServerConnection:
             async with client.listen(
                 tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
             ) as changes:
-                async for each in changes:
-                    (
-                        self._events.tools_changed
-                        if isinstance(each, ToolsListChanged)
-                        else self._events.catalog_changed
-                    )()
+                async for change in changes:
+                    is_tools = isinstance(change, ToolsListChanged)
+                    (self._events.tools_changed if is_tools else self._events.catalog_changed)()
 
 
 @asynccontextmanager
 async def _watch_end(
-    transport: Callable[[], AbstractAsyncContextManager[Any]], ended: Callable[[], None]
+    transport: Callable[[], AbstractAsyncContextManager[Any]], on_end: Callable[[], None]
 ) -> AsyncGenerator[Any]:
-    """The streams of the server; their end is told."""
     async with transport() as (incoming, outgoing):
-        yield _WatchedStream(incoming, ended), outgoing
+        yield _WatchedStream(incoming, on_end), outgoing
 
 
 def _sanitize(message: Any) -> Any:
@@ -236,15 +230,14 @@ def _sanitize(message: Any) -> Any:
 
 
 class _WatchedStream:
-    """A stream of messages that tells its end."""
+    """A stream of messages that calls `on_end` when it ends."""
 
-    def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
+    def __init__(self, inner: Any, on_end: Callable[[], None]) -> None:
         self._inner = inner
-        self._ended = ended
+        self._ended = on_end
 
     @property
     def last_context(self) -> Any:
-        """Of who sent the message; only some streams know."""
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Any:

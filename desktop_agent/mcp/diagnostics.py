@@ -1,4 +1,4 @@
-"""Diagnostics of an MCP server: its log without secrets, and errors of the library in words with a remedy."""
+"""Diagnostics of an MCP server: its log without secrets, and errors of the library as sentences with a remedy."""
 
 import re
 import socket
@@ -22,9 +22,9 @@ _MAX_LAST_LINE_LENGTH = 300
 
 
 class ServerLog:
-    """The last lines. A secret that was given to the server is taken out, should it repeat it.
+    """The last lines of a server's log. Secrets that were given to the server are removed.
 
-    Of the last start alone: `stray` is a line of its output that is no message, `exit_code` how it ended by itself.
+    `stray_output` (a line of its output that is no message) and `exit_code` belong to the last start.
     """
 
     def __init__(self, listener: Callable[[McpLogLine], None] = lambda _: None) -> None:
@@ -46,50 +46,52 @@ class ServerLog:
 
     @property
     def last_line(self) -> str:
-        """The last line since the start that says something, for a sentence about why a server is not there."""
+        """The last line with text since the start, for a sentence about a failure."""
         return self._last_line[:_MAX_LAST_LINE_LENGTH]
 
     def start(self) -> None:
-        """It starts: what it said before is not why it fails now."""
+        """Forget what explains the failure of an earlier start."""
         self._last_line, self.stray_output, self.exit_code = "", "", None
 
     def add_stray_output(self, text: str) -> None:
-        """Take a line of the output that is no message."""
+        """Add a line of the output that is no message."""
         self.add(text)
         self.stray_output = self._last_line[:_MAX_LAST_LINE_LENGTH]
 
     def add_secrets(self, secrets: tuple[str, ...]) -> None:
-        """Take these out too of what comes from now on. Short ones would hide common words."""
-        known = dict.fromkeys((*secrets, *self._secrets))
-        self._secrets = tuple(each for each in known if len(each) >= 6)[:_MAX_SECRETS]
-        # The longest first: one that begins with another is hidden whole.
+        """Remove these too from later lines. Short ones are ignored: they would hide common words."""
+        ordered = dict.fromkeys((*secrets, *self._secrets))
+        self._secrets = tuple(secret for secret in ordered if len(secret) >= 6)[:_MAX_SECRETS]
+        # The longest first: a secret that begins with another one is hidden whole.
         longest_first = sorted(self._secrets, key=len, reverse=True)
         self._secret_pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def add(self, text: str, level: str = "") -> None:
-        """Take a line, cut to a length that can be shown."""
-        kept = self.redact(text, MAX_LOG_LINE_LENGTH).encode("utf-8", "replace").decode()
-        line = McpLogLine(now(), level, "".join(each if each.isprintable() or each == "\t" else "�" for each in kept))
+        """Add a line, cut to a length that can be shown."""
+        redacted = self.redact(text, MAX_LOG_LINE_LENGTH).encode("utf-8", "replace").decode()
+        line = McpLogLine(
+            now(), level, "".join(char if char.isprintable() or char == "\t" else "�" for char in redacted)
+        )
         self._lines.append(line)
         self._last_line = line.text if line.text.strip() else self._last_line
         self._listener(line)
 
-    def redact(self, text: str, most: int | None = None) -> str:
-        """The text without the secrets, or so many of its characters: no secret is cut before it is found."""
+    def redact(self, text: str, limit: int | None = None) -> str:
+        """Return the text, or `limit` characters of it, without the secrets. No secret is cut before it is found."""
         if self._secret_pattern is None:
-            return text[:most]
-        most = len(text) if most is None else most
+            return text[:limit]
+        limit = len(text) if limit is None else limit
         longest = max(map(len, self._secrets))
-        said: list[str] = []
-        length, at = 0, 0
-        while at < len(text) and length < most:
-            left = most - length
-            # No further than what can be shown: a line may be very long.
-            found = self._secret_pattern.search(text, at, at + left + longest)
-            shown = f"{text[at : found.start()]}•••" if found else text[at : at + left]
-            said.append(shown)
-            length, at = length + len(shown), found.end() if found else len(text)
-        return "".join(said)[:most]
+        pieces: list[str] = []
+        length, offset = 0, 0
+        while offset < len(text) and length < limit:
+            remaining = limit - length
+            # Searched no further than what is shown: a line may be very long.
+            match = self._secret_pattern.search(text, offset, offset + remaining + longest)
+            piece = f"{text[offset : match.start()]}•••" if match else text[offset : offset + remaining]
+            pieces.append(piece)
+            length, offset = length + len(piece), match.end() if match else len(text)
+        return "".join(pieces)[:limit]
 
 
 MAX_REASON_LENGTH = 2_000
@@ -100,25 +102,25 @@ _REMEDY_START = "Start it, or correct its address with Edit; then press Test."
 
 
 def first_error(error: BaseException) -> BaseException:
-    """The first that is no group of errors."""
+    """Return the first error in nested groups of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 
 def is_connection_lost(error: BaseException) -> bool:
-    """Whether the connection is what went wrong, or the server has forgotten it."""
+    """Whether the connection failed, or the server has forgotten the session."""
     from mcp.shared.exceptions import MCPError
     from mcp_types import CONNECTION_CLOSED
 
-    found = first_error(error)
-    if isinstance(found, MCPError):
-        return found.error.code == CONNECTION_CLOSED or found.error.message in _SESSION_LOST_MESSAGES
-    return isinstance(found, OSError | EOFError) or type(found).__name__ in _CONNECTION_ERRORS
+    cause = first_error(error)
+    if isinstance(cause, MCPError):
+        return cause.error.code == CONNECTION_CLOSED or cause.error.message in _SESSION_LOST_MESSAGES
+    return isinstance(cause, OSError | EOFError) or type(cause).__name__ in _CONNECTION_ERRORS
 
 
-# The library's own words for answers of the web server itself. One that was started anew knows our session no more and
-# says so with a status of its choice.
+# The library's messages for responses of the web server itself. A server that was restarted does not know our session
+# any more, and says so with a status of its choice.
 _SESSION_LOST_MESSAGES = {"Session terminated", "Server returned an error response"}
 _CONNECTION_ERRORS = {
     "ConnectionLost",
@@ -131,41 +133,41 @@ _CONNECTION_ERRORS = {
 
 
 def describe_error(error: BaseException, log: ServerLog) -> str:
-    """One or a few lines, bounded, without what the log hides."""
+    """Return a few lines about an error, bounded and redacted."""
     from mcp.shared.exceptions import MCPError
 
-    found = first_error(error)
-    if isinstance(found, MCPError):
-        text = found.error.message
-    elif isinstance(found, ValidationError):
-        text = _describe_invalid(found)
+    cause = first_error(error)
+    if isinstance(cause, MCPError):
+        text = cause.error.message
+    elif isinstance(cause, ValidationError):
+        text = _describe_invalid(cause)
     else:
-        text = str(found)
-    return log.redact(text, MAX_REASON_LENGTH) or type(found).__name__
+        text = str(cause)
+    return log.redact(text, MAX_REASON_LENGTH) or type(cause).__name__
 
 
 def _describe_invalid(error: ValidationError) -> str:
-    """What is wrong with an answer, without what is said about our own models."""
-    faults = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_PROBLEMS]
-    named = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in faults)
-    return f"its answer is not as the protocol wants it: {named}"
+    """Without what pydantic says about our own models."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_PROBLEMS]
+    descriptions = "; ".join(f"{'.'.join(map(str, problem['loc'])) or 'it'}: {problem['msg']}" for problem in problems)
+    return f"its answer is not as the protocol wants it: {descriptions}"
 
 
 def start_failure(error: BaseException, server: McpServer, log: ServerLog, seconds: float) -> AgentError:
-    """Why a start failed, and what the person can do about it; `seconds` is how long it was waited for."""
-    found = first_error(error)
-    if isinstance(found, PrivateHost):
-        return ToolFailed(found.sentence, "Correct its address, or allow the host in the settings of the network.")
-    if isinstance(found, AgentError):
-        return found
+    """Return why a start failed and what the person can do about it; it was waited for so many `seconds`."""
+    cause = first_error(error)
+    if isinstance(cause, PrivateHost):
+        return ToolFailed(cause.sentence, "Correct its address, or allow the host in the settings of the network.")
+    if isinstance(cause, AgentError):
+        return cause
     connection = server.connection
     if isinstance(connection, HttpConnection):
-        return _unreachable(found, connection, log, seconds)
-    if isinstance(found, TimeoutError):
+        return _unreachable(cause, connection, log, seconds)
+    if isinstance(cause, TimeoutError):
         return _no_answer(log, seconds)
-    if is_connection_lost(found):
-        return _exited(log, found)
-    return ToolFailed(_verbatim(describe_error(found, log)), _REMEDY_LOG)
+    if is_connection_lost(cause):
+        return _exited(log, cause)
+    return ToolFailed(_verbatim(describe_error(cause, log)), _REMEDY_LOG)
 
 
 def _no_answer(log: ServerLog, seconds: float) -> ToolFailed:

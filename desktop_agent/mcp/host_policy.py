@@ -1,4 +1,4 @@
-"""Which hosts an MCP server may have us reach, by which scheme, and through which proxy."""
+"""Which hosts an MCP server may lead to, by which scheme, and through which proxy."""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -10,17 +10,17 @@ MAX_OPENED_URL_LENGTH = 8_000
 
 
 def allowed_private_hosts(url: str, allowed: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Those that may have a private address: what the person entered as such, and what the settings allow.
+    """Return the hosts that may have a private address: the server's own, and those of the settings.
 
-    A server with a public name has none of them, unless it is allowed itself: nothing may lead from there into a
-    private network.
+    A server with a public name gets none, unless it is allowed itself: nothing may lead from there into a private
+    network.
     """
     host = host_of_url(url)
     return frozenset({*allowed, host}) if host and (is_private_host(host) or host in allowed) else frozenset()
 
 
 def host_of_url(url: str) -> str:
-    """As it is connected to; empty for what has none."""
+    """Return the host of a URL; empty where there is none."""
     try:
         return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
@@ -28,44 +28,46 @@ def host_of_url(url: str) -> str:
 
 
 def is_private_host(host: str) -> bool:
-    """By its looks alone: a name of this machine or a private network, or an address that is not public."""
-    form = canonical_host(host)
-    if form is None or is_local_name(form):
+    """Whether a name belongs to this machine or a private network, or an address is not public. Nothing is resolved."""
+    canonical = canonical_host(host)
+    if canonical is None or is_local_name(canonical):
         return True
     try:
-        return not is_public_address(str(ipaddress.ip_address(form.partition("%")[0])))
+        return not is_public_address(str(ipaddress.ip_address(canonical.partition("%")[0])))
     except ValueError:
         return False
 
 
-def may_open_url(url: str, own: frozenset[str]) -> bool:
-    """Whether a page may be shown to the person: https, or http on this machine, and no private host but `own`."""
+def may_open_url(url: str, private_hosts: frozenset[str]) -> bool:
+    """Whether the person may be sent to a page: https, or http on this machine, and no private host but
+    `private_hosts`.
+    """
     try:
         parts = urlsplit(url)
-        is_whole = bool(parts.hostname) and parts.username is None and parts.password is None and len(url) < 65_536
+        is_complete = bool(parts.hostname) and parts.username is None and parts.password is None and len(url) < 65_536
         has_port = parts.port is None or parts.port > 0
     except ValueError:
         return False
     host = host_of_url(url)
-    if not is_whole or not has_port or len(url) > MAX_OPENED_URL_LENGTH or not url.isprintable() or " " in url:
+    if not is_complete or not has_port or len(url) > MAX_OPENED_URL_LENGTH or not url.isprintable() or " " in url:
         return False
-    return is_secure(parts.scheme, host) and (host in own or not is_private_host(host))
+    return is_secure(parts.scheme, host) and (host in private_hosts or not is_private_host(host))
 
 
 def is_secure(scheme: str, host: str) -> bool:
-    """What is sent there is read by nobody on the way."""
+    """Whether nobody on the way can read what is sent."""
     return scheme.lower() == "https" or (scheme.lower() == "http" and is_loopback(host))
 
 
 def proxy_for(scheme: str, host: str) -> str | None:
-    """The proxy of the environment or the system, as for the rest of the program; none for this machine."""
+    """Return the proxy that the environment or the system names; None for this machine itself."""
     if is_loopback(host):
         return None
-    # Late: it brings half of the standard library along.
+    # Late: it imports half of the standard library.
     import urllib.request
 
-    found = urllib.request.getproxies()
-    url = found.get(scheme) or found.get("all")
+    proxies = urllib.request.getproxies()
+    url = proxies.get(scheme) or proxies.get("all")
     if not url or urllib.request.proxy_bypass(host):
         return None
     return url if "://" in url else f"http://{url}"

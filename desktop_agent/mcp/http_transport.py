@@ -1,9 +1,9 @@
-"""The httpx2 side of the HTTP transport: address checks before each connection, and bounded, repaired responses.
-Loaded late.
+"""The httpx2 side of the HTTP transport: address checks before each connection, and bounded, repaired responses. Loaded
+late.
 
-The library's client has a transport of its own kind (httpx2), so the checks of `desktop_agent.network` are done here
+The library's client has transports of its own kind (httpx2), so the checks of `desktop_agent.network` are done here
 once more. The library waits for a response with the id of its request: each response knows it, and whatever ends it
-becomes a response to that.
+becomes a response to that request.
 """
 
 import asyncio
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 
 class RedirectRefused(ToolFailed):
-    """The server wants us where we do not go."""
+    """The server leads to a place where requests do not go."""
 
     default_remedy = "Correct its address with Edit, or ask who runs it."
 
 
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to an address only after looking at it, and to no other. `own` are hosts that may be private."""
+    """Connects only to addresses that were checked. `private_hosts` may have a private address."""
 
-    def __init__(self, own: frozenset[str], resolve: Resolver = resolve_host) -> None:
+    def __init__(self, private_hosts: frozenset[str], resolve: Resolver = resolve_host) -> None:
         self._inner = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
-        self._private_hosts = own
+        self._private_hosts = private_hosts
         self._resolve = resolve
 
     async def connect_tcp(
@@ -58,7 +58,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """The first of its addresses that answers. Raises PrivateHost when one of them is private."""
+        """Connect to the first address that answers. Raises PrivateHost when one of them is private."""
         try:
             addresses = await self._resolve(host, port)
         except OSError as error:
@@ -82,16 +82,16 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ARG002, ASYNC109 - the library's own interface
         socket_options: Iterable[Any] | None = None,  # noqa: ARG002
     ) -> httpcore2.AsyncNetworkStream:
-        """Never."""
+        """Raise ConnectError: no server is there."""
         raise httpcore2.ConnectError(path)
 
     async def sleep(self, seconds: float) -> None:
-        """As the library does it."""
+        """Sleep as the library does."""
         await self._inner.sleep(seconds)
 
 
 class _ClosingStream(httpcore2.AsyncNetworkStream):
-    """A handshake that is given up closes its connection, also after a cancel, where the library leaves it open."""
+    """Closes the connection of a TLS handshake that is given up, also after a cancel: the library leaves it open."""
 
     def __init__(self, inner: httpcore2.AsyncNetworkStream) -> None:
         self._inner = inner
@@ -125,38 +125,45 @@ class _ClosingStream(httpcore2.AsyncNetworkStream):
 class _DirectTransport(httpx2.AsyncHTTPTransport):
     def __init__(self, context: ssl.SSLContext, backend: CheckedBackend) -> None:
         super().__init__(verify=context, trust_env=False)
-        # The library makes its pool without asking by which way: this one is like it, but for the way.
+        # The library offers no way to pass a network backend: this pool is like its own, but for the backend.
         self._pool = httpcore2.AsyncConnectionPool(ssl_context=context, network_backend=backend, keepalive_expiry=60.0)
 
 
 class CheckedTransport(httpx2.AsyncBaseTransport):
-    """For the server at `url`, and for those that it names for signing in, where `roams`."""
+    """For the server at `url`, and where `allows_other_servers` for those that it names for signing in."""
 
-    def __init__(self, url: str, own: frozenset[str], *, roams: bool = False, resolve: Resolver = resolve_host) -> None:
+    def __init__(
+        self,
+        url: str,
+        private_hosts: frozenset[str],
+        *,
+        allows_other_servers: bool = False,
+        resolve: Resolver = resolve_host,
+    ) -> None:
         self._server_url = httpx2.URL(url)
-        self._private_hosts = own
-        self._roams = roams
+        self._private_hosts = private_hosts
+        self._allows_other_servers = allows_other_servers
         self._context = httpx2.create_ssl_context()
-        self._direct = _DirectTransport(self._context, CheckedBackend(own, resolve))
+        self._direct = _DirectTransport(self._context, CheckedBackend(private_hosts, resolve))
         self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Raises Refused, PrivateHost, and what the library raises."""
+        """Send a request. Raises RedirectRefused, PrivateHost, and what the library raises."""
         self._check_request(request)
         return await self._choose_transport(request.url).handle_async_request(request)
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._direct.aclose()
-        for each in self._proxied.values():
-            await each.aclose()
+        for transport in self._proxied.values():
+            await transport.aclose()
 
     def _check_request(self, request: httpx2.Request) -> None:
         url, host = request.url, host_of_url(str(request.url))
         if self._is_own_server(url):
             return
         values = {"host": host or "?"}
-        if not self._roams:
+        if not self._allows_other_servers:
             raise RedirectRefused(Sentence("The server leads to another one, “{host}”; that is not followed.", values))
         if not is_secure(url.scheme, host) or url.userinfo:
             raise RedirectRefused(Sentence("“{host}” cannot be reached without being overheard (https).", values))
@@ -173,7 +180,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         proxy = proxy_for(url.scheme, host)
         if proxy is None:
             return self._direct
-        # The proxy finds the address of a name; one that stands in the URL itself is looked at here.
+        # The proxy resolves names; a private name or address in the URL itself is refused here.
         if host not in self._private_hosts and is_private_host(host):
             raise PrivateHost(host, host)
         if proxy not in self._proxied:
@@ -192,14 +199,17 @@ _HTTP_BAD_REQUEST, _HTTP_ERROR_FROM, _HTTP_NOT_FOUND = 400, 400, 404
 
 @dataclass(frozen=True, slots=True)
 class PendingRequest:
-    """What an answer is to. `call`: its id; None where no answer is waited for. `session`: one was named with it."""
+    """The request that a response belongs to. `request_id` None: no response is waited for.
+
+    `has_session`: the request named a session.
+    """
 
     request_id: int | str | None = None
     has_session: bool = False
 
 
 async def pending_request(request: httpx2.Request) -> PendingRequest:
-    """By what was sent; a request that follows a redirect has its body no more, so it is kept beside it."""
+    """Return it by what was sent. It is kept in the extensions: a request that follows a redirect has no body."""
     if _REQUEST_KEY not in request.extensions:
         request.extensions[_REQUEST_KEY] = PendingRequest(
             await _request_id(request), "mcp-session-id" in request.headers
@@ -209,19 +219,18 @@ async def pending_request(request: httpx2.Request) -> PendingRequest:
 
 async def _request_id(request: httpx2.Request) -> int | str | None:
     try:
-        sent = request.content
-        message: Any = (
-            json.loads(sent) if len(sent) < _PARSE_IN_THREAD_BYTES else await asyncio.to_thread(json.loads, sent)
-        )
+        body = request.content
+        is_small = len(body) < _PARSE_IN_THREAD_BYTES
+        message: Any = json.loads(body) if is_small else await asyncio.to_thread(json.loads, body)
     except (httpx2.RequestNotRead, ValueError):
         return None
-    named = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
-    return named.get("id") if "method" in named else None
+    fields = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+    return fields.get("id") if "method" in fields else None
 
 
-def failure_body(question: PendingRequest, message: str) -> bytes:
-    """The body of an answer of ours; empty where none is waited for."""
-    return b"" if question.request_id is None else _to_bytes(error_response(question.request_id, message))
+def failure_body(pending: PendingRequest, message: str) -> bytes:
+    """Return the body of an error response; empty where none is waited for."""
+    return b"" if pending.request_id is None else _to_bytes(error_response(pending.request_id, message))
 
 
 async def _parse(data: bytes) -> ParsedMessages:
@@ -232,76 +241,79 @@ def _to_bytes(message: "JSONRPCMessage") -> bytes:
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8", "replace")
 
 
-def _select_response(question: PendingRequest, messages: "Sequence[JSONRPCMessage]") -> "list[JSONRPCMessage]":
-    """What is no answer, and behind it the one to this question: of answers to others there is its failure instead."""
-    answers = [cast("JSONRPCResponse | JSONRPCError", each) for each in messages if not hasattr(each, "method")]
-    if question.request_id is None or not answers:
-        return list(messages)
-    mine = [each for each in answers if str(each.id) == str(question.request_id)]
-    # Without an id: the server could not read that of the question.
-    mine = mine or [each for each in answers if each.id is None]
-    others = [each for each in messages if hasattr(each, "method")]
-    if not mine:
-        return [*others, unreadable_response(question.request_id, "it answers another question")]
-    return [
-        *others,
-        mine[0] if mine[0].id == question.request_id else mine[0].model_copy(update={"id": question.request_id}),
+def _select_response(pending: PendingRequest, messages: "Sequence[JSONRPCMessage]") -> "list[JSONRPCMessage]":
+    """Return what is no response, and the one to this request. Responses to others become its failure."""
+    responses = [
+        cast("JSONRPCResponse | JSONRPCError", message) for message in messages if not hasattr(message, "method")
     ]
+    if pending.request_id is None or not responses:
+        return list(messages)
+    matching = [message for message in responses if str(message.id) == str(pending.request_id)]
+    # Without an id: the server could not read that of the request.
+    matching = matching or [message for message in responses if message.id is None]
+    others = [message for message in messages if hasattr(message, "method")]
+    if not matching:
+        return [*others, unreadable_response(pending.request_id, "it answers another question")]
+    response = matching[0]
+    if response.id != pending.request_id:
+        response = response.model_copy(update={"id": pending.request_id})
+    return [*others, response]
 
 
 class BoundedBody(httpx2.AsyncByteStream):
-    """One message, of at most so many bytes."""
+    """The body of a response with one message, of at most so many bytes."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, most: int, question: PendingRequest, status: int = 200) -> None:
+    def __init__(
+        self, inner: httpx2.AsyncByteStream, max_bytes: int, pending: PendingRequest, status: int = 200
+    ) -> None:
         self._inner = inner
-        self._max_bytes = most
-        self._question = question
+        self._max_bytes = max_bytes
+        self._pending = pending
         self._status = status
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Raises ReadError where it is larger."""
-        pieces: list[bytes] = []
-        left = self._max_bytes
-        async for piece in self._inner:
-            left -= len(piece)
-            if left < 0:
+        chunks: list[bytes] = []
+        remaining = self._max_bytes
+        async for chunk in self._inner:
+            remaining -= len(chunk)
+            if remaining < 0:
                 raise _too_large(self._max_bytes)
-            pieces.append(piece)
-        data = b"".join(pieces).removeprefix(_BOM)
-        yield (
-            data
-            if self._question.request_id is None
-            else self._response(self._question.request_id, data, await _parse(data))
-        )
+            chunks.append(chunk)
+        data = b"".join(chunks).removeprefix(_BOM)
+        request_id = self._pending.request_id
+        yield data if request_id is None else self._response(request_id, data, await _parse(data))
 
     async def aclose(self) -> None:
-        """As the library wants it."""
+        """Close the connection."""
         await self._inner.aclose()
 
-    def _response(self, call: int | str, data: bytes, found: ParsedMessages) -> bytes:
+    def _response(self, request_id: int | str, data: bytes, parsed: ParsedMessages) -> bytes:
         if self._status >= _HTTP_ERROR_FROM:
-            return self._error_response(call, data, found)
-        answers = [each for each in _select_response(self._question, found.messages) if not hasattr(each, "method")]
-        if answers:
-            return data if found.is_whole and answers[0] is found.messages[0] else _to_bytes(answers[0])
+            return self._error_response(request_id, data, parsed)
+        responses = [
+            message for message in _select_response(self._pending, parsed.messages) if not hasattr(message, "method")
+        ]
+        if responses:
+            return data if parsed.is_whole and responses[0] is parsed.messages[0] else _to_bytes(responses[0])
         return _to_bytes(
-            unreadable_response(call, "it is no answer of the protocol" if data.strip() else "it is empty")
+            unreadable_response(request_id, "it is no answer of the protocol" if data.strip() else "it is empty")
         )
 
-    def _error_response(self, call: int | str, data: bytes, found: ParsedMessages) -> bytes:
-        """The failure in it, whatever its id: servers make one up (“server-error”). Without one the status counts."""
+    def _error_response(self, request_id: int | str, data: bytes, parsed: ParsedMessages) -> bytes:
+        """The error in it, whatever its id: servers make one up (“server-error”). Without one the status counts."""
         from mcp_types import CONNECTION_CLOSED, JSONRPCError
 
-        failure = next((each for each in found.messages if isinstance(each, JSONRPCError)), None)
-        if failure is None or not found.is_json:
+        failure = next((message for message in parsed.messages if isinstance(message, JSONRPCError)), None)
+        if failure is None or not parsed.is_json:
             return data
-        if self._question.has_session and _is_session_lost(self._status, failure.error.code):
+        if self._pending.has_session and _is_session_lost(self._status, failure.error.code):
             failure = with_error_code(failure, CONNECTION_CLOSED)
-        return _to_bytes(failure.model_copy(update={"id": call}))
+        return _to_bytes(failure.model_copy(update={"id": request_id}))
 
 
 def _is_session_lost(status: int, code: int) -> bool:
-    """Whether a server knows the session no more: 404 by the protocol; those of its TypeScript library say 400, too."""
+    """Whether a server does not know the session: 404 by the protocol; with the TypeScript library it may be 400."""
     from mcp_types import METHOD_NOT_FOUND
 
     return (status == _HTTP_NOT_FOUND and code != METHOD_NOT_FOUND) or (
@@ -310,39 +322,40 @@ def _is_session_lost(status: int, code: int) -> bool:
 
 
 class BoundedEventStream(httpx2.AsyncByteStream):
-    """Events (https://html.spec.whatwg.org/multipage/server-sent-events.html), each of at most so many bytes.
+    """Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), each of at most so many
+    bytes.
 
-    Those that are no message are told as `stray` and not passed on. The last one needs no blank line, if it is whole.
+    Events that are no message go to `on_stray`. The last one needs no blank line, if it is whole.
     """
 
     def __init__(
         self,
         inner: httpx2.AsyncByteStream,
-        most: int,
-        question: PendingRequest,
-        stray: Callable[[str], None] = lambda _: None,
+        max_bytes: int,
+        pending: PendingRequest,
+        on_stray: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._inner = inner
-        self._max_bytes = most
-        self._question = question
-        self._on_stray = stray
+        self._max_bytes = max_bytes
+        self._pending = pending
+        self._on_stray = on_stray
         self._pacer = ReadPacer()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Raises ReadError where one is larger."""
+        """Raises ReadError where an event is larger."""
         pending: list[bytes] = []
         size, lines = 0, 0
-        broken: httpx2.TransportError | None = None
+        failure: httpx2.TransportError | None = None
         try:
-            async with aclosing(_normalize_newlines(self._inner)) as pieces:
-                async for piece in pieces:
-                    *whole, rest = _split_events(pending, piece)
-                    for each in whole:
+            async with aclosing(_normalize_newlines(self._inner)) as chunks:
+                async for chunk in chunks:
+                    *events, rest = _split_events(pending, chunk)
+                    for data in events:
                         self._pacer.begin()
-                        if event := await self._event(each):
+                        if event := await self._event(data):
                             yield event
                         await self._pacer.pause_if_busy()
-                    if whole:
+                    if events:
                         pending, size, lines = [], 0, 0
                     pending.append(rest)
                     size, lines = size + len(rest), lines + rest.count(b"\n")
@@ -350,64 +363,64 @@ class BoundedEventStream(httpx2.AsyncByteStream):
                         pending = []
                         raise _too_large(self._max_bytes)
         except httpx2.TransportError as error:
-            broken = error
+            failure = error
         if pending and (event := await self._event(b"".join(pending), is_last=True)):
             yield event
-        if broken is not None:
-            raise broken
+        if failure is not None:
+            raise failure
 
     async def aclose(self) -> None:
-        """As the library wants it."""
+        """Close the connection."""
         await self._inner.aclose()
 
     async def _event(self, event: bytes, *, is_last: bool = False) -> bytes:
-        """One or more for the library; empty for what it need not see."""
+        """Return one or more events for the library; empty for what it need not see."""
         lines = event.split(b"\n")
         data = b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
         if not data:
-            # Nothing in it but comments says nothing; an id or a pause may be alone.
-            says = any(line.startswith((b"id", b"retry", b"data")) for line in lines)
-            return event + b"\n\n" if says and not is_last else b""
-        found = await _parse(data)
-        if not found.messages:
+            # An event of comments alone says nothing; an id or a retry time may be alone.
+            has_fields = any(line.startswith((b"id", b"retry", b"data")) for line in lines)
+            return event + b"\n\n" if has_fields and not is_last else b""
+        parsed = await _parse(data)
+        if not parsed.messages:
             self._on_stray(data[:_MAX_STRAY_BYTES].decode("utf-8", "replace"))
-        if not found.messages or (is_last and not found.is_json):
+        if not parsed.messages or (is_last and not parsed.is_json):
             return b""
-        passed = _select_response(self._question, found.messages)
-        # The library passes over what is named otherwise than “message”.
-        named = [line for line in lines if line.startswith(b"event")]
-        if found.is_whole and passed[0] is found.messages[0] and set(named) <= _MESSAGE_EVENT_LINES:
+        messages = _select_response(self._pending, parsed.messages)
+        # The library ignores events with another name than “message”.
+        name_lines = [line for line in lines if line.startswith(b"event")]
+        if parsed.is_whole and messages[0] is parsed.messages[0] and set(name_lines) <= _MESSAGE_EVENT_LINES:
             return event.rstrip(b"\n") + b"\n\n"
-        others = [line for line in lines if line and line not in named and not line.startswith(b"data")]
-        return b"".join(b"\n".join([*others, b"data: " + _to_bytes(each), b"", b""]) for each in passed)
+        others = [line for line in lines if line and line not in name_lines and not line.startswith(b"data")]
+        return b"".join(b"\n".join([*others, b"data: " + _to_bytes(message), b"", b""]) for message in messages)
 
 
-def _split_events(pending: list[bytes], piece: bytes) -> list[bytes]:
-    """Events that are whole with this piece, and what is left; joined only then, as one may come in many pieces."""
-    meets = piece.startswith(b"\n") and bool(pending) and pending[-1].endswith(b"\n")
-    if meets or b"\n\n" in piece:
-        return b"".join([*pending, piece]).split(b"\n\n")
-    return [piece]
+def _split_events(pending: list[bytes], chunk: bytes) -> list[bytes]:
+    """Whole events up to this chunk, and the rest. Joined only then, as an event may come in many chunks."""
+    completes_event = chunk.startswith(b"\n") and bool(pending) and pending[-1].endswith(b"\n")
+    if completes_event or b"\n\n" in chunk:
+        return b"".join([*pending, chunk]).split(b"\n\n")
+    return [chunk]
 
 
 async def _normalize_newlines(inner: httpx2.AsyncByteStream) -> AsyncGenerator[bytes]:
-    """The text without the mark at its start, and with one end for all lines."""
-    held, is_start = b"", True
+    """Without the byte order mark, and with one kind of newline."""
+    rest, is_start = b"", True
     async for piece in inner:
-        text = held + piece
+        text = rest + piece
         if is_start and len(text) < len(_BOM) and _BOM.startswith(text):
-            held = text
+            rest = text
             continue
         if is_start:
             is_start, text = False, text.removeprefix(_BOM)
-        # The second half of a line end may come with the next piece.
-        held = b"\r" if text.endswith(b"\r") else b""
-        text = text[:-1] if held else text
+        # The second half of a line end may come with the next chunk.
+        rest = b"\r" if text.endswith(b"\r") else b""
+        text = text[:-1] if rest else text
         if text:
             yield text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if held == b"\r":
+    if rest == b"\r":
         yield b"\n"
 
 
-def _too_large(most: int) -> httpx2.ReadError:
-    return httpx2.ReadError(f"the answer is larger than {most:,} bytes, or has too many lines")
+def _too_large(limit: int) -> httpx2.ReadError:
+    return httpx2.ReadError(f"the answer is larger than {limit:,} bytes, or has too many lines")

@@ -25,12 +25,12 @@ _LIBRARY_MODULES = (
     "desktop_agent.mcp.http_transport",
     "desktop_agent.mcp.oauth_login",
 )
-# Its modules import each other: two threads that begin at different ends would wait for one another.
+# The library's modules import each other: two threads that begin at different ends would wait for one another.
 _load_lock = threading.Lock()
 
 
 async def load_library() -> None:
-    """Import all that is used of it, in a thread; whoever comes later waits. Then importing parts of it is quick.
+    """Import all parts of the library that are used, in a thread, so that later imports are quick.
 
     Raises ExtraMissing where it is not installed.
     """
@@ -52,22 +52,22 @@ OpenTransport = Callable[[ServerLog, OnSignInRequired], Coroutine[Any, Any, Tran
 
 _State = Literal["idle", "starting", "running", "failed", "signed_out"]
 
-_SIGN_IN_REMEDY = "Sign in again in the settings of the server."
+SIGN_IN_REMEDY = "Sign in again in the settings of the server."
 
 START_TIMEOUT = 60.0
-"""Seconds that a server has to start: some are fetched first."""
-# Seconds to wait before the next start when several in a row failed.
+"""Seconds that a server has to start: some are downloaded first."""
+# Seconds to wait before the next start after several failures in a row.
 _FIRST_BACKOFF = 1.0
 _MAX_BACKOFF = 60.0
-# One that ran for so long and then ended may be started again at once.
+# A server that ran for so many seconds before it ended is started again at once.
 _STABLE_AFTER = 10.0
 
 
 @dataclass
 class ServerContext:
-    """In what a server lives. `open_transport` is called for each start and may read secrets.
+    """What a server is started with. `open_transport` is called for each start and may read secrets.
 
-    `people` is asked for at each question. `told` hears what the person should read.
+    `handlers` returns who answers the server's requests now; `on_failure` is called with what the person should read.
     """
 
     open_transport: OpenTransport
@@ -82,7 +82,7 @@ class ServerContext:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How a server is, why, and what helps."""
+    """The state of a server, its reason and a remedy."""
 
     state: _State
     reason: Sentence | None = None
@@ -90,33 +90,33 @@ class ServerStatus:
 
 
 class ServerClosed(ToolFailed):
-    """The person turned it off, or removed it, before it was there."""
+    """The server was turned off or removed before it had started."""
 
     kind = "put_away"
     default_remedy = "Turn it on in the settings."
 
 
 class ServerLifecycle:
-    """One server's connection; `starts` is how many there were. `moved` is called when `standing` is another."""
+    """Starts, restarts and closes the connection of one server."""
 
     def __init__(
         self,
         server: McpServer,
-        setting: ServerContext,
+        context: ServerContext,
         log: ServerLog,
-        changed: Callable[[], None],
-        moved: Callable[[], None],
-        renewed: Callable[[], None] = lambda: None,
+        on_tools_changed: Callable[[], None],
+        on_status_changed: Callable[[], None],
+        on_catalog_changed: Callable[[], None],
     ) -> None:
         self.start_count = 0
         self.server = server
         self.status = ServerStatus("idle")
-        self._context = setting
+        self._context = context
         self._log = log
-        self._on_tools_changed = changed
-        self._on_status_changed = moved
-        self._on_catalog_changed = renewed
-        self._clock = setting.clock or asyncio.get_running_loop().time
+        self._on_tools_changed = on_tools_changed
+        self._on_status_changed = on_status_changed
+        self._on_catalog_changed = on_catalog_changed
+        self._clock = context.clock or asyncio.get_running_loop().time
         self._connection: ServerConnection | None = None
         self._opening_connection: ServerConnection | None = None
         self._start_lock = asyncio.Lock()
@@ -130,7 +130,7 @@ class ServerLifecycle:
 
     @property
     def connection(self) -> ServerConnection | None:
-        """The one that is live, or None."""
+        """The live connection, or None."""
         connection = self._connection
         return connection if connection is not None and connection.is_live else None
 
@@ -139,14 +139,14 @@ class ServerLifecycle:
         self._failures, self._retry_at = 0, 0.0
 
     async def close(self) -> None:
-        """End it for good, also one that is only being started."""
+        """Close the connection for good, also while it is being opened."""
         self._is_closed = True
         for connection in (self._opening_connection, self._connection):
             if connection is not None:
                 await connection.close()
 
     async def connected(self) -> ServerConnection:
-        """The server, started where needed. Raises ToolFailed."""
+        """Return the live connection; start the server where needed. Raises ToolFailed."""
         async with self._start_lock:
             connection = self._connection
             if connection is not None and connection.is_live:
@@ -160,7 +160,7 @@ class ServerLifecycle:
             return await self._start()
 
     def _may_open(self, url: str) -> bool:
-        """A page that the server wants opened: a program of this machine may have one here."""
+        """Whether the person may be sent to a page; a program of this machine may have one here."""
         connection = self.server.connection
         if isinstance(connection, StdioConnection):
             host = host_of_url(url)
@@ -180,24 +180,26 @@ class ServerLifecycle:
             self._failures = 0
 
     async def _start(self) -> ServerConnection:
-        setting, log = self._context, self._log
+        context, log = self._context, self._log
         self.start_count += 1
         self.sign_in_reason = None
         log.start()
         self._set_status("starting")
         try:
             await load_library()
-            transport = await setting.open_transport(log, self._on_sign_in_required)
+            transport = await context.open_transport(log, self._on_sign_in_required)
             # The keyring may have asked the person, who changed their mind meanwhile.
             self._require_open()
-            answering = ServerRequestHandler(
-                lambda: self.server.title, setting.handlers, setting.workspace, log, setting.on_failure, self._may_open
+            request_handler = ServerRequestHandler(
+                lambda: self.server.title, context.handlers, context.workspace, log, context.on_failure, self._may_open
             )
             connection = self._opening_connection = ServerConnection(
                 transport,
-                ConnectionEvents(answering, log, self._on_tools_changed, self._on_ended, self._on_catalog_changed),
+                ConnectionEvents(
+                    request_handler, log, self._on_tools_changed, self._on_ended, self._on_catalog_changed
+                ),
             )
-            await connection.open(setting.start_timeout)
+            await connection.open(context.start_timeout)
             if self._is_closed:
                 await connection.close()
                 self._require_open()
@@ -214,44 +216,42 @@ class ServerLifecycle:
             self._opening_connection = None
         self._started_at, self._failure = self._clock(), None
         self._connection = connection
-        # It was asked in several ways, of which it took one.
+        # The library asks in several ways, of which the server took one.
         self.sign_in_reason = None
         self._set_status("running")
         return connection
 
-    def _on_ended(self, by_itself: bool, why: AgentError | None) -> None:  # noqa: FBT001 - told by position
+    def _on_ended(self, by_itself: bool, failure: AgentError | None) -> None:  # noqa: FBT001 - called by position
         template = "The server “{server}” ended by itself; it is started again when it is needed."
         if self.status.state == "signed_out":
             return
         if by_itself:
-            what = Sentence(template, {"server": self.server.title})
-            self._set_failed(why or ToolFailed(what, "If it happens again, look at its log."))
+            sentence = Sentence(template, {"server": self.server.title})
+            failure = failure or ToolFailed(sentence, "If it happens again, look at its log.")
+            self._set_status("failed", failure.sentence, failure.remedy)
         else:
             self._set_status("idle")
 
-    def _set_failed(self, failure: AgentError) -> None:
-        self._set_status("failed", failure.sentence, failure.remedy)
-
-    def _set_status(self, state: _State, why: Sentence | None = None, remedy: Sentence | None = None) -> None:
-        self.status = ServerStatus(state, why, remedy)
+    def _set_status(self, state: _State, reason: Sentence | None = None, remedy: Sentence | None = None) -> None:
+        self.status = ServerStatus(state, reason, remedy)
         self._on_status_changed()
 
     def _record_failure(self, error: Exception) -> ToolFailed:
         if self.sign_in_reason is not None:
-            self._failure = ToolFailed(self.sign_in_reason, _SIGN_IN_REMEDY)
+            self._failure = refusal = ToolFailed(self.sign_in_reason, SIGN_IN_REMEDY)
             self._set_status("signed_out", self.sign_in_reason)
-            return ToolFailed(self.sign_in_reason, _SIGN_IN_REMEDY)
+            return refusal
         self._failure = start_failure(error, self.server, self._log, self._context.start_timeout)
         failure = self._start_error(f"{self._retry_at - self._clock():.0f}")
         self._set_status("failed", failure.sentence, self._failure.remedy)
         return failure
 
-    def _on_sign_in_required(self, why: Sentence) -> None:
-        self.sign_in_reason, self.sign_in_demands = why, self.sign_in_demands + 1
-        self._set_status("signed_out", why)
+    def _on_sign_in_required(self, reason: Sentence) -> None:
+        self.sign_in_reason, self.sign_in_demands = reason, self.sign_in_demands + 1
+        self._set_status("signed_out", reason)
 
     def _increase_backoff(self) -> None:
-        """The first time nothing is waited for: one that ended is back at once."""
+        """The first failure costs no wait: a server that ended is back at once."""
         wait = min(_FIRST_BACKOFF * 2 ** (self._failures - 1), _MAX_BACKOFF) if self._failures else 0.0
         self._failures += 1
         self._retry_at = self._clock() + wait
@@ -261,6 +261,6 @@ class ServerLifecycle:
         values: dict[str, str | Sentence] = {"server": self.server.title, "why": failure.sentence}
         is_program = isinstance(self.server.connection, StdioConnection)
         template = "The server “{server}” could not be started: {why}"
-        what = Sentence(template if is_program else "The server “{server}” could not be reached: {why}", values)
+        sentence = Sentence(template if is_program else "The server “{server}” could not be reached: {why}", values)
         remedy = Sentence("{remedy} It can be tried again in {n} s.", {"remedy": failure.remedy, "n": seconds})
-        return ToolFailed(what, remedy)
+        return ToolFailed(sentence, remedy)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 MAX_VALUES = 100_000
-"""Of one message: the library's models take a second for some hundred thousand."""
+"""Of one message: the library's models take a second for a few hundred thousand."""
 MAX_REQUEST_VALUES = 10_000
-"""Of what a server asks of us."""
+"""Of one request of a server."""
 MAX_LOG_MESSAGE_BYTES = 50_000
 """Bytes of one message for the log."""
 MAX_BATCH = 100
 SERVER_FAILED = -32099
-"""In place of -32000, which servers say of any failure of theirs, and the library of a connection that is gone."""
+"""In place of -32000, which servers use for any failure, and the library for a lost connection."""
 MAX_DEPTH = 200
 _COUNT_CHUNK = 1_000_000
 _SEARCH_WINDOW = 4_000
@@ -39,7 +39,10 @@ _VALUE_SEPARATORS = (b",", b"[", b"{")
 
 @dataclass(frozen=True, slots=True)
 class ParsedMessages:
-    """`is_whole`: these are what came, unchanged. `is_json`: what came could be read, and not only who meant it."""
+    """Messages of one line, response or event.
+
+    `is_whole`: they are what came, unchanged. `is_json`: what came could be parsed, beyond the id that it belongs to.
+    """
 
     messages: "tuple[JSONRPCMessage, ...]"
     is_whole: bool = False
@@ -47,7 +50,7 @@ class ParsedMessages:
 
 
 def parse_messages(data: bytes) -> ParsedMessages:
-    """Those of a line, an answer or an event; none where it is no message at all. Large ones need a thread."""
+    """Parse a line, a response or an event; no messages where it is none at all. Large data belongs in a thread."""
     from mcp_types import jsonrpc_message_adapter
 
     count = count_values(data)
@@ -62,36 +65,40 @@ def parse_messages(data: bytes) -> ParsedMessages:
 
 
 def count_values(data: bytes) -> int:
-    """About how many values JSON holds; as far as MOST_VALUES and one more.
+    """Estimate how many values JSON has, up to MAX_VALUES + 1.
 
-    Signs within texts are not counted where that matters: a text may be a large table.
+    Separators inside strings are left out where that matters: a string may be a large table.
     """
     if _count_separators(data, 0, len(data)) <= MAX_VALUES:
         return _count_separators(data, 0, len(data))
-    count, at = 0, 0
-    while at < len(data) and count <= MAX_VALUES:
-        begin = data.find(b'"', at)
-        count += _count_separators(data, at, len(data) if begin < 0 else begin)
-        if begin < 0:
+    count, offset = 0, 0
+    while offset < len(data) and count <= MAX_VALUES:
+        quote = data.find(b'"', offset)
+        count += _count_separators(data, offset, len(data) if quote < 0 else quote)
+        if quote < 0:
             break
-        at = _end_of_string(data, begin + 1)
+        offset = _end_of_string(data, quote + 1)
     return count
 
 
 def _count_separators(data: bytes, start: int, end: int) -> int:
-    # Piece by piece: other threads wait while the bytes are gone through.
-    pieces = range(start, end, _COUNT_CHUNK)
-    return sum(data.count(sign, at, min(at + _COUNT_CHUNK, end)) for at in pieces for sign in _VALUE_SEPARATORS)
+    # In chunks: other threads wait while the bytes are counted.
+    chunks = range(start, end, _COUNT_CHUNK)
+    return sum(
+        data.count(separator, offset, min(offset + _COUNT_CHUNK, end))
+        for offset in chunks
+        for separator in _VALUE_SEPARATORS
+    )
 
 
-def _end_of_string(data: bytes, at: int) -> int:
-    while (end := data.find(b'"', at)) >= 0:
-        before = end
-        while before > at and data[before - 1] == ord("\\"):
-            before -= 1
-        at = end + 1
-        if (end - before) % 2 == 0:
-            return at
+def _end_of_string(data: bytes, offset: int) -> int:
+    while (end := data.find(b'"', offset)) >= 0:
+        escapes = end
+        while escapes > offset and data[escapes - 1] == ord("\\"):
+            escapes -= 1
+        offset = end + 1
+        if (end - escapes) % 2 == 0:
+            return offset
     return len(data)
 
 
@@ -101,35 +108,35 @@ def _bound_message(message: "JSONRPCMessage", size: int, count: int) -> "JSONRPC
     if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
         return with_error_code(message, SERVER_FAILED)
     if isinstance(message, JSONRPCRequest) and count > MAX_REQUEST_VALUES:
-        # The library answers by itself that something is missing.
+        # The library replies by itself that the parameters are missing.
         return JSONRPCRequest(jsonrpc="2.0", id=message.id, method=message.method, params={})
     if (
         isinstance(message, JSONRPCNotification)
         and size > MAX_LOG_MESSAGE_BYTES
         and message.method == "notifications/message"
     ):
-        said: dict[str, Any] = {"level": "info", "data": f"[left out: a message of {size:,} bytes]"}
-        return JSONRPCNotification(jsonrpc="2.0", method=message.method, params=said)
+        params: dict[str, Any] = {"level": "info", "data": f"[left out: a message of {size:,} bytes]"}
+        return JSONRPCNotification(jsonrpc="2.0", method=message.method, params=params)
     return message
 
 
 def with_error_code(message: "JSONRPCError", code: int) -> "JSONRPCError":
-    """The same failure under another number."""
+    """Return the same error with another code."""
     return message.model_copy(update={"error": message.error.model_copy(update={"code": code})})
 
 
 def _parse_repaired(data: bytes) -> ParsedMessages:
-    """Half characters, bytes that are no UTF-8 and huge numbers are replaced; batches are taken apart."""
+    """Replace surrogates, invalid UTF-8 and huge numbers; take batches apart."""
     try:
-        found: Any = json.loads(data.decode("utf-8", "replace"), parse_int=_parse_integer)
-        found = None if is_nested_deeper(found, MAX_DEPTH) else clean_json(found)
+        parsed: Any = json.loads(data.decode("utf-8", "replace"), parse_int=_parse_integer)
+        parsed = None if is_nested_deeper(parsed, MAX_DEPTH) else clean_json(parsed)
     except (ValueError, RecursionError):
-        found = None
-    if found is None:
-        instead = _replacement(data, "it is no JSON, or nested too deep") if data.lstrip()[:1] in (b"{", b"[") else ()
-        return ParsedMessages(instead, is_json=False)
-    batch = cast("list[Any]", found) if isinstance(found, list) else [found]
-    return ParsedMessages(tuple(message for each in batch[:MAX_BATCH] for message in _validate_message(each)))
+        parsed = None
+    if parsed is None:
+        messages = _replacement(data, "it is no JSON, or nested too deep") if data.lstrip()[:1] in (b"{", b"[") else ()
+        return ParsedMessages(messages, is_json=False)
+    batch = cast("list[Any]", parsed) if isinstance(parsed, list) else [parsed]
+    return ParsedMessages(tuple(message for item in batch[:MAX_BATCH] for message in _validate_message(item)))
 
 
 def _parse_integer(digits: str) -> int | str:
@@ -144,42 +151,41 @@ def _validate_message(value: Any) -> "tuple[JSONRPCMessage, ...]":
     try:
         return (_bound_message(jsonrpc_message_adapter.validate_python(value, by_name=False), 0, 0),)
     except (ValueError, RecursionError):
-        named = cast("dict[str, Any]", value)
-        call = named.get("id")
-        is_answer = "method" not in named and isinstance(call, int | str) and not isinstance(call, bool)
-        return (
-            (unreadable_response(call, "it is no message of the protocol"),) if is_answer and call is not None else ()
-        )
+        fields = cast("dict[str, Any]", value)
+        request_id = fields.get("id")
+        if "method" in fields or not isinstance(request_id, int | str) or isinstance(request_id, bool):
+            return ()
+        return (unreadable_response(request_id, "it is no message of the protocol"),)
 
 
-def _replacement(data: bytes, why: str) -> "tuple[JSONRPCMessage, ...]":
-    """What stands for a message that is not read: by its id alone, which stands near an end of it."""
+def _replacement(data: bytes, reason: str) -> "tuple[JSONRPCMessage, ...]":
+    """Return what stands for a message that is not parsed, by its id alone, which is near one of its ends."""
     from mcp_types import JSONRPCRequest
 
-    call, method = _search_ends(_ID_FIELD, data), _search_ends(_METHOD_FIELD, data)
-    if call is None:
+    id_field, method = _search_ends(_ID_FIELD, data), _search_ends(_METHOD_FIELD, data)
+    if id_field is None:
         return ()
-    identity = cast("int | str", json.loads(call))
+    request_id = cast("int | str", json.loads(id_field))
     if method is not None and _search_ends(_RESPONSE_FIELD, data) is None:
-        return (JSONRPCRequest(jsonrpc="2.0", id=identity, method=method.decode(), params={}),)
-    return (unreadable_response(identity, why),)
+        return (JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method.decode(), params={}),)
+    return (unreadable_response(request_id, reason),)
 
 
 def _search_ends(pattern: re.Pattern[bytes], data: bytes) -> bytes | None:
-    found = pattern.search(data, 0, _SEARCH_WINDOW) or pattern.search(data, max(0, len(data) - _SEARCH_WINDOW))
-    return found[1] if found else None
+    match = pattern.search(data, 0, _SEARCH_WINDOW) or pattern.search(data, max(0, len(data) - _SEARCH_WINDOW))
+    return match[1] if match else None
 
 
-def unreadable_response(call: int | str, why: str) -> "JSONRPCError":
-    """What stands for an answer that cannot be made use of."""
-    return error_response(call, f"its answer cannot be read: {why}")
+def unreadable_response(request_id: int | str, reason: str) -> "JSONRPCError":
+    """Return an error response in place of a response that cannot be read."""
+    return error_response(request_id, f"its answer cannot be read: {reason}")
 
 
-def error_response(call: int | str, message: str) -> "JSONRPCError":
-    """The failure of a call, in words of ours."""
+def error_response(request_id: int | str, message: str) -> "JSONRPCError":
+    """Return an error response with a message of this program."""
     from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
 
-    return JSONRPCError(jsonrpc="2.0", id=call, error=ErrorData(code=INTERNAL_ERROR, message=message))
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=INTERNAL_ERROR, message=message))
 
 
 MAX_TOOLS = 200
@@ -187,42 +193,42 @@ MAX_LISTED = 1_000
 """Of resources, templates or prompts."""
 MAX_TOOL_NAME_LENGTH = 200
 UNUSABLE_TOOLS_KEY = "desktop-agent/left-out"
-"""In the list's own notes: pairs of the name of a tool that cannot be taken, and why."""
+"""In the list's `_meta`: pairs of the name of a tool that cannot be used, and the reason."""
 _LISTS = ("resources", "resourceTemplates", "prompts")
 _ANNOTATIONS = ("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 def bound_lists(result: Any) -> Any:
-    """The result of a request, as it came over the wire; one more than may be stays, which says that there are more."""
+    """Return a result with bounded lists. One item more than the limit stays and shows that there are more."""
     if not isinstance(result, dict):
         return result
-    found = cast("dict[str, Any]", result)
+    fields = cast("dict[str, Any]", result)
     for name in _LISTS:
-        if isinstance(found.get(name), list):
-            found = {**found, name: found[name][: MAX_LISTED + 1]}
-    return _bound_tools(found) if isinstance(found.get("tools"), list) else found
+        if isinstance(fields.get(name), list):
+            fields = {**fields, name: fields[name][: MAX_LISTED + 1]}
+    return _bound_tools(fields) if isinstance(fields.get("tools"), list) else fields
 
 
-def _bound_tools(found: dict[str, Any]) -> dict[str, Any]:
+def _bound_tools(result: dict[str, Any]) -> dict[str, Any]:
     kept: list[Any] = []
-    left_out: list[list[str]] = []
-    for each in found["tools"][: MAX_TOOLS + 1]:
-        why = _tool_problem(each)
-        if why:
-            left_out.append([_name_of(each), why])
+    unusable: list[list[str]] = []
+    for tool in result["tools"][: MAX_TOOLS + 1]:
+        reason = _tool_problem(tool)
+        if reason:
+            unusable.append([_name_of(tool), reason])
         else:
-            kept.append(_known_fields(each))
-    notes: Any = found.get("_meta")
-    others = cast("dict[str, Any]", notes) if isinstance(notes, dict) else {}
-    return {**found, "tools": kept, "_meta": {**others, UNUSABLE_TOOLS_KEY: left_out}}
+            kept.append(_known_fields(tool))
+    meta: Any = result.get("_meta")
+    known_meta = cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
+    return {**result, "tools": kept, "_meta": {**known_meta, UNUSABLE_TOOLS_KEY: unusable}}
 
 
 def _tool_problem(tool: Any) -> str:
-    """Why it cannot be taken; empty where it can."""
+    """Why a tool cannot be used; empty where it can."""
     if not isinstance(tool, dict):
         return "it is no description of a tool."
-    said = cast("dict[str, Any]", tool)
-    name, schema = said.get("name"), said.get("inputSchema")
+    fields = cast("dict[str, Any]", tool)
+    name, schema = fields.get("name"), fields.get("inputSchema")
     if not isinstance(name, str) or not name.strip():
         return "it has no name."
     if len(name) > MAX_TOOL_NAME_LENGTH:
@@ -233,27 +239,27 @@ def _tool_problem(tool: Any) -> str:
 
 
 def _is_valid_schema(schema: dict[str, Any]) -> bool:
-    """As the library wants it, which otherwise takes none of the tools."""
+    """As the library wants it: for one invalid schema it would refuse all tools."""
     properties, required = schema.get("properties"), schema.get("required")
-    is_named = properties is None or (
+    has_valid_properties = properties is None or (
         isinstance(properties, dict)
-        and all(isinstance(each, dict | bool) for each in cast("dict[str, Any]", properties).values())
+        and all(isinstance(item, dict | bool) for item in cast("dict[str, Any]", properties).values())
     )
-    is_list = required is None or (
-        isinstance(required, list) and all(isinstance(each, str) for each in cast("list[Any]", required))
+    has_valid_required = required is None or (
+        isinstance(required, list) and all(isinstance(item, str) for item in cast("list[Any]", required))
     )
-    return is_named and is_list and isinstance(schema.get("$schema"), str | None)
+    return has_valid_properties and has_valid_required and isinstance(schema.get("$schema"), str | None)
 
 
 def _known_fields(tool: dict[str, Any]) -> dict[str, Any]:
-    """What is made use of, without what is of a wrong kind."""
-    said: Any = tool.get("annotations")
-    hints = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    """The fields that are used, without those of a wrong type."""
+    annotations: Any = tool.get("annotations")
+    hints = cast("dict[str, Any]", annotations) if isinstance(annotations, dict) else {}
     texts = {name: tool[name] for name in ("title", "description") if isinstance(tool.get(name), str)}
     kinds = {name: str if name == "title" else bool for name in _ANNOTATIONS}
-    believed = {name: hints[name] for name, kind in kinds.items() if isinstance(hints.get(name), kind)}
-    notes = {"annotations": believed} if isinstance(said, dict) else {}
-    return {"name": tool["name"], **texts, "inputSchema": tool["inputSchema"], **notes}
+    known_hints = {name: hints[name] for name, kind in kinds.items() if isinstance(hints.get(name), kind)}
+    fields = {"annotations": known_hints} if isinstance(annotations, dict) else {}
+    return {"name": tool["name"], **texts, "inputSchema": tool["inputSchema"], **fields}
 
 
 def _name_of(tool: Any) -> str:
@@ -262,9 +268,9 @@ def _name_of(tool: Any) -> str:
 
 
 MAX_OPEN_REQUESTS = 100
-"""Questions of a server that have no answer yet."""
+"""Requests of a server without a response."""
+# Seconds that a server with that many gets to take a response.
 _ANSWER_TIMEOUT = 10.0
-"""Seconds that it gets to take an answer when there are so many."""
 _MESSAGES_BEFORE_PAUSE = 50
 _BUSY_SECONDS = 0.005
 _MIN_PAUSE = 0.01
@@ -272,7 +278,7 @@ _MAX_PAUSE = 0.05
 
 
 class ReadPacer:
-    """Gives the loop a breath after many messages, or after some that took long."""
+    """Pauses after many messages, or after some that took long, so that the event loop stays free."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -280,26 +286,26 @@ class ReadPacer:
         self._started_at = time.perf_counter()
 
     def begin(self) -> None:
-        """Something came: what follows is work."""
+        """Start to measure the work on a message."""
         self._started_at = time.perf_counter()
 
     async def pause_if_busy(self) -> None:
-        """It was taken. Rests as long as the work took, within bounds: so half of the time stays for others."""
+        """Count a message. The pause is as long as the work, within bounds: half of the time stays for others."""
         self._count += 1
         self._busy_seconds += time.perf_counter() - self._started_at
         if self._count < _MESSAGES_BEFORE_PAUSE and self._busy_seconds < _BUSY_SECONDS:
             return
-        rest = min(max(self._busy_seconds, _MIN_PAUSE), _MAX_PAUSE)
+        pause = min(max(self._busy_seconds, _MIN_PAUSE), _MAX_PAUSE)
         self._count, self._busy_seconds = 0, 0.0
-        await asyncio.sleep(rest)
+        await asyncio.sleep(pause)
 
 
 class OpenRequests:
-    """What a server asked that has no answer yet: each keeps a task and its answer in memory."""
+    """Requests of a server without a response: each keeps a task and its response in memory."""
 
-    def __init__(self, most: int = MAX_OPEN_REQUESTS, patience: float = _ANSWER_TIMEOUT) -> None:
-        self._max_open = most
-        self._timeout = patience
+    def __init__(self, limit: int = MAX_OPEN_REQUESTS, timeout: float = _ANSWER_TIMEOUT) -> None:
+        self._max_open = limit
+        self._timeout = timeout
         self._open: set[int | str] = set()
         self._room = asyncio.Event()
 
@@ -307,14 +313,14 @@ class OpenRequests:
         return len(self._open)
 
     async def admit(self, message: "JSONRPCMessage") -> bool:
-        """Whether it may be heeded; not where it asks under an id that is open. Waits while there are too many.
+        """Return whether to handle a message: not a request whose id is open already. Waits while too many are open.
 
-        Raises TimeoutError where the server takes none of the answers.
+        Raises TimeoutError where the server takes none of the responses.
         """
         from mcp_types import JSONRPCNotification, JSONRPCRequest
 
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-            # It is no more waited for, and may get no answer.
+            # Nobody waits for it any more, and it may get no response.
             self._close((message.params or {}).get("requestId"))
         if not isinstance(message, JSONRPCRequest):
             return True
@@ -328,15 +334,15 @@ class OpenRequests:
         return True
 
     def mark_answered(self, message: "JSONRPCMessage") -> None:
-        """It was written."""
+        """Take note that a message was sent."""
         from mcp_types import JSONRPCError, JSONRPCResponse
 
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             self._close(message.id)
 
-    def _close(self, identity: object) -> None:
-        if isinstance(identity, int | str):
-            self._open.discard(identity)
+    def _close(self, request_id: object) -> None:
+        if isinstance(request_id, int | str):
+            self._open.discard(request_id)
             self._room.set()
 
 
@@ -345,27 +351,27 @@ _MAX_TYPE_LENGTH = 100
 
 
 def replace_unknown_content(result: Any) -> Any:
-    """The result of a request, as it came over the wire."""
+    """Return a result with content of unknown types replaced by notes."""
     if not isinstance(result, dict):
         return result
-    found = cast("dict[str, Any]", result)
-    blocks, messages = found.get("content"), found.get("messages")
+    fields = cast("dict[str, Any]", result)
+    blocks, messages = fields.get("content"), fields.get("messages")
     if isinstance(blocks, list):
-        given = cast("list[Any]", blocks)
-        first, rest = limit_parts(given)
-        said = [{"type": "text", "text": omitted_parts_note(rest).text}] if rest else []
-        return {**found, "content": [*(_known_block(each) for each in first), *said]}
+        content = cast("list[Any]", blocks)
+        kept, rest = limit_parts(content)
+        note = [{"type": "text", "text": omitted_parts_note(rest).text}] if rest else []
+        return {**fields, "content": [*(_known_block(item) for item in kept), *note]}
     if isinstance(messages, list):
-        # One more than is taken says that there are more.
-        return {**found, "messages": [_known_message(each) for each in cast("list[Any]", messages)[: MAX_PARTS + 1]]}
-    return found
+        # One more than is used shows that there are more.
+        return {**fields, "messages": [_known_message(item) for item in cast("list[Any]", messages)[: MAX_PARTS + 1]]}
+    return fields
 
 
 def _known_message(message: Any) -> Any:
     if not isinstance(message, dict):
         return message
-    found = cast("dict[str, Any]", message)
-    return {**found, "content": _known_block(found.get("content"))}
+    fields = cast("dict[str, Any]", message)
+    return {**fields, "content": _known_block(fields.get("content"))}
 
 
 def _known_block(block: Any) -> Any:
@@ -378,26 +384,26 @@ def _known_block(block: Any) -> Any:
 
 
 MAX_SCHEMA_SECONDS = 2.0
-"""Of a thread's own time, for all schemas of a server."""
+"""CPU time of the thread, for all schemas of a server."""
 MAX_SCHEMA_CHARACTERS = 400_000
-"""Of descriptions and schemas of a server's tools together."""
+"""Of the descriptions and schemas of a server's tools together."""
 
 
 class SchemaBudget:
-    """What is left for one server's list of tools; `sign` ends it at once."""
+    """The time and characters left for one server's list of tools; `cancel_token` ends it at once."""
 
-    def __init__(self, sign: CancelToken, clock: Callable[[], float] = time.thread_time) -> None:
-        self._sign = sign
+    def __init__(self, cancel_token: CancelToken, clock: Callable[[], float] = time.thread_time) -> None:
+        self._cancel_token = cancel_token
         self._clock = clock
         self._deadline = clock() + MAX_SCHEMA_SECONDS
         self._characters = MAX_SCHEMA_CHARACTERS
 
     def has_time(self) -> bool:
-        """Whether there is time left."""
-        return not self._sign.is_cancelled and self._clock() < self._deadline
+        """Return whether there is time left."""
+        return not self._cancel_token.is_cancelled and self._clock() < self._deadline
 
     def take(self, characters: int) -> bool:
-        """Whether so many fit; then they are counted."""
+        """Count so many characters if they fit; return whether they do."""
         if characters > self._characters:
             return False
         self._characters -= characters

@@ -1,4 +1,4 @@
-"""OAuth records as kept in the keyring, and the library's OAuth flow driven within bounds."""
+"""OAuth records as saved in the keyring, and the library's OAuth flow driven within bounds."""
 
 import asyncio
 import logging
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 _TOKEN_PATTERN = re.compile(r"[\x21-\x7e]+")
 MAX_RECORD_LENGTH = 100_000
-"""Characters of a record. More is no token but an attack."""
+"""Characters of a record. What is longer is no token but an attack."""
 
 
 class OAuthRecord(BaseModel):
-    """`url` is whose it is. `expires_at` is in seconds since 1970; None: nobody said. The rest is as the library has
-    it: `tokens`, the `client` that was registered, and the `metadata` of who gave the tokens.
+    """A sign-in to the server at `url`.
+
+    `expires_at` is in seconds since 1970; None: unknown. `tokens`, the registered `client` and the `metadata` of the
+    authorization server are as the library has them.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -39,41 +41,39 @@ class OAuthRecord(BaseModel):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Those that must be shown nowhere."""
-        found = (self.tokens.get("access_token"), self.tokens.get("refresh_token"), self.client.get("client_secret"))
-        return tuple(each for each in found if isinstance(each, str))
+        """Values that must be shown nowhere."""
+        values = (self.tokens.get("access_token"), self.tokens.get("refresh_token"), self.client.get("client_secret"))
+        return tuple(value for value in values if isinstance(value, str))
 
     @property
     def access_token(self) -> str:
-        """For requests to the server."""
         return str(self.tokens.get("access_token", ""))
 
     def with_tokens(self, tokens: JsonObject) -> "OAuthRecord":
-        """The same with other tokens."""
+        """Return the record with other tokens."""
         return self.model_copy(update={"tokens": tokens, "expires_at": expiry_time(tokens)})
 
 
 def is_valid_token(text: object) -> bool:
-    """Whether it can be sent (RFC 6749, appendix A.12)."""
+    """Whether a token can be sent (RFC 6749, appendix A.12)."""
     return isinstance(text, str) and bool(_TOKEN_PATTERN.fullmatch(text))
 
 
 MAX_TOKEN_LIFETIME = 366 * 86_400
-"""Seconds: tokens that would live for longer are renewed by then."""
+"""Seconds: tokens that would live longer are renewed by then."""
 
 
 def expiry_time(tokens: JsonObject) -> float | None:
-    """When they expire, from now on."""
+    """Return when tokens that came now expire."""
     seconds = tokens.get("expires_in")
     return time.time() + min(max(seconds, 0), MAX_TOKEN_LIFETIME) if isinstance(seconds, int) else None
 
 
 @dataclass(frozen=True, slots=True)
 class OAuthRecordStore:
-    """Where records lie. `get` and `set` may raise SecretsUnavailable.
+    """Where a record is saved. `get` and `set` may raise SecretsUnavailable.
 
-    `alone` keeps all other processes out that renew this very record; it says False where one of them does not come
-    to an end.
+    `exclusive` keeps other processes from renewing the same record; it yields False where one of them does not finish.
     """
 
     get: Callable[[], Awaitable[SecretStr | None]]
@@ -81,68 +81,68 @@ class OAuthRecordStore:
     exclusive: Callable[[], AbstractAsyncContextManager[bool]]
 
     async def load(self, url: str) -> OAuthRecord | None:
-        """The one of this very server. What cannot be read is none."""
-        found = await self.get()
-        return self.read(found, url) if found is not None else None
+        """Return the record of this server; None also for one that cannot be read."""
+        secret = await self.get()
+        return self.read(secret, url) if secret is not None else None
 
     @staticmethod
-    def read(found: SecretStr, url: str) -> OAuthRecord | None:
-        """What was kept, if it can be read and is of this very server."""
+    def read(secret: SecretStr, url: str) -> OAuthRecord | None:
+        """Parse a saved record; None where it cannot be read or belongs to another server."""
         try:
-            record = OAuthRecord.model_validate_json(found.get_secret_value())
+            record = OAuthRecord.model_validate_json(secret.get_secret_value())
         except ValidationError:
             return None
         return record if record.url == url else None
 
     async def save(self, record: OAuthRecord) -> None:
-        """Keep it. Raises ValueError for one that is too large."""
+        """Save a record. Raises ValueError for one that is too large."""
         text = record.model_dump_json()
         if len(text) > MAX_RECORD_LENGTH:
             raise ValueError("too large")
         await self.set(SecretStr(text))
 
 
-# Of one question to a server that is named for signing in; in seconds. And of questions in all.
+# Seconds of one request to a server that is named for signing in, and the number of requests in one flow.
 _REQUEST_TIMEOUT = 30.0
 _MAX_REQUESTS = 30
 _HTTP_TOO_MANY_REQUESTS = 429
 
 
 class TooManyRequests(Exception):
-    """There is always one more thing to ask."""
+    """The flow does not come to an end."""
 
 
 class AuthorizationServerUnavailable(Exception):
-    """Who gives tokens cannot answer now (RFC 9110, 15.6): that says nothing about the person."""
+    """The authorization server cannot answer now (RFC 9110, 15.6): that says nothing about the sign-in."""
 
 
 @dataclass
 class MemoryTokenStorage:
-    """The storage that the library wants; the keyring hears of it once, at the end."""
+    """The token storage of the library; the keyring gets the result at the end."""
 
     tokens: "OAuthToken | None" = None
     client: "OAuthClientInformationFull | None" = None
 
     async def get_tokens(self) -> "OAuthToken | None":
-        """Those that are known."""
+        """Return the tokens."""
         return self.tokens
 
     async def set_tokens(self, tokens: "OAuthToken") -> None:
-        """Those that came."""
+        """Take new tokens."""
         self.tokens = tokens
 
     async def get_client_info(self) -> "OAuthClientInformationFull | None":
-        """As whom we are known."""
+        """Return the registered client."""
         return self.client
 
     async def set_client_info(self, client_info: "OAuthClientInformationFull") -> None:
-        """As whom we are known from now on."""
+        """Take a newly registered client."""
         self.client = client_info
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserRedirect:
-    """How the person is asked: `address` is where the answer comes to."""
+    """How the person is asked. `address` is the redirect URI."""
 
     address: str
     open: "Callable[[str], Awaitable[None]]"
@@ -152,44 +152,44 @@ class BrowserRedirect:
 def make_oauth_provider(
     url: str, memory: MemoryTokenStorage, browser: BrowserRedirect | None, client_document: str | None = None
 ) -> "OAuthClientProvider":
-    """The library's. Without a browser it can only renew tokens."""
+    """Return the library's provider. Without a browser it can only renew tokens."""
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
     from pydantic import AnyUrl
 
-    # It writes what servers answered into the log when something goes wrong: tokens, too.
+    # The library logs what servers answered when something goes wrong, tokens too.
     logging.getLogger("mcp.client.auth.oauth2").disabled = True
     address = browser.address if browser else "http://127.0.0.1/callback"
-    about = OAuthClientMetadata(client_name="Desktop Agent", redirect_uris=[AnyUrl(address)])
+    metadata = OAuthClientMetadata(client_name="Desktop Agent", redirect_uris=[AnyUrl(address)])
     if browser is None:
-        return OAuthClientProvider(url, about, memory)
-    return OAuthClientProvider(url, about, memory, browser.open, browser.answer, client_metadata_url=client_document)
+        return OAuthClientProvider(url, metadata, memory)
+    return OAuthClientProvider(url, metadata, memory, browser.open, browser.answer, client_metadata_url=client_document)
 
 
 async def run_oauth_flow(
     provider: "OAuthClientProvider",
     request: "httpx2.Request",
     client: "httpx2.AsyncClient",
-    answered: "Callable[[httpx2.Request], Awaitable[httpx2.Response]] | None",
+    answer_request: "Callable[[httpx2.Request], Awaitable[httpx2.Response]] | None",
 ) -> None:
-    """Ask what the library wants to have asked, until it would send `request` again with what came of it.
+    """Send the library's requests until it would send `request` again with the result.
 
-    `answered` says what is answered to `request` itself; without it, only what comes before is asked. Then it raises
+    `answer_request` returns the response to `request` itself; without it the flow ends there, and raises
     AuthorizationServerUnavailable where tokens cannot be had now.
     """
     flow: AsyncGenerator[Any, Any] = provider.async_auth_flow(request)
     try:
         outgoing = await anext(flow)
-        was_asked = False
+        was_sent = False
         for _ in range(_MAX_REQUESTS):
-            if outgoing is request and (was_asked or answered is None):
+            if outgoing is request and (was_sent or answer_request is None):
                 return
-            if outgoing is request and answered is not None:
-                was_asked = True
-                response = await answered(request)
+            if outgoing is request and answer_request is not None:
+                was_sent = True
+                response = await answer_request(request)
             else:
                 response = await send_bounded(client, outgoing)
-                if answered is None and (
+                if answer_request is None and (
                     response.status_code >= 500 or response.status_code == _HTTP_TOO_MANY_REQUESTS
                 ):
                     raise AuthorizationServerUnavailable
@@ -204,7 +204,7 @@ async def run_oauth_flow(
 async def send_bounded(
     client: "httpx2.AsyncClient", request: "httpx2.Request", *, whole: bool = True
 ) -> "httpx2.Response":
-    """One question, within bounds, and without following anything. Raises TimeoutError."""
+    """Send one request without following redirects. Raises TimeoutError."""
     async with asyncio.timeout(_REQUEST_TIMEOUT):
         response = await client.send(request, follow_redirects=False, stream=True)
         try:
@@ -218,7 +218,7 @@ async def send_bounded(
 def make_record(
     url: str, provider: "OAuthClientProvider", memory: MemoryTokenStorage, expires_at: float | None
 ) -> OAuthRecord | None:
-    """What is to be kept; None where no tokens came."""
+    """Return the record to save; None where no tokens came."""
     if memory.tokens is None or memory.client is None:
         return None
     metadata = provider.context.oauth_metadata
@@ -232,5 +232,5 @@ def make_record(
 
 
 def to_json(model: Any) -> JsonObject:
-    """As it is kept."""
+    """Return a model of the library as it is saved."""
     return model.model_dump(mode="json", exclude_none=True)

@@ -45,7 +45,7 @@ CALLBACK_HOST = "127.0.0.1"
 _CALLBACK_PATH = "/callback"
 _MAX_REQUEST_BYTES = 16_384
 _MAX_CONNECTIONS = 8
-# Seconds that a browser has for its question.
+# Seconds that a browser has for its request.
 _REQUEST_TIMEOUT = 10.0
 _PAGE_TEMPLATE = (
     "<!doctype html><html lang='{language}'><meta charset=utf-8><title>Desktop Agent</title>"
@@ -57,7 +57,7 @@ _PAGE_TEMPLATE = (
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationResponse:
-    """What the browser brought: a code, or the word of an error."""
+    """What the browser brought: a code, or an error code."""
 
     code: str
     state: str
@@ -66,10 +66,10 @@ class AuthorizationResponse:
 
 
 class CallbackListener:
-    """Waits for one answer with the right state; every other one is sent away and changes nothing."""
+    """Waits for one callback with the right state; all other requests are refused and change nothing."""
 
-    def __init__(self, words: SignInPageTexts = ENGLISH_PAGE_TEXTS) -> None:
-        self._texts = words
+    def __init__(self, page_texts: SignInPageTexts = ENGLISH_PAGE_TEXTS) -> None:
+        self._texts = page_texts
         self._state: str | None = None
         self._answer: asyncio.Future[AuthorizationResponse] = asyncio.get_running_loop().create_future()
         self._open: list[asyncio.StreamWriter] = []
@@ -78,27 +78,27 @@ class CallbackListener:
 
     @property
     def address(self) -> str:
-        """For the browser."""
+        """The redirect URI."""
         return f"http://{CALLBACK_HOST}:{self._port}{_CALLBACK_PATH}"
 
     def expect(self, state: str) -> None:
-        """From now on an answer with this state is taken."""
+        """Accept a callback with this state from now on."""
         self._state = state
 
     async def answer(self) -> AuthorizationResponse:
-        """The first that is taken."""
+        """Return the first callback that was accepted."""
         return await asyncio.shield(self._answer)
 
     async def open(self, port: int) -> None:
-        """At this port, if it is free; 0 is any. Raises OSError."""
+        """Listen at this port; 0 is any free one. Raises OSError."""
         self._server = await asyncio.start_server(self._serve, CALLBACK_HOST, port, limit=_MAX_REQUEST_BYTES)
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """Nothing listens any more."""
+        """Stop listening."""
         self._answer.cancel()
         for writer in self._open:
-            # Whoever is being answered is told all of it first.
+            # Pages that are being sent are sent to their end.
             if not writer.is_closing() and not writer.transport.get_write_buffer_size():
                 writer.close()
         if self._server is not None:
@@ -108,7 +108,7 @@ class CallbackListener:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.append(writer)
         if len(self._open) > _MAX_CONNECTIONS:
-            # Who only holds a connection open keeps the browser from none.
+            # Idle connections must not keep the browser out.
             self._open.pop(0).transport.abort()
         try:
             async with asyncio.timeout(_REQUEST_TIMEOUT):
@@ -125,36 +125,45 @@ class CallbackListener:
                 await writer.wait_closed()
 
     def _respond(self, head: str) -> bytes:
-        """What is answered to a question; the right one is taken."""
-        line, _, rest = head.partition("\r\n")
-        words = line.split(" ")
+        request_line, _, rest = head.partition("\r\n")
+        request_words = request_line.split(" ")
         hosts = [
-            each.partition(":")[2].strip().lower() for each in rest.split("\r\n") if each.lower().startswith("host:")
+            line.partition(":")[2].strip().lower() for line in rest.split("\r\n") if line.lower().startswith("host:")
         ]
-        mine = self.address.partition("://")[2].partition("/")[0]
-        # A page of the web that has its name lead here comes with that name.
-        if len(words) != 3 or words[0] != "GET" or hosts not in ([mine], [mine.replace(CALLBACK_HOST, "localhost")]):
+        own_host = self.address.partition("://")[2].partition("/")[0]
+        # A web page whose host name resolves to this machine (DNS rebinding) sends that host.
+        if (
+            len(request_words) != 3
+            or request_words[0] != "GET"
+            or hosts not in ([own_host], [own_host.replace(CALLBACK_HOST, "localhost")])
+        ):
             return self._page(400, self._texts.invalid_response)
-        found = _parse_callback(words[1])
-        if found is None:
+        response = _parse_callback(request_words[1])
+        if response is None:
             return self._page(404, self._texts.not_found)
-        if self._state is None or not hmac.compare_digest(found.state.encode(), self._state.encode()):
+        if self._state is None or not hmac.compare_digest(response.state.encode(), self._state.encode()):
             return self._page(400, self._texts.invalid_response)
         if self._answer.done():
             return self._page(400, self._texts.finished)
-        self._answer.set_result(found)
-        return self._page(200, self._texts.refused if found.error else self._texts.done)
+        self._answer.set_result(response)
+        return self._page(200, self._texts.refused if response.error else self._texts.done)
 
     def _page(self, status: int, text: str) -> bytes:
-        return _render_page(status, text, self._texts.language)
+        body = _PAGE_TEMPLATE.format(text=html.escape(text), language=html.escape(self._texts.language)).encode()
+        head = (
+            f"HTTP/1.1 {status} {'OK' if status == 200 else 'Refused'}\r\nContent-Type: text/html; charset=utf-8\r\n"
+            f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
+            "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n\r\n"
+        )
+        return head.encode("latin-1") + body
 
 
 @asynccontextmanager
 async def listen_for_callback(
-    port: int = 0, words: SignInPageTexts = ENGLISH_PAGE_TEXTS
+    port: int = 0, page_texts: SignInPageTexts = ENGLISH_PAGE_TEXTS
 ) -> AsyncGenerator[CallbackListener]:
     """Listen at this port, or at another where it is taken. Raises OSError."""
-    listener = CallbackListener(words)
+    listener = CallbackListener(page_texts)
     try:
         try:
             await listener.open(port)
@@ -173,22 +182,14 @@ def _parse_callback(target: str) -> AuthorizationResponse | None:
         return None
     if parts.path != _CALLBACK_PATH:
         return None
-    one = {name: each[0] for name, each in values.items()}
-    return AuthorizationResponse(one.get("code", ""), one.get("state", ""), one.get("iss"), one.get("error", ""))
-
-
-def _render_page(status: int, text: str, language: str) -> bytes:
-    body = _PAGE_TEMPLATE.format(text=html.escape(text), language=html.escape(language)).encode()
-    head = (
-        f"HTTP/1.1 {status} {'OK' if status == 200 else 'Refused'}\r\nContent-Type: text/html; charset=utf-8\r\n"
-        f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
-        "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n\r\n"
+    fields = {name: listed[0] for name, listed in values.items()}
+    return AuthorizationResponse(
+        fields.get("code", ""), fields.get("state", ""), fields.get("iss"), fields.get("error", "")
     )
-    return head.encode("latin-1") + body
 
 
 SIGN_IN_TIMEOUT = 300.0
-"""Seconds that a person has."""
+"""Seconds that the person has."""
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _ERROR_FIELD = re.compile(r'"error"\s*:\s*"([a-z_]{1,40})"')
 _REMEDY = "Sign in again."
@@ -196,15 +197,15 @@ _REGISTER_REMEDY = "Ask who runs it for a client id, and enter it with Edit; or 
 
 
 class SignInFailed(ToolFailed):
-    """The person is signed in no more than before."""
+    """The person is not signed in, or is signed in as before."""
 
     kind = "not_signed_in"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """Who this program is there. `document` is the address of a page that says so (CIMD), `client_id` a name that was
-    agreed on beforehand; without either it makes itself known each time.
+    """As whom this program signs in: with the address of a page that describes it (`document`, CIMD), with a
+    `client_id` that was registered beforehand, or registered anew each time.
     """
 
     document: str | None = None
@@ -213,7 +214,7 @@ class ClientIdentity:
 
 
 class OAuthLogin:
-    """One sign-in. `challenge` is what the server said when it refused."""
+    """One sign-in. `challenge` is what the server said when it refused a request."""
 
     def __init__(
         self,
@@ -221,23 +222,26 @@ class OAuthLogin:
         store: OAuthRecordStore,
         challenge: AuthChallenge | None = None,
         identity: ClientIdentity = ClientIdentity(),
-        words: SignInPageTexts = ENGLISH_PAGE_TEXTS,
+        page_texts: SignInPageTexts = ENGLISH_PAGE_TEXTS,
     ) -> None:
         self._target = target
         self._store = store
         self._challenge = challenge
         self._identity = identity
-        self._texts = words
+        self._texts = page_texts
         self._log = ServerLog()
         self._provider: OAuthClientProvider | None = None
 
     async def run(self, open_page: Callable[[str], None], seconds: float = SIGN_IN_TIMEOUT) -> None:
-        """Until the tokens lie in the keyring. Raises SignInFailed, SecretsUnavailable; nothing is kept then."""
-        # Before the person is asked for anything: where would it be kept?
-        known = await self._store.load(self._target.url)
+        """Sign in and save the tokens. Raises SignInFailed, SecretsUnavailable; nothing is saved then."""
+        # Before the person is asked for anything: the keyring may be locked.
+        record_before = await self._store.load(self._target.url)
         try:
-            async with asyncio.timeout(seconds), listen_for_callback(_callback_port(known), self._texts) as listener:
-                record = await self._sign_in(known, listener, open_page)
+            async with (
+                asyncio.timeout(seconds),
+                listen_for_callback(_callback_port(record_before), self._texts) as listener,
+            ):
+                record = await self._sign_in(record_before, listener, open_page)
         except TimeoutError:
             raise SignInFailed(Sentence("The sign-in took too long."), _REMEDY) from None
         except OSError:
@@ -248,14 +252,14 @@ class OAuthLogin:
             raise SignInFailed(Sentence("What the server gave is too large to be a token."), _REMEDY) from None
 
     async def _sign_in(
-        self, known: OAuthRecord | None, listener: CallbackListener, open_page: Callable[[str], None]
+        self, record_before: OAuthRecord | None, listener: CallbackListener, open_page: Callable[[str], None]
     ) -> OAuthRecord:
-        memory = _known_tokens(known, listener.address, self._challenge)
+        memory = _known_tokens(record_before, listener.address, self._challenge)
         if self._identity.client_id:
             memory.client = _registered_client(self._identity, listener.address)
         browser = self._browser_redirect(listener, open_page)
         provider = self._provider = make_oauth_provider(self._target.url, memory, browser, self._identity.document)
-        before = memory.tokens
+        old_tokens = memory.tokens
         try:
             async with await make_http_client(self._target, self._log) as client:
                 await self._run_flow(provider, client)
@@ -263,7 +267,7 @@ class OAuthLogin:
             raise
         except Exception as error:  # noqa: BLE001 - a server may bring about anything, and it may hold what came
             _raise_sign_in_error(first_error(error))
-        tokens = memory.tokens if memory.tokens is not before else None
+        tokens = memory.tokens if memory.tokens is not old_tokens else None
         expires_at = expiry_time(tokens.model_dump()) if tokens is not None else None
         record = make_record(self._target.url, provider, memory, expires_at) if tokens is not None else None
         if record is None or not is_valid_token(record.access_token):
@@ -273,22 +277,22 @@ class OAuthLogin:
     async def _run_flow(self, provider: "OAuthClientProvider", client: httpx2.AsyncClient) -> None:
         request = _initialize_request(self._target.url)
 
-        async def answered(request: httpx2.Request) -> httpx2.Response:
-            said = self._challenge
-            if said is not None and said.header:
-                return _challenge_response(said, request)
+        async def answer_request(request: httpx2.Request) -> httpx2.Response:
+            challenge = self._challenge
+            if challenge is not None and challenge.header:
+                return _challenge_response(challenge, request)
             response = await send_bounded(client, request, whole=False)
-            # It may let anybody begin: the person wants to sign in all the same.
+            # A server may let anybody begin: the person wants to sign in all the same.
             is_refused = response.status_code in (401, 403)
-            return response if is_refused else _challenge_response(said or AuthChallenge(401, ""), request)
+            return response if is_refused else _challenge_response(challenge or AuthChallenge(401, ""), request)
 
-        await run_oauth_flow(provider, request, client, answered)
+        await run_oauth_flow(provider, request, client, answer_request)
 
     def _browser_redirect(self, listener: CallbackListener, open_page: Callable[[str], None]) -> BrowserRedirect:
-        async def opened(url: str) -> None:
+        async def open_in_browser(url: str) -> None:
             if not may_open_url(url, self._target.private_hosts):
-                what = Sentence("The page for signing in has an address that is not opened.")
-                raise SignInFailed(what, "Ask who runs the server: it must begin with https:// and be public.")
+                sentence = Sentence("The page for signing in has an address that is not opened.")
+                raise SignInFailed(sentence, "Ask who runs the server: it must begin with https:// and be public.")
             self._require_pkce()
             self._choose_client_auth()
             (state,) = parse_qs(urlsplit(url).query).get("state", [""])[-1:]
@@ -296,43 +300,43 @@ class OAuthLogin:
             open_page(url)
 
         async def answer() -> AuthorizationCodeResult:
-            came = await listener.answer()
-            if came.error:
-                word = came.error if _ERROR_CODE.fullmatch(came.error) else "error"
+            response = await listener.answer()
+            if response.error:
+                word = response.error if _ERROR_CODE.fullmatch(response.error) else "error"
                 raise SignInFailed(Sentence("The sign-in was refused ({word}).", {"word": word}), _REMEDY)
-            return AuthorizationCodeResult(code=came.code, state=came.state, iss=came.issuer)
+            return AuthorizationCodeResult(code=response.code, state=response.state, iss=response.issuer)
 
-        return BrowserRedirect(listener.address, opened, answer)
+        return BrowserRedirect(listener.address, open_in_browser, answer)
 
     def _require_pkce(self) -> None:
-        """Without it whoever sees the answer of the browser could use it (RFC 7636)."""
+        """Without PKCE whoever sees the browser's callback could use it (RFC 7636)."""
         metadata = self._provider.context.oauth_metadata if self._provider is not None else None
-        ways = metadata.code_challenge_methods_supported if metadata is not None else None
-        if ways is not None and "S256" not in ways:
-            what = Sentence("Who gives tokens for the server does not protect a sign-in (PKCE, S256).")
-            raise SignInFailed(what, "Ask who runs the server.")
+        methods = metadata.code_challenge_methods_supported if metadata is not None else None
+        if methods is not None and "S256" not in methods:
+            sentence = Sentence("Who gives tokens for the server does not protect a sign-in (PKCE, S256).")
+            raise SignInFailed(sentence, "Ask who runs the server.")
 
     def _choose_client_auth(self) -> None:
-        """How an agreed name is proved; only now it is known which ways there are."""
+        """Only now it is known how a client id that was registered beforehand can be proved."""
         context = self._provider.context if self._provider is not None else None
         if context is None or context.oauth_metadata is None or context.client_info is None:
             return
-        ways = context.oauth_metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
-        if self._identity.client_secret and "client_secret_basic" not in ways and "client_secret_post" in ways:
+        methods = context.oauth_metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
+        if self._identity.client_secret and "client_secret_basic" not in methods and "client_secret_post" in methods:
             context.client_info.token_endpoint_auth_method = "client_secret_post"  # noqa: S105 - the name of a way
 
 
-def _known_tokens(known: OAuthRecord | None, address: str, challenge: AuthChallenge | None) -> MemoryTokenStorage:
-    """Who we are there already, if the answer can come to the same address; and what we may do, if more is wanted."""
+def _known_tokens(record: OAuthRecord | None, address: str, challenge: AuthChallenge | None) -> MemoryTokenStorage:
+    """The known client, if the redirect URI is the same; and the tokens, if the server wants more scopes."""
     memory = MemoryTokenStorage()
-    if known is None:
+    if record is None:
         return memory
     try:
-        client = OAuthClientInformationFull.model_validate(known.client)
-        if address in [str(each) for each in client.redirect_uris or ()]:
+        client = OAuthClientInformationFull.model_validate(record.client)
+        if address in [str(uri) for uri in client.redirect_uris or ()]:
             memory.client = client
         if challenge is not None and challenge.is_step_up:
-            memory.tokens = OAuthToken.model_validate(known.tokens)
+            memory.tokens = OAuthToken.model_validate(record.tokens)
     except ValidationError:
         return MemoryTokenStorage()
     return memory
@@ -344,26 +348,26 @@ def _registered_client(identity: ClientIdentity, address: str) -> OAuthClientInf
         client_id=identity.client_id or "",
         client_secret=secret.get_secret_value() if secret is not None else None,
         redirect_uris=[AnyUrl(address)],
-        # What counts where nothing is said (RFC 8414, section 2).
+        # The default where the server names no method (RFC 8414, section 2).
         token_endpoint_auth_method="client_secret_basic" if secret is not None else "none",
     )
 
 
-def _callback_port(known: OAuthRecord | None) -> int:
-    """Where the last answer came to: whoever knows us knows us with that address."""
+def _callback_port(record: OAuthRecord | None) -> int:
+    """The port of the last sign-in: the client is registered with that redirect URI."""
     try:
-        addresses: list[str] = known.client.get("redirect_uris", []) if known else []
+        addresses: list[str] = record.client.get("redirect_uris", []) if record else []
         return urlsplit(addresses[0]).port or 0
     except (ValueError, IndexError, TypeError, AttributeError):
         return 0
 
 
 def _initialize_request(url: str) -> httpx2.Request:
-    about = {"name": "desktop-agent", "version": "0.1.0"}
-    asks = {"protocolVersion": LATEST_PROTOCOL_VERSION, "capabilities": {}, "clientInfo": about}
+    client_info = {"name": "desktop-agent", "version": "0.1.0"}
+    params = {"protocolVersion": LATEST_PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client_info}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": LATEST_PROTOCOL_VERSION}
     return httpx2.Request(
-        "POST", url, headers=headers, json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asks}
+        "POST", url, headers=headers, json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     )
 
 
@@ -373,11 +377,11 @@ def _challenge_response(challenge: AuthChallenge, request: httpx2.Request) -> ht
 
 
 def _raise_sign_in_error(error: BaseException) -> NoReturn:
-    """Never in the words of the error: they may hold what the server gave."""
+    """Never with the message of the error: it may contain what the server gave."""
     if isinstance(error, AgentError):
         raise error
-    found = _ERROR_FIELD.search(str(error)) if isinstance(error, OAuthTokenError | OAuthRegistrationError) else None
-    values = {"why": found.group(1) if found else type(error).__name__}
+    code = _ERROR_FIELD.search(str(error)) if isinstance(error, OAuthTokenError | OAuthRegistrationError) else None
+    values = {"why": code.group(1) if code else type(error).__name__}
     if isinstance(error, OAuthRegistrationError):
         template = "The server knows no programs that it was not told of before ({why})."
         raise SignInFailed(Sentence(template, values), _REGISTER_REMEDY) from None

@@ -1,8 +1,9 @@
 """OAuth session of one server, shared by all folders: bearer tokens, their refresh and revocation (RFC 7009). Loaded
 late.
 
-Many servers take a refresh token once only (RFC 9700, section 4.14.2): a second copy of it would end the sign-in. Other
-processes share the keyring, and so the record: whoever renews keeps them out, and looks first what they made of it.
+Many servers accept a refresh token only once (RFC 9700, section 4.14.2): a second copy of it would end the sign-in.
+Other processes share the keyring and so the record: a renewal locks them out, and first looks whether one of them
+replaced it.
 """
 
 import asyncio
@@ -31,10 +32,10 @@ from desktop_agent.mcp.oauth_flow import (
 )
 from desktop_agent.types.errors import SecretsUnavailable, Sentence, ToolFailed
 
-# Renewed so many seconds before it expires.
+# Tokens are renewed so many seconds before they expire.
 _RENEW_BEFORE = 30.0
 _STEP_UP_STATUS = 403
-# Seconds until who gives tokens is asked again, when that cannot be reached: all calls that wait hear of one try.
+# Seconds until an authorization server that could not be reached is asked again: waiting calls share one attempt.
 _RETRY_PAUSE = 5.0
 _RENEWING_ELSEWHERE = (
     "The sign-in to “{host}” is being renewed by another window of the program, which does not come to an end."
@@ -43,52 +44,52 @@ _RENEWING_ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class AuthChallenge:
-    """What the server wants before it goes on: its status, and its header that says so."""
+    """The status and the WWW-Authenticate header with which a server refused a request."""
 
     status: int
     header: str
 
     @property
     def is_step_up(self) -> bool:
-        """It knows who we are, and wants us to be allowed more."""
+        """Whether the server knows the person, and wants more scopes."""
         return self.status == _STEP_UP_STATUS
 
 
 class RenewalUnavailable(ToolFailed):
-    """The sign-in is over, and who renews it cannot be reached: the person is signed in all the same."""
+    """The token expired and the authorization server cannot be reached: the person stays signed in."""
 
     kind = "not_renewed"
     default_remedy = "Try again later; you stay signed in until then."
 
 
 class OAuthSession:
-    """`challenge` is what the server wanted last. `current` gets each renewal: none of them is cut off.
+    """The sign-in of one server. `challenge` is the server's last one; `renewals` gets the task of each renewal.
 
-    A renewal goes on when whoever asked for it is gone: the server may know only the new token by then.
+    A renewal goes on when whoever asked for it is gone: the server may accept only the new token by then.
     """
 
-    def __init__(self, url: str, store: OAuthRecordStore, under_way: set[asyncio.Task[None]]) -> None:
+    def __init__(self, url: str, store: OAuthRecordStore, renewals: set[asyncio.Task[None]]) -> None:
         self.url = url
         self.record: OAuthRecord | None = None
         self.challenge: AuthChallenge | None = None
         self.unavailable: RenewalUnavailable | None = None
         self._store = store
         self._stored_record: OAuthRecord | None = None
-        self._renewals = under_way
+        self._renewals = renewals
         self._renewal: asyncio.Task[None] | None = None
         self._retry_at = 0.0
         self._is_unsaved = False
         self._is_ended = False
 
     async def load(self) -> None:
-        """Read it from the keyring, but where a newer one is known. Raises SecretsUnavailable."""
+        """Read the record from the keyring, unless a newer one is known. Raises SecretsUnavailable."""
         before = self.record
-        found = await self._store.load(self.url)
+        loaded = await self._store.load(self.url)
         if self.record is before and not self._is_unsaved and (self._renewal is None or self._renewal.done()):
-            self.record = self._stored_record = found
+            self.record = self._stored_record = loaded
 
     async def token(self, used: str, target: HttpTarget, log: ServerLog) -> str:
-        """The one to use; another than `used`, if there can be another. Empty: nobody is signed in."""
+        """Return a token, if possible another one than `used`. Empty: nobody is signed in."""
         record = self.record
         if record is None:
             return ""
@@ -105,7 +106,7 @@ class OAuthSession:
         return record.access_token
 
     async def replace_with(self, value: SecretStr) -> None:
-        """Keep another sign-in in the place of this one, which is renewed no more. Raises SecretsUnavailable."""
+        """Save another sign-in in place of this one, which is not renewed any more. Raises SecretsUnavailable."""
         self._is_ended = True
         try:
             await self._store.set(value)
@@ -114,15 +115,15 @@ class OAuthSession:
             raise
 
     def end(self) -> None:
-        """It is forgotten: nothing of it is kept from now on."""
+        """Save nothing from now on: the sign-in was forgotten."""
         self._is_ended = True
 
     async def _renew(self, record: OAuthRecord, target: HttpTarget, log: ServerLog) -> None:
-        """The same stays where that fails: it may hold still, and the server will say what it wants."""
+        """The record stays where that fails: it may still be valid, and the server will say what it wants."""
         if self.unavailable is not None and asyncio.get_running_loop().time() < self._retry_at:
             return
         self.unavailable = None
-        # Held for one question, which is bounded, and for the keyring.
+        # Held for one request, which has a timeout, and for the keyring.
         async with self._store.exclusive() as is_alone:
             if not is_alone:
                 log.add("another process of this program does not come to the end of its renewal", "error")
@@ -153,20 +154,20 @@ class OAuthSession:
         self._retry_at = asyncio.get_running_loop().time() + _RETRY_PAUSE
 
     async def _was_replaced(self) -> bool:
-        """Whether another process keeps another one by now, or none: that one counts. Unknown is no."""
+        """Whether another process has replaced or removed the record, which then counts. Unknown is no."""
         try:
-            found = await self._store.load(self.url)
+            loaded = await self._store.load(self.url)
         except SecretsUnavailable:
             return False
-        if found == self._stored_record or self._is_ended:
+        if loaded == self._stored_record or self._is_ended:
             return False
-        self.record = self._stored_record = found
+        self.record = self._stored_record = loaded
         self._is_unsaved = False
         return True
 
     async def _store_renewed(self, renewed: OAuthRecord, log: ServerLog) -> None:
         log.add_secrets(renewed.secrets)
-        # Somebody may have signed in anew elsewhere, or out.
+        # Another process may have signed in anew, or out.
         if await self._was_replaced():
             return
         self.record = renewed
@@ -186,8 +187,12 @@ def _is_expiring(record: OAuthRecord) -> bool:
     return record.expires_at is not None and record.expires_at - _RENEW_BEFORE < time.time()
 
 
+def _authorization_target(target: HttpTarget) -> HttpTarget:
+    return replace(target, allows_other_servers=True, headers={}, on_unauthorized=lambda: None)
+
+
 async def _refresh_tokens(record: OAuthRecord, target: HttpTarget, log: ServerLog) -> OAuthRecord:
-    """Another one; the same where none was given."""
+    """Return a renewed record, or the same where no token came."""
     try:
         memory = MemoryTokenStorage(
             OAuthToken.model_validate(record.tokens), OAuthClientInformationFull.model_validate(record.client)
@@ -200,13 +205,11 @@ async def _refresh_tokens(record: OAuthRecord, target: HttpTarget, log: ServerLo
     if memory.tokens is None or not memory.tokens.refresh_token:
         return record
     provider.context.token_expiry_time = 1.0
-    before = memory.tokens
+    old_tokens = memory.tokens
     request = httpx2.Request("POST", record.url, headers={"mcp-protocol-version": "2025-11-25"})
-    async with await make_http_client(
-        replace(target, allows_other_servers=True, headers={}, on_unauthorized=lambda: None), log
-    ) as client:
+    async with await make_http_client(_authorization_target(target), log) as client:
         await run_oauth_flow(provider, request, client, None)
-    if memory.tokens is before or not is_valid_token(memory.tokens.access_token):
+    if memory.tokens is old_tokens or not is_valid_token(memory.tokens.access_token):
         return record
     return record.with_tokens(to_json(memory.tokens))
 
@@ -216,22 +219,22 @@ _INSUFFICIENT_SCOPE = re.compile(r'error="?insufficient_scope\b')
 
 
 class BearerAuth(httpx2.Auth):
-    """Adds the token to requests, once there is one. `refused` is called when the server wants the person.
+    """Adds the token to requests. `on_challenge` is called when the server wants the person to sign in.
 
     Raises RenewalUnavailable into the request.
     """
 
     def __init__(
-        self, target: HttpTarget, shared: OAuthSession, log: ServerLog, refused: Callable[[AuthChallenge], None]
+        self, target: HttpTarget, session: OAuthSession, log: ServerLog, on_challenge: Callable[[AuthChallenge], None]
     ) -> None:
         self._target = target
-        self._session = shared
+        self._session = session
         self._log = log
-        self._refused = refused
-        log.add_secrets(shared.record.secrets if shared.record is not None else ())
+        self._on_challenge = on_challenge
+        log.add_secrets(session.record.secrets if session.record is not None else ())
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """With the token; once more with another one, where the server knows the first no more."""
+        """Send the request with the token, and once more with a renewed one after a 401."""
         used = await self._token("")
         if used:
             request.headers["Authorization"] = f"Bearer {used}"
@@ -246,10 +249,10 @@ class BearerAuth(httpx2.Auth):
         self._check_challenge(response)
 
     def _check_challenge(self, response: httpx2.Response) -> None:
-        wants = response.headers.get("www-authenticate", "")[:4_000]
-        is_short = response.status_code == _HTTP_FORBIDDEN and _INSUFFICIENT_SCOPE.search(wants)
-        if response.status_code == _HTTP_UNAUTHORIZED or is_short:
-            self._refused(AuthChallenge(response.status_code, wants))
+        header = response.headers.get("www-authenticate", "")[:4_000]
+        lacks_scope = response.status_code == _HTTP_FORBIDDEN and _INSUFFICIENT_SCOPE.search(header)
+        if response.status_code == _HTTP_UNAUTHORIZED or lacks_scope:
+            self._on_challenge(AuthChallenge(response.status_code, header))
 
     async def _token(self, used: str) -> str:
         return await self._session.token(used, self._target, self._log)
@@ -259,12 +262,10 @@ _REVOKE_TIMEOUT = 10.0
 
 
 async def revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
-    """Whether there is a way to tell it, and it was told. Nothing is raised: tokens end by themselves, too."""
+    """Revoke the tokens and return whether that succeeded. Raises nothing: tokens also expire by themselves."""
     try:
         async with asyncio.timeout(_REVOKE_TIMEOUT):
-            return await _revoke_tokens(
-                record, replace(target, allows_other_servers=True, headers={}, on_unauthorized=lambda: None)
-            )
+            return await _revoke_tokens(record, _authorization_target(target))
     except Exception:  # noqa: BLE001 - whatever a server brings about, and it may hold what came
         return False
 
@@ -275,14 +276,14 @@ async def _revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
         return False
     provider = make_oauth_provider(record.url, MemoryTokenStorage(), None)
     client_info = provider.context.client_info = OAuthClientInformationFull.model_validate(record.client)
-    # The first ends the second where the server does it right (section 2.1); both are told all the same.
+    # Revoking the first ends the second where the server does it right (section 2.1); both are revoked all the same.
     kinds = [kind for kind in ("refresh_token", "access_token") if isinstance(record.tokens.get(kind), str)]
     statuses: list[int] = []
     async with await make_http_client(target, ServerLog()) as client:
         for kind in kinds:
-            about = {"token": str(record.tokens[kind]), "token_type_hint": kind, "client_id": client_info.client_id}
+            fields = {"token": str(record.tokens[kind]), "token_type_hint": kind, "client_id": client_info.client_id}
             form, headers = provider.context.prepare_token_auth(
-                {each: value or "" for each, value in about.items()}, {}
+                {name: value or "" for name, value in fields.items()}, {}
             )
             url = str(metadata.revocation_endpoint)
             response = await send_bounded(client, httpx2.Request("POST", url, data=form, headers=headers))

@@ -19,7 +19,7 @@ from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
 from tests.desktop_agent.engine.stand import own
-from tests.desktop_agent.engine.test_servers import engine_with
+from tests.desktop_agent.engine.test_mcp_servers import engine_with
 from tests.desktop_agent.mcp.stage import until
 from tests.frame.patience import PATIENCE
 

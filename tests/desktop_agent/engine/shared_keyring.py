@@ -40,7 +40,7 @@ class InFile(Memory):
 def share(here: Stand, path: Path) -> Stand:
     """From now on its secrets lie there."""
     here.secrets = InFile(path)
-    here.servers._secrets = here.servers._oauth._secrets = here.servers._transports._secrets = here.secrets
+    here.servers._secrets.store = here.servers._oauth._secrets = here.servers._transports._secrets = here.secrets
     return here
 
 

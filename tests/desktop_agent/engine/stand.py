@@ -42,7 +42,9 @@ class Stand:
         self.configured = servers
         self.secrets = Memory()
         self.people = people or ServerRequestHandlers()
-        self.servers = McpServers(lambda: self.configured, self.secrets, folder, lambda: self.people, document=document)
+        self.servers = McpServers(
+            lambda: self.configured, self.secrets, folder, lambda: self.people, client_document=document
+        )
         self.states: list[str] = []
         self.servers.on_state(lambda server_id: self.states.append(self.servers.state(server_id, None).state))
 

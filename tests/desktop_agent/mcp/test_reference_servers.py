@@ -113,7 +113,7 @@ async def test_a_form_is_asked_of_the_person(way, tmp_path):
         asked.append(request)
         return ElicitationAnswer("accept", {"name": "Ada"})
 
-    async with everything(way, tmp_path, people=lambda: ServerRequestHandlers(elicit=person)) as live:
+    async with everything(way, tmp_path, handlers=lambda: ServerRequestHandlers(elicit=person)) as live:
         parts = await called(live, f"{live.server.id}__trigger-elicitation-request", {})
         assert "name" in asked[0].form["properties"]
         assert asked[0].server == live.server.title
@@ -135,7 +135,7 @@ async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
         prompts.append(request.messages[0][1])
         return SamplingAnswer("forty-two", "some-model") if len(prompts) == 1 else None
 
-    async with everything("stdio", tmp_path, people=lambda: ServerRequestHandlers(sample=agreed)) as live:
+    async with everything("stdio", tmp_path, handlers=lambda: ServerRequestHandlers(sample=agreed)) as live:
         asking = {"prompt": "What is it?", "maxTokens": 10}
         parts = await called(live, "srv__trigger-sampling-request", asking)
         assert any("forty-two" in part.text for part in parts if isinstance(part, Text))

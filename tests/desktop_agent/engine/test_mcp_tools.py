@@ -60,7 +60,7 @@ async def test_a_hostile_schema_looks_at_the_time_and_ends_when_it_is_told_to():
     sign, looked = CancelToken(), []
 
     class Watched(SchemaBudget):
-        def lasts(self) -> bool:
+        def has_time(self) -> bool:
             looked.append(True)
             if len(looked) == 400:
                 sign.cancel()

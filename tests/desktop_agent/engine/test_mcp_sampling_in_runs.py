@@ -17,11 +17,11 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.engine.test_sampling import Person
-from tests.desktop_agent.engine.test_servers import engine_with, own
+from tests.desktop_agent.engine.test_mcp_sampling import Person
+from tests.desktop_agent.engine.test_mcp_servers import engine_with, own
 from tests.desktop_agent.mcp.stage import until
 
-SERVER = str(Path(__file__).parents[1] / "tools" / "mcp" / "raw_server.py")
+SERVER = str(Path(__file__).parents[1] / "mcp" / "raw_server.py")
 
 
 def used(cost: float) -> UsageUpdate:

@@ -10,7 +10,7 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.errors import KeyringLocked
 from desktop_agent.types.mcp import HttpConnection
 from tests.desktop_agent.engine.stand import Stand, own, stand
-from tests.desktop_agent.engine.test_sign_in import door, signed_in
+from tests.desktop_agent.engine.test_mcp_sign_in import door, signed_in
 from tests.desktop_agent.mcp.site import Answer, Asked, Site, as_json
 from tests.desktop_agent.mcp.stage import until
 

@@ -136,22 +136,22 @@ async def test_one_that_changes_on_and_on_is_asked_later_and_later(tmp_path, mon
     waits: list[float] = []
     async with stand(tmp_path, own()) as here:
 
-        async def counted(place, after=0.0):
-            waits.append(after)
-            place.asked = asyncio.get_running_loop().time()
-            place.is_resting = False
+        async def counted(pause=0.0):
+            waits.append(pause)
+            place._refreshed_at = asyncio.get_running_loop().time()
+            place._is_paused = False
 
-        monkeypatch.setattr(here.servers, "_refresh", counted)
         here.servers.server("own", None)
-        (place,) = here.servers._running.values()
+        (place,) = here.servers._instances.values()
+        monkeypatch.setattr(place, "_refresh", counted)
         for _ in range(9):
-            here.servers._schedule_refresh(place)
-            here.servers._schedule_refresh(place)
-            await place.refresh_task
+            place.schedule_refresh()
+            place.schedule_refresh()
+            await place._task
         assert waits == [0, 1, 2, 4, 8, 16, 32, 60, 60]
-        place.refreshed_at -= 61
-        here.servers._schedule_refresh(place)
-        await place.refresh_task
+        place._refreshed_at -= 61
+        place.schedule_refresh()
+        await place._task
         assert waits[-1] == 0
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.engine import mcp_server_pool
-from desktop_agent.engine import mcp_server_pool as told_of
+from desktop_agent.engine import mcp_server_instances
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.blocks import Image, Text
 from desktop_agent.types.errors import Overloaded, ToolFailed
@@ -23,7 +22,7 @@ from desktop_agent.types.mcp import (
 from tests.desktop_agent.engine.stand import Stand, own, stand
 from tests.desktop_agent.mcp.stage import until
 
-RAW = Path(__file__).parents[1] / "tools/mcp/raw_server.py"
+RAW = Path(__file__).parents[1] / "mcp/raw_server.py"
 
 
 def raw(*words: str, server_id: str = "raw") -> McpServer:
@@ -111,7 +110,7 @@ async def test_pages_without_end_are_given_up(words, most, tmp_path):
 
 
 async def test_one_that_says_without_end_that_its_tools_are_others_is_asked_now_and_then(tmp_path, monkeypatch):
-    monkeypatch.setattr(mcp_server_pool, "_FIRST_REFRESH_PAUSE", 3_600.0)
+    monkeypatch.setattr(mcp_server_instances, "_FIRST_REFRESH_PAUSE", 3_600.0)
     async with stand(tmp_path, raw("floods")) as at:
         state = await at.servers.test("raw", None)
         assert (state.state, len(state.tools)) == ("running", 120)
@@ -201,12 +200,12 @@ async def test_it_is_told_when_a_server_offers_other_prompts(tmp_path):
 
 
 async def test_a_server_that_says_it_without_end_is_heard_once_in_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr(told_of, "_NOTIFY_INTERVAL", 3600.0)
+    monkeypatch.setattr(mcp_server_instances, "_NOTIFY_INTERVAL", 3600.0)
     async with stand(tmp_path, raw("floods")) as at:
         heard: list[str] = []
         at.servers.on_catalog_changed(heard.append)
         await at.servers.contents(None)
         await until(lambda: any("flooded" in line.text for line in at.servers.log("raw", None)))
         assert heard == ["raw"]
-        at.servers._on_interval_over("raw")
+        at.servers.notifier._on_interval_over("raw")
         assert heard == ["raw", "raw"]

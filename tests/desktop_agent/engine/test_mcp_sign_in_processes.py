@@ -13,8 +13,8 @@ from desktop_agent.mcp.oauth_flow import OAuthRecord
 from desktop_agent.storage.conversation_locks import process_lock
 from tests.desktop_agent.engine.shared_keyring import look, share
 from tests.desktop_agent.engine.stand import Stand, stand
-from tests.desktop_agent.engine.test_shared_sign_in import rotating
-from tests.desktop_agent.engine.test_sign_in import door, signed_in
+from tests.desktop_agent.engine.test_mcp_shared_sign_in import rotating
+from tests.desktop_agent.engine.test_mcp_sign_in import door, signed_in
 from tests.desktop_agent.mcp.site import Site
 from tests.desktop_agent.mcp.stage import until
 

@@ -152,7 +152,7 @@ async def test_a_model_may_ask_for_tools_of_the_server(tmp_path):
         ("user", ToolResult(tool_use_id="a2", outcome=Outcome.FAILED)),
         ("user", "Well?"),
     )
-    asked = replace(ASKED, messages=before, tools=(LOOK,), choice="required")
+    asked = replace(ASKED, messages=before, tools=(LOOK,), tool_choice="required")
     async with sampling(tmp_path, person, Turn(ContentDelta("Once more."), *calls)) as (samples, provider):
         answer = await samples.sample(asked, person.spent.append)
         assert (answer.text, answer.calls) == ("Once more.", calls)

@@ -53,7 +53,7 @@ async def test_too_many_wait_for_an_answer_to_be_taken():
 
 
 async def test_who_takes_no_answer_is_given_up():
-    questions = OpenRequests(1, patience=0.01)
+    questions = OpenRequests(1, timeout=0.01)
     assert await questions.admit(asks(1))
     with pytest.raises(TimeoutError):
         await questions.admit(asks(2))

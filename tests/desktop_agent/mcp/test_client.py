@@ -125,7 +125,7 @@ async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, words, r
     ],
 )
 async def test_one_that_says_nothing_of_use_at_the_start_is_given_up(argv, words, remedy, tmp_path):
-    async with program(argv, tmp_path, start_seconds=2.0) as live:
+    async with program(argv, tmp_path, start_timeout=2.0) as live:
         with pytest.raises(ToolFailed, match=words):
             await load_tool_offer(live)
         assert remedy in str(live.status.remedy)
@@ -218,7 +218,7 @@ for line in sys.stdin:
 
 
 async def test_who_asks_without_end_and_hears_no_answer_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(stdio, "OpenRequests", lambda: OpenRequests(30, patience=0.3))
+    monkeypatch.setattr(stdio, "OpenRequests", lambda: OpenRequests(30, timeout=0.3))
     before = len(asyncio.all_tasks())
     async with program([sys.executable, "-c", ASKER], tmp_path) as live:
         calling = asyncio.create_task(called(live, "srv__ask", {}))

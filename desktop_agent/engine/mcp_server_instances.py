@@ -1,0 +1,259 @@
+"""Running MCP servers: an instance with its tools, kept up to date; trials for the settings; listeners."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from desktop_agent.engine.mcp_tools import ToolDigestStore, ToolOffer, describe_changes, load_tool_offer
+from desktop_agent.mcp.client import McpClient
+from desktop_agent.mcp.lifecycle import ServerContext
+from desktop_agent.processes.worker_threads import wait_for_all
+from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
+from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState
+
+MAX_NOTICES = 100
+# Seconds: a server that says without end that its catalog changed is passed on this often.
+_NOTIFY_INTERVAL = 1.0
+# Seconds before a server that changes its tools without end is asked again: twice as long each time.
+_FIRST_REFRESH_PAUSE = 1.0
+_MAX_REFRESH_PAUSE = 60.0
+_TURN_ON_REMEDY = Sentence("Turn it on, then sign in.")
+
+
+class McpNotifier:
+    """Listeners for events of MCP servers, and the newest notices, oldest first."""
+
+    def __init__(self) -> None:
+        self.notices: list[Sentence] = []
+        self._recent: deque[tuple[Sentence, str]] = deque(maxlen=MAX_NOTICES)
+        self._notice_listeners: list[Callable[[Sentence], None]] = []
+        self._failure_listeners: list[Callable[[Sentence], None]] = []
+        self._state_listeners: list[Callable[[str], None]] = []
+        self._catalog_listeners: list[Callable[[str], None]] = []
+        self._pending_catalogs: dict[str, bool] = {}
+        self._log_listeners: list[Callable[[str, McpLogLine], None]] = []
+
+    def on_notice(self, listener: Callable[[Sentence], None]) -> None:
+        """Call `listener` with what the person should know: a tool that changed, a server that did not start."""
+        self._notice_listeners.append(listener)
+
+    def on_failure(self, listener: Callable[[Sentence], None]) -> None:
+        """Call `listener` each time something fails that the person agreed to just now."""
+        self._failure_listeners.append(listener)
+
+    def on_state(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with the id of a server whose state changed, in any folder."""
+        self._state_listeners.append(listener)
+
+    def on_catalog_changed(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with the id of a server whose prompts or resources changed."""
+        self._catalog_listeners.append(listener)
+
+    def on_log(self, listener: Callable[[str, McpLogLine], None]) -> None:
+        """Call `listener` with each line of a server's log and the server's id."""
+        self._log_listeners.append(listener)
+
+    def notify(self, sentence: Sentence, digest: str = "") -> None:
+        """Pass on a notice, once. `digest` tells apart equal sentences about a tool that changes again."""
+        if (sentence, digest) in self._recent:
+            return
+        self._recent.append((sentence, digest))
+        self._add_notice(sentence, self._notice_listeners)
+
+    def notify_failure(self, sentence: Sentence) -> None:
+        """Pass on a failure, also one that was passed on before."""
+        self._add_notice(sentence, self._failure_listeners)
+
+    def notify_state(self, server_id: str) -> None:
+        """Pass on that a server's state changed."""
+        for listener in tuple(self._state_listeners):
+            listener(server_id)
+
+    def notify_catalog(self, server_id: str) -> None:
+        """Pass on that a server's catalog changed, at most once in each interval."""
+        if server_id in self._pending_catalogs:
+            self._pending_catalogs[server_id] = True
+            return
+        self._pending_catalogs[server_id] = False
+        asyncio.get_running_loop().call_later(_NOTIFY_INTERVAL, self._on_interval_over, server_id)
+        for listener in tuple(self._catalog_listeners):
+            listener(server_id)
+
+    def notify_log(self, server_id: str, line: McpLogLine) -> None:
+        """Pass on a line of a server's log."""
+        for listener in tuple(self._log_listeners):
+            listener(server_id, line)
+
+    def _on_interval_over(self, server_id: str) -> None:
+        if self._pending_catalogs.pop(server_id):
+            self.notify_catalog(server_id)
+
+    def _add_notice(self, sentence: Sentence, listeners: list[Callable[[Sentence], None]]) -> None:
+        self.notices = [*self.notices, sentence][-MAX_NOTICES:]
+        for listener in tuple(listeners):
+            listener(sentence)
+
+
+class ServerInstance:
+    """One server for one folder, and the tools that it offers; a refresh asks it for them again."""
+
+    def __init__(
+        self, server: McpServer, context: ServerContext, digests: ToolDigestStore, notifier: McpNotifier
+    ) -> None:
+        self.client = McpClient(server, context)
+        self.client.on_state = partial(notifier.notify_state, server.id)
+        self.client.on_catalog_changed = partial(notifier.notify_catalog, server.id)
+        self.offer = ToolOffer()
+        self.failure: AgentError | None = None
+        """Why the last refresh failed."""
+        self._digests = digests
+        self._notifier = notifier
+        self._task: asyncio.Task[None] | None = None
+        self._is_paused = False
+        self._next_pause = 0.0
+        self._refreshed_at = 0.0
+
+    @property
+    def needs_refresh(self) -> bool:
+        """Whether its tools are not known yet. What a server that changes on and on said last is enough."""
+        return self.client.is_stale and not self._is_paused
+
+    def apply_settings(self, server: McpServer) -> None:
+        """Take settings with the same connection."""
+        self.client.server = server
+        self.offer = self.offer.with_settings(server)
+
+    def refresh(self) -> asyncio.Task[None]:
+        """Return the task that asks the server for its tools; there is one at a time."""
+        if self._is_paused and self._task is not None:
+            self._task.cancel()
+            self._is_paused = False
+            self._task = None
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._refresh())
+        return self._task
+
+    def schedule_refresh(self) -> None:
+        """Refresh because the server says that its tools changed: at once, and ever later while it goes on."""
+        if self._task is not None and not self._task.done():
+            return
+        if asyncio.get_running_loop().time() - self._refreshed_at > _MAX_REFRESH_PAUSE:
+            self._next_pause = 0.0
+        pause = self._next_pause
+        self._next_pause = min(max(_FIRST_REFRESH_PAUSE, 2 * pause), _MAX_REFRESH_PAUSE)
+        self._is_paused = pause > 0
+        self._task = asyncio.create_task(self._refresh(pause))
+
+    async def close(self) -> None:
+        """End the server and everything that it started."""
+        # Listeners that ask for this server get the one that took its place.
+        self.client.on_state = self.client.on_tools_changed = self.client.on_catalog_changed = lambda: None
+        if self._task is not None:
+            self._task.cancel()
+        await self.client.close()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _refresh(self, pause: float = 0.0) -> None:
+        client = self.client
+        if pause:
+            await asyncio.sleep(pause)
+        self._is_paused = False
+        self._refreshed_at = asyncio.get_running_loop().time()
+        try:
+            offer = await load_tool_offer(client)
+        except AgentError as error:
+            self.offer, self.failure = ToolOffer(), error
+            self._notifier.notify_state(client.server.id)
+            self._notifier.notify(error.sentence)
+            return
+        await self._report_changes(offer)
+        # The settings may have changed meanwhile.
+        self.offer, self.failure = offer.with_settings(client.server), None
+        self._notifier.notify_state(client.server.id)
+        if client.is_stale:
+            # Whoever waits for this answer has it; a server may say without end that there is another one.
+            self._task = None
+            self._next_pause = max(self._next_pause, _FIRST_REFRESH_PAUSE)
+            self.schedule_refresh()
+
+    async def _report_changes(self, offer: ToolOffer) -> None:
+        server, known = self.client.server, self.offer
+        try:
+            before = await self._digests.exchange(server.id, dict(offer.digests))
+        except StorageFailed as error:
+            self._notifier.notify(error.sentence)
+            before = dict(known.digests)
+        for sentence, digest in describe_changes(server.title, before, offer):
+            self._notifier.notify(sentence, digest)
+        for sentence in offer.unusable:
+            if sentence not in known.unusable:
+                self._notifier.notify(sentence)
+
+
+class ServerTrials:
+    """The last trial of each server from the settings; its tools are offered to nobody.
+
+    `make_instance` makes a server; `notify_state` is called with the id of a server whose trial ended.
+    """
+
+    def __init__(
+        self, make_instance: Callable[[McpServer, Path | None], ServerInstance], notify_state: Callable[[str], None]
+    ) -> None:
+        self._make_instance = make_instance
+        self._notify_state = notify_state
+        self._instances: dict[tuple[str, Path | None], ServerInstance] = {}
+        self._trials: dict[tuple[str, Path | None], tuple[asyncio.Task[None], ServerInstance]] = {}
+        self._closing: dict[tuple[str, Path | None], asyncio.Task[None]] = {}
+
+    async def run(self, server: McpServer, workspace: Path | None) -> None:
+        """Start a server, ask for its tools, end it. Wait for a trial of it that goes on already."""
+        key = (server.id, workspace)
+        if key not in self._trials:
+            instance = self._instances[key] = self._make_instance(server, workspace)
+            # A task of its own: it ends also when nobody waits for it any more.
+            self._trials[key] = asyncio.create_task(self._run(key, instance)), instance
+        await asyncio.wait([self._trials[key][0]])
+
+    async def _run(self, key: tuple[str, Path | None], instance: ServerInstance) -> None:
+        try:
+            await asyncio.wait([instance.refresh()])
+        finally:
+            await instance.close()
+            del self._trials[key]
+            self._closing.pop(key, None)
+            self._notify_state(key[0])
+
+    def state(self, server: McpServer, workspace: Path | None) -> McpServerState:
+        """Return the state "off", with what a trial over the same connection found."""
+        instance = self._instances.get((server.id, workspace))
+        if instance is None or not instance.client.server.has_same_connection(server):
+            return McpServerState(server.id, "off")
+        if (server.id, workspace) in self._trials:
+            return McpServerState(server.id, "starting")
+        offer, failure = instance.offer.with_settings(server), instance.failure
+        reason, remedy = (failure.sentence, failure.remedy) if failure is not None else (None, None)
+        if instance.client.status.state == "signed_out":
+            remedy = _TURN_ON_REMEDY
+        return McpServerState(server.id, "off", "", reason, offer.listed, offer.unusable, remedy)
+
+    def log(self, server_id: str, workspace: Path | None) -> tuple[McpLogLine, ...]:
+        """Return the log of the last trial."""
+        instance = self._instances.get((server_id, workspace))
+        return () if instance is None else instance.client.log.lines
+
+    def forget(self, enabled: frozenset[str], known: frozenset[str]) -> None:
+        """Forget the trials of servers that are on now, or not known any more; end those that go on."""
+        for key in [key for key in self._instances if key[0] in enabled or key[0] not in known]:
+            del self._instances[key]
+            if key in self._trials and key not in self._closing:
+                self._closing[key] = asyncio.create_task(self._trials[key][1].close())
+
+    async def close(self) -> None:
+        """End the trials that go on."""
+        trials = tuple(self._trials.values())
+        await wait_for_all(*(instance.close() for _, instance in trials))
+        if trials:
+            await asyncio.wait([task for task, _ in trials])
