@@ -2,7 +2,7 @@
 
     from desktop_agent import AgentOptions, Client, Hooks, Message, query, tool
 
-Each name is loaded when it is first asked for, so that importing this package costs nothing.
+Each name is loaded when it is first used, so that importing this package costs nothing.
 """
 
 from importlib import import_module

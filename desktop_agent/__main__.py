@@ -10,7 +10,7 @@ _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ask` or `check`; returns the exit code. Without a command it says how to ask, and how to get the window."""
+    """Run `ask` or `check` and return the exit code. Without a command, explain how to ask and get the window."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] not in (["ask"], ["check"]):
         return _print_usage(words)
@@ -44,9 +44,9 @@ def _print_usage(words: Sequence[str]) -> int:
 
 
 def _exit_on_interrupt() -> Callable[[], None]:
-    """Ctrl+C while the program still loads just ends it; returns what undoes this.
+    """Let Ctrl+C end the program while it loads; return what undoes this.
 
-    An exception there could come in the middle of a library that makes another one of it.
+    A KeyboardInterrupt there could be raised inside a library that turns it into another error.
     """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None

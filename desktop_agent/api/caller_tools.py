@@ -17,10 +17,10 @@ _NOT_RUN_TEXT = "This call was not run: the conversation went on without it."
 
 
 class SubmittedResults:
-    """Collects results of the newest answer's calls, from the moment each call is handed out.
+    """Results of the newest answer's calls, accepted from the moment each call is handed out.
 
     They reach the history when the conversation goes on. A call that the runtime closed meanwhile, because of Stop or
-    because the answer broke off, has the caller's result then: what ran is told truly.
+    because the answer broke off, then gets the caller's result: the history says what really ran.
     """
 
     def __init__(self) -> None:
@@ -34,18 +34,18 @@ class SubmittedResults:
 
     @property
     def has_results(self) -> bool:
-        """Whether a result waits for the conversation to go on."""
+        """Whether results wait for the conversation to go on."""
         return bool(self._results)
 
     def handle(self, event: Event) -> None:
-        """Take one event of the run: a call is the caller's now, or another answer begins."""
+        """Take one event of the run: a call is handed out, or another answer begins."""
         if isinstance(event, ToolUse):
             self._open_calls.add(event.id)
         elif isinstance(event, TurnStarted):
             self.clear()
 
     def add(self, history: Sequence[Message], *results: ToolResult) -> None:
-        """Take all of these or none. Raises UnknownToolCall, DuplicateToolResult and StaleToolCall."""
+        """Add all of these or none. Raises UnknownToolCall, DuplicateToolResult and StaleToolCall."""
         waiting = self._open_calls | {call.id for call in unanswered_calls(history)}
         fresh: dict[str, ToolResult] = {}
         for result in results:
@@ -58,11 +58,11 @@ class SubmittedResults:
         self._results.update(fresh)
 
     def missing(self, history: Sequence[Message]) -> tuple[ToolUse, ...]:
-        """Calls that wait, in call order."""
+        """Return the calls without a result, in call order."""
         return tuple(call for call in unanswered_calls(history) if call.id not in self._results)
 
     def apply_to(self, history: tuple[Message, ...]) -> tuple[Message, ...]:
-        """The history with all results in call order; calls that wait and have none were not run."""
+        """Return the history with all results in call order; calls without one are marked as not run."""
         calls = unanswered_calls(history)
         if calls:
             results = [
@@ -74,14 +74,14 @@ class SubmittedResults:
         return (*history[:-1], self._with_results(history[-1]))
 
     def clear(self) -> None:
-        """Begin anew: another answer, or another history."""
+        """Forget everything: another answer, or another history, begins."""
         self._open_calls.clear()
         self._results.clear()
 
     def _with_results(self, closed: Message) -> Message:
-        given = dict(self._results)
+        results = dict(self._results)
         blocks = [
-            given.pop(block.tool_use_id, block) if isinstance(block, ToolResult) else block for block in closed.blocks
+            results.pop(block.tool_use_id, block) if isinstance(block, ToolResult) else block for block in closed.blocks
         ]
         return closed.model_copy(update={"blocks": tuple(blocks)})
 
@@ -93,17 +93,17 @@ def _unexpected_result(call_id: str, waiting: set[str], history: Sequence[Messag
     return UnknownToolCall(f"No call “{call_id}” waits for a result.", f"These calls wait: {names}.")
 
 
-def validate_results(given: Sequence[object]) -> tuple[ToolResult, ...]:
-    """Results that the caller made, as our own. Raises WrongUse for what is none."""
-    for each in given:
-        if not isinstance(each, ToolResult):
-            raise WrongUse(f"This is no result but {type_name(each)}.", "Make it with ToolResult(tool_use_id=…).")
-    message = validate_message(Message.model_construct(role=Role.TOOL, blocks=tuple(given)))
+def validate_results(results: Sequence[object]) -> tuple[ToolResult, ...]:
+    """Return the caller's results, validated. Raises WrongUse for what is no result."""
+    for result in results:
+        if not isinstance(result, ToolResult):
+            raise WrongUse(f"This is no result but {type_name(result)}.", "Make it with ToolResult(tool_use_id=…).")
+    message = validate_message(Message.model_construct(role=Role.TOOL, blocks=tuple(results)))
     return tuple([block for block in message.blocks if isinstance(block, ToolResult)])
 
 
 def make_result(tool_use_id: str, content: object, *, is_error: bool) -> ToolResult:
-    """A result of text, a JSON value, blocks, or a ToolResult, copied. Raises WrongUse for what is none of these."""
+    """Return a result of text, a JSON value, blocks, or a ToolResult, copied. Raises WrongUse for anything else."""
     if isinstance(content, ToolResult):
         if content.tool_use_id not in {"", tool_use_id}:
             raise WrongUse(
@@ -123,8 +123,8 @@ def _result_parts(content: object) -> tuple[ResultPart, ...]:
         return (content,)
     if isinstance(content, list | tuple):
         elements = tuple(cast("Sequence[object]", content))
-        if any(isinstance(each, Text | Json | Image) for each in elements):
-            return tuple(part for each in elements for part in _result_parts(each))
+        if any(isinstance(element, Text | Json | Image) for element in elements):
+            return tuple(part for element in elements for part in _result_parts(element))
     return (Json(value=_copy_json(content)),)
 
 
@@ -133,39 +133,38 @@ def _copy_json(content: Any) -> Any:
     try:
         return json.loads(json.dumps(content, allow_nan=False))
     except RecursionError:
-        why = "it is nested too deep"
+        reason = "it is nested too deep"
     except (TypeError, ValueError) as error:
-        why = str(error).rstrip(".")
-    raise WrongUse(f"The result is no JSON: {why}.", "Give strings, numbers, lists and dicts.")
+        reason = str(error).rstrip(".")
+    raise WrongUse(f"The result is no JSON: {reason}.", "Give strings, numbers, lists and dicts.")
 
 
 class _UncheckedSchema:
-    """Arguments are for the caller to check."""
+    """The caller validates arguments itself."""
 
     def __init__(self, json_schema: JsonObject) -> None:
         self.json_schema = json_schema
 
     def checked(self, arguments: JsonObject) -> JsonObject:
-        """As they came."""
         return arguments
 
 
-def to_tool_spec(described: object) -> ToolSpec:
-    """What the model is told of it. Raises WrongUse for what is no tool."""
-    if isinstance(described, ToolSpec):
-        return described
-    if isinstance(described, Tool):
-        return cast("AnyTool", described).spec
-    name = getattr(described, "__name__", type(described).__name__)
+def to_tool_spec(tool: object) -> ToolSpec:
+    """Return the spec of a tool. Raises WrongUse for what is no tool."""
+    if isinstance(tool, ToolSpec):
+        return tool
+    if isinstance(tool, Tool):
+        return cast("AnyTool", tool).spec
+    name = getattr(tool, "__name__", type(tool).__name__)
     raise WrongUse(f"“{name}” is not a tool.", "Make it one with @tool.")
 
 
-def to_tool(described: AnyTool | ToolSpec) -> AnyTool:
-    """The tool itself, or one that can be offered and not run."""
-    if isinstance(described, Tool):
-        return described
+def to_tool(tool: AnyTool | ToolSpec) -> AnyTool:
+    """Return the tool itself, or one that can be offered but not run."""
+    if isinstance(tool, Tool):
+        return tool
 
-    spec = to_tool_spec(described)
+    spec = to_tool_spec(tool)
 
     async def run(_input: JsonObject, _call: RunningCall) -> NoReturn:
         raise ToolFailed(f"“{spec.name}” runs elsewhere.")

@@ -30,7 +30,7 @@ from desktop_agent.types.provider_events import ContentDelta, StopReason, Thinki
 
 @dataclass(frozen=True, slots=True)
 class ToolCallsRequested:
-    """The model waits for the results of these, and said `content` before. A call that is `malformed` wants one too."""
+    """The model waits for the results of these calls, also of a `malformed` one. `content` is its text before them."""
 
     tool_calls: tuple[ToolUse, ...]
     content: str = ""
@@ -38,7 +38,7 @@ class ToolCallsRequested:
 
 @dataclass(frozen=True, slots=True)
 class LoopDone:
-    """The last step: what was said last, what all turns used together, and every call that was made.
+    """The last step: the last text, the usage of all turns together, and every call.
 
     `finish_reason` is the model's own, None where it gave none; `end` is how the loop ended.
     """
@@ -56,12 +56,12 @@ LoopStep = ThinkingDelta | ContentDelta | ToolCallsRequested | ToolResultsReceiv
 class ChatLoopHandle(AsyncIterator[LoopStep]):
     """`async for step in handle`; at ToolCallsRequested give the results with `submit_tool_results` and read on.
 
-    Pieces of text and of thinking, and errors, are the events that a stream has for them. It waits where nobody has
-    submitted yet, so another task may do that, or the same one after a time limit. An error before the model began
-    to answer is raised; one in the middle is a step, and LoopDone follows. Leaving the loop does not end it:
-    `cancel` does, and so does cancelling a step while the model answers. One task reads at a time: another one that
-    asks for a step meanwhile gets WrongUse. `controls` reads and changes its modes, rules, guards, prompt policies
-    and queue at any moment; it goes on with what waits in the queue before LoopDone.
+    Pieces of text and of thinking, and errors, are the events of a stream. The loop waits until the results are
+    submitted, so another task may do that, or the same one after a time limit. An error before the model begins to
+    answer is raised; a later one is a step, and LoopDone follows. Leaving the loop does not end it: `cancel` does, and
+    so does cancelling a step while the model answers. One task reads at a time: another one that asks for a step
+    meanwhile gets WrongUse. `controls` reads and changes its modes, rules, guards, prompt policies and queue at any
+    moment; queued messages are answered before LoopDone.
     """
 
     def __init__(self, options: AgentOptions, history: Sequence[Message]) -> None:
@@ -92,23 +92,23 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         return self._conversation.history
 
     def submit_tool_results(self, results: Sequence[ToolResult]) -> None:
-        """The results of exactly the calls that were requested, in any order, once.
+        """Submit the results of exactly the calls that were requested, in any order, once.
 
         Raises WrongUse otherwise, and changes nothing then.
         """
         waiting = [call.id for call in self._conversation.pending_calls]
         if not self._is_active or not waiting:
             raise WrongUse("No call waits for a result.", "Submit results when ToolCallsRequested has come.")
-        sound = validate_results(results)
-        missing = ", ".join(sorted(set(waiting) - {result.tool_use_id for result in sound}))
+        validated = validate_results(results)
+        missing = ", ".join(sorted(set(waiting) - {result.tool_use_id for result in validated}))
         if missing:
             raise WrongUse(f"Results are missing: {missing}.", "Submit the results of all calls together.")
-        self._conversation.add_results(*sound)
-        self._result_count = len(sound)
+        self._conversation.add_results(*validated)
+        self._result_count = len(validated)
         self._submitted.set()
 
     def cancel(self) -> None:
-        """End it at once and close the connection. Idempotent; what was said stays in `history`.
+        """End the loop at once and close the connection. Idempotent; the messages so far stay in `history`.
 
         Before the first step nothing is asked: LoopDone is the only step then.
         """
@@ -122,7 +122,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         self._submitted.set()
 
     async def aclose(self) -> None:
-        """End it, and wait until everything is closed."""
+        """End the loop, and wait until everything is closed."""
         self._is_active = False
         self._submitted.set()
         await self._conversation.aclose()
@@ -141,7 +141,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
             if not self._is_active:
                 raise StopAsyncIteration
             if self._awaits_results:
-                # Who gives up waiting here has broken nothing off.
+                # A reader that gives up waiting here interrupts nothing.
                 await self._submitted.wait()
             try:
                 await self._advance()
@@ -160,7 +160,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         await self.aclose()
 
     def __del__(self) -> None:
-        # A history that is none leaves a handle that was never made.
+        # An invalid history leaves a handle without a conversation.
         if hasattr(self, "_conversation"):
             close_soon(self._conversation)
 
@@ -183,7 +183,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         if not self._is_active:
             return
         if self._is_cancelled:
-            # It came too late for the run before.
+            # The cancel came too late for the run before.
             self._conversation.interrupt()
         self._run = await self._conversation.start_run(None)
         if not self._run.is_stopped_at_once:
@@ -202,7 +202,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
             case RunFinished(reason=RunEnd.AWAITING_RESULTS):
                 self._steps.append(ToolCallsRequested(self._conversation.pending_calls, "".join(self._text)))
             case RunFinished():
-                # A message that waited for the end of this run has begun the next one.
+                # A queued message may have begun the next run.
                 follow_up = None if self._is_cancelled else self._conversation.take_follow_up()
                 if follow_up is None:
                     self._finish(event.reason)
@@ -213,15 +213,15 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
 
     def _finish(self, end: RunEnd) -> None:
         self._is_active = False
-        finished = self._collector
+        collector = self._collector
         content, calls = "".join(self._text), tuple(self._calls)
-        self._steps.append(LoopDone(content, finished.stop_reason, finished.usage, calls, end))
+        self._steps.append(LoopDone(content, collector.stop_reason, collector.usage, calls, end))
 
 
 class StreamingResponse:
     """The model answers: iterate over `events`.
 
-    It may ask for calls behind its words: then `needs` has them when the events are at their end, else None.
+    Calls may follow the text: then `needs` has them after the last event, else None.
     """
 
     def __init__(self, events: EventStream, agent: "TwoPhaseAgent") -> None:
@@ -239,7 +239,7 @@ class StreamingResponse:
 
 @dataclass(frozen=True, slots=True)
 class NeedsToolExecution:
-    """The model asks for these calls. `messages` is everything so far, its answer with the calls last."""
+    """The model requests these calls. `messages` is the history so far, its answer with the calls last."""
 
     tool_calls: tuple[ToolUse, ...]
     messages: tuple[Message, ...]
@@ -251,9 +251,9 @@ AgentResponse = StreamingResponse | NeedsToolExecution
 class TwoPhaseAgent:
     """One agent, or one of its specialists by name, asked in two phases; any number of rounds.
 
-    Close it with `async with` or `aclose`. Raises WrongUse for options that do not fit together, and for a specialist
-    that is not there. `controls` reads and changes its modes, rules, guards, prompt policies and queue at any moment,
-    and stops it.
+    Close it with `async with` or `aclose`. Raises WrongUse for options that do not fit together, and for an unknown
+    specialist. `controls` reads and changes its modes, rules, guards, prompt policies and queue at any moment, and
+    stops it.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class TwoPhaseAgent:
 
     @property
     def needs(self) -> NeedsToolExecution | None:
-        """What the last answer asks for, once it has ended. Raises SpecialistHasNoTools."""
+        """The calls of the last answer, once it has ended. Raises SpecialistHasNoTools."""
         if self._run is None or self._run.end is not RunEnd.AWAITING_RESULTS:
             return None
         options = self._conversation.options
@@ -285,10 +285,10 @@ class TwoPhaseAgent:
         return NeedsToolExecution(self._conversation.pending_calls, self.history)
 
     async def process(self, prompt: str | Message, *, context: Sequence[Message] = ()) -> AgentResponse:
-        """Ask. `context` is put behind what was said so far, before the prompt.
+        """Ask. `context` is added to the history before the prompt.
 
-        Returns when the model says its first word, or asks for calls without one. Raises what keeps it from
-        answering, and SpecialistHasNoTools when a specialist without tools asks for one.
+        Returns when the model writes its first text, or requests calls without any. Raises what keeps it from
+        answering, and SpecialistHasNoTools when a specialist without tools requests one.
         """
         if context:
             await self._conversation.replace_history(lambda history: (*history, *context))
@@ -297,17 +297,17 @@ class TwoPhaseAgent:
     async def process_with_results(self, messages: Sequence[Message]) -> AgentResponse:
         """Go on with the results: the messages of NeedsToolExecution and one with the results, or only that one.
 
-        The tools are still offered. Raises WrongUse unless exactly the calls that were asked for have results.
+        The tools are still offered. Raises WrongUse unless exactly the requested calls have results.
         """
-        given = tuple(messages)
-        if not given or given[-1].role is not Role.TOOL:
+        submitted = tuple(messages)
+        if not submitted or submitted[-1].role is not Role.TOOL:
             raise WrongUse("The results are missing.", "Put Message.tool_results([...]) at the end.")
-        before = given[:-1]
-        results = [block for block in given[-1].blocks if isinstance(block, ToolResult)]
-        if before and before != self.history:
+        history = submitted[:-1]
+        results = [block for block in submitted[-1].blocks if isinstance(block, ToolResult)]
+        if history and history != self.history:
             # Checked before anything is changed.
-            _check_results(before, results)
-            await self._conversation.replace_history(lambda _: before)
+            _check_results(history, results)
+            await self._conversation.replace_history(lambda _: history)
         _check_results(self.history, results)
         self._conversation.add_results(*results)
         return await self._respond(None)
@@ -323,7 +323,7 @@ class TwoPhaseAgent:
         await self.aclose()
 
     def __del__(self) -> None:
-        # Options that do not fit leave an agent that was never made.
+        # Invalid options leave an agent without a conversation.
         if hasattr(self, "_conversation"):
             close_soon(self._conversation)
 

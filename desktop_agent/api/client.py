@@ -34,12 +34,12 @@ _NOT_CLOSED_WARNING = "A Client was not closed: use `async with`, or await aclos
 class Client:
     """A conversation: `async with Client(options) as client`, or close it with `aclose`.
 
-    An error before the model began to answer is raised by the call that asked. One in the middle is an event of
-    `stream`, and is raised once by `receive` and `complete`, behind what came before it. The client stays usable:
-    `continue_` asks again with what is there. Stop is no error: what was streamed is given, then comes the end.
+    An error before the model begins to answer is raised by the call that asked. A later one is an event of `stream`,
+    and is raised once by `receive` and `complete`, after what came before it. The client stays usable: `continue_` asks
+    again with the history as it is. Stop is no error: the streamed text is kept, then comes the end.
 
-    `listener` hears every event with its place, also those of specialists, of what the options install, and of what
-    happens between runs.
+    `listener` is called with every event and its place, also with those of specialists, of what the options install,
+    and of what happens between runs.
 
     `policies`, `guards`, `rules`, `queue`, `approvals` and `questions` may be read and changed at any moment, also
     while the model answers. `controls` is all of these and the modes in one.
@@ -61,7 +61,7 @@ class Client:
 
     @property
     def options(self) -> AgentOptions:
-        """What it was made with."""
+        """The options that it was made with."""
         return self._conversation.options
 
     @property
@@ -71,12 +71,12 @@ class Client:
 
     @property
     def ended(self) -> RunEnd | None:
-        """How the last question ended; None while it goes on, and before the first."""
+        """How the last run ended; None while it goes on, and before the first."""
         return None if self._conversation.run is None else self._conversation.run.end
 
     @property
     def turn_id(self) -> str | None:
-        """The turn that runs, as `queue.add` may expect it; None when none does."""
+        """The running turn, as `queue.add` may expect it; None when none runs."""
         return self.controls.turn_id
 
     @property
@@ -86,30 +86,30 @@ class Client:
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """All that can be chosen."""
+        """All modes that can be chosen."""
         return self.controls.modes
 
     def set_mode(self, mode: str | Mode) -> None:
-        """Change the mode at once, for every call that has not started; the agent's own request is void.
+        """Change the mode at once, for every call that has not started; a mode request of the agent is dropped.
 
-        A Mode of the caller's own is added to those that can be chosen, in place of one of the same name.
-        Raises WrongUse for a name that no mode has.
+        A Mode of the caller's own is added to those that can be chosen, in place of one of the same name. Raises
+        WrongUse for an unknown name.
         """
         self.controls.set_mode(mode)
 
     def cancel_mode_request(self) -> bool:
-        """Take back the mode that the agent asked for. Returns False when it asked for none."""
+        """Drop the mode that the agent asked for. Returns False when it asked for none."""
         return self.controls.cancel_mode_request()
 
     async def send(self, prompt: str) -> None:
         """Ask, and return when the model begins to answer; `""` goes on (see `continue_`).
 
-        Raises WrongUse while it still answers, and what keeps it from answering.
+        Raises WrongUse while the model still answers, and what keeps it from answering.
         """
         await self._reader.ask(to_prompt(prompt) if prompt else None)
 
     async def send_message(self, message: Message) -> None:
-        """The same with a prepared message: pictures, for example. Raises WrongUse for one that is no prompt."""
+        """Ask with a prepared message, with pictures for example. Raises WrongUse for one that is no prompt."""
         if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]  strings come here too
             raise WrongUse("This is no message.", "Make it with Message.user(…), or give words to send().")
         await self._reader.ask(to_prompt(message))
@@ -117,13 +117,13 @@ class Client:
     async def continue_(self) -> None:
         """Ask again with the history as it is: with the results of calls, after a limit, after an error.
 
-        Where results were added while the rest of the answer still streams, it waits for the end of that first, and
-        raises what broke it off. Raises WrongUse when a call has no result yet, or when there is nothing to go on with.
+        Where results were added while the rest of the answer still streams, it waits for its end first, and raises what
+        broke it off. Raises WrongUse when a call has no result yet, or when there is nothing to go on with.
         """
         await self._reader.ask(None)
 
     async def receive(self) -> Block | None:
-        """The next finished block of the answer; None at its end, and again until the next question."""
+        """Return the next finished block of the answer; None at its end, and again until the next question."""
         return await self._reader.next()
 
     def stream(self, prompt: str | Message = "") -> EventStream:
@@ -146,13 +146,13 @@ class Client:
     async def complete(
         self, prompt: str | Message = "", *, output_type: Any = None, output_retries: int = 2
     ) -> Response:
-        """Ask, and wait for the whole answer. Raises what broke it off; what came is in `history`.
+        """Ask, and wait for the whole answer. Raises what broke it off; the rest is in `history`.
 
         With `output_type` (a pydantic model, a dataclass, a TypedDict, a list or a union of these) the answer is bound
-        to its schema where the server can do that, and validated: it is in `output`. One that does not fit is asked for
-        again, `output_retries` times at most, with what is wrong; then OutputInvalid is raised.
-        It is raised too where the run ended before there was an answer: by Stop, a limit, or calls that wait for
-        results. It says which, as `ended` does; without a prompt the next call goes on.
+        to its schema where the server can do that, and validated: it is in `output`. An answer that does not fit is
+        asked for again, `output_retries` times at most, with the problems; then OutputInvalid is raised. It is raised
+        too where the run ended before there was an answer: by Stop, a limit, or calls that wait for results. It says
+        which, as `ended` does; without a prompt the next call goes on.
         """
         if output_type is not None:
             return await complete_structured(self._conversation, prompt, output_type, output_retries, self)
@@ -168,22 +168,21 @@ class Client:
         content: object = None,
         is_error: bool = False,  # noqa: FBT001, FBT002 - the ancestors' own shape
     ) -> None:
-        """The result of a call that the caller ran: text, a JSON value, blocks, or a ToolResult, also by itself.
+        """Add the result of a call that the caller ran: text, a JSON value, blocks, or a ToolResult, also by itself.
 
-        It is taken from the moment the call was handed out, by `receive`, by `stream` or to the listener, until the
+        It is accepted from the moment the call is handed out, by `receive`, by `stream` or to the listener, until the
         conversation goes on; also when Stop or an error ended the answer meanwhile. Raises UnknownToolCall,
         DuplicateToolResult, StaleToolCall for a call of an older turn, and WrongUse for what is no JSON.
         """
-        call_id, given = (
-            (tool_use_id.tool_use_id, tool_use_id) if isinstance(tool_use_id, ToolResult) else (tool_use_id, content)
-        )
-        self._conversation.add_results(make_result(call_id, given, is_error=is_error))
+        if isinstance(tool_use_id, ToolResult):
+            tool_use_id, content = tool_use_id.tool_use_id, tool_use_id
+        self._conversation.add_results(make_result(tool_use_id, content, is_error=is_error))
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
         """Stop at once. Returns False, and does nothing, where there is nothing to stop.
 
-        By default the run and what waits: queued messages are handed back. While the caller has calls of the answer,
-        the model is not asked again when their results go on. `StopTurn()` leaves what waits, which is sent next;
+        By default the run stops and queued messages are handed back. While the caller has calls of the answer, the
+        model is not asked again when their results go on. `StopTurn()` leaves queued messages, which are sent next;
         `StopTool(id)` ends one call as cancelled, and the run goes on.
         """
         return self._conversation.interrupt(target)
@@ -193,21 +192,21 @@ class Client:
         return self._conversation.interrupt(StopTool(tool_use_id))
 
     def interrupt_handle(self) -> InterruptHandle:
-        """`interrupt` for other threads and for signal handlers."""
+        """Return `interrupt` for other threads and for signal handlers."""
         return InterruptHandle(self._conversation.stop_request)
 
     async def edit_history(
         self, change: Sequence[Message] | Callable[[tuple[Message, ...]], Sequence[Message]]
     ) -> None:
-        """Go on from these messages, or from what the function makes of the history. Raises WrongUse while working."""
+        """Go on from these messages, or from what the function makes of the history. Raises WrongUse during a run."""
         await self._conversation.replace_history(change if callable(change) else lambda _: change)
 
     async def clear_history(self) -> None:
-        """Stop, wait for the end of what was under way, and forget everything; the options stay."""
+        """Stop, wait for the end of the run, and forget everything; the options stay."""
         await self._conversation.clear()
 
     def get_tool(self, name: str) -> AnyTool | None:
-        """One of the tools by its exact name."""
+        """Return the tool of exactly this name, or None."""
         return next((tool for tool in self.options.tools if tool.name == name), None)
 
     async def aclose(self) -> None:
@@ -221,21 +220,21 @@ class Client:
         await self.aclose()
 
     def __del__(self) -> None:
-        # Options that do not fit leave a client that was never made.
+        # Invalid options leave a client without a conversation.
         if hasattr(self, "_conversation") and self._conversation.is_open:
             close_soon(self._conversation)
             warnings.warn(_NOT_CLOSED_WARNING, ResourceWarning, stacklevel=2)
 
 
 def to_options(options: AgentOptions | None, values: OptionValues) -> AgentOptions:
-    """These options with these values, or new ones of them. Raises WrongUse."""
+    """Return these options with these values, or new ones. Raises WrongUse."""
     if options is None:
         return AgentOptions(**values)
     return options.with_values(**values) if values else options
 
 
 class BlockStream(AsyncIterator[Block]):
-    """Asks at the first step; closes everything behind the last block, or as soon as nobody reads on.
+    """Asks at the first step; closes everything after the last block, or when the loop is left and the stream dropped.
 
     Who leaves the loop early and keeps the stream closes it: `async with query(…) as blocks`, or `aclose`.
     """
@@ -277,11 +276,11 @@ class BlockStream(AsyncIterator[Block]):
 
 
 def query(prompt: str | Message, options: AgentOptions | None = None, **values: Unpack[OptionValues]) -> BlockStream:
-    """The blocks of the answer, each as soon as it is finished; with tools that run here, their results too.
+    """Return the blocks of the answer, each as soon as it is finished; with tools that run here, their results too.
 
-    `values` are options, and go over those that are given. An error is raised by the step that meets it, what came
-    before it has been given by then. Leaving the loop ends the run and closes the connection; `aclose` does so and
-    waits. Raises WrongUse for options that do not fit together.
+    `values` are options, and go over those that are given. An error is raised by the step that meets it, after all
+    blocks before it. Leaving the loop ends the run and closes the connection; `aclose` does so and waits. Raises
+    WrongUse for options that do not fit together.
     """
     return BlockStream(to_prompt(prompt), to_options(options, values))
 

@@ -27,7 +27,7 @@ _MAX_TIMEOUT_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """Where things are kept and which server was named for this run."""
+    """The data folder and the server that was named for this run."""
 
     data_dir: Path | None
     endpoint: "Endpoint | None"
@@ -37,7 +37,7 @@ class LaunchOptions:
 
 @dataclass(frozen=True, slots=True)
 class AskArguments:
-    """Everything after `ask`."""
+    """The arguments of `ask`."""
 
     launch: LaunchOptions
     prompt: str
@@ -56,7 +56,7 @@ class AskArguments:
 
 
 def program_version() -> str:
-    """The installed version."""
+    """Return the installed version."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -66,7 +66,7 @@ def program_version() -> str:
 
 
 class _VersionAction(argparse.Action):
-    """Looks the version up when it is asked for: the window is there before that is found."""
+    """Looks the version up only when it is asked for: that takes time, and the window must be there first."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         sys.stdout.write(f"desktop-agent {program_version()}\n")
@@ -74,7 +74,7 @@ class _VersionAction(argparse.Action):
 
 
 def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
-    """For the window. Exits with 2 and a sentence on wrong use."""
+    """Parse the arguments of the window. Exits with 2 and a sentence on wrong use."""
     parser = argparse.ArgumentParser(
         prog="desktop-agent",
         description="Talk and work with language models. Without a command the window opens; "
@@ -88,30 +88,30 @@ def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
 
 
 def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:
-    """For `ask`. Exits with 2 and a sentence on wrong use."""
+    """Parse the arguments of `ask`. Exits with 2 and a sentence on wrong use."""
     parser = _ask_parser()
-    given = parser.parse_args(argv)
-    place = _parse_launch_options(parser, given)
+    arguments = parser.parse_args(argv)
+    launch = _parse_launch_options(parser, arguments)
     return AskArguments(
-        launch=place,
-        prompt=given.prompt,
-        system=given.system,
-        images=tuple(given.image),
-        reasoning=given.reasoning,
-        max_tokens=given.max_tokens,
-        headers_timeout=given.headers_timeout,
-        first_event_timeout=given.first_event_timeout,
-        workspace=given.workspace,
-        tools=given.tools or ("read" if given.workspace else "none"),
-        approve=given.approve,
-        continue_id=given.continue_id,
-        jsonl=given.jsonl,
-        verbose=given.verbose,
+        launch=launch,
+        prompt=arguments.prompt,
+        system=arguments.system,
+        images=tuple(arguments.image),
+        reasoning=arguments.reasoning,
+        max_tokens=arguments.max_tokens,
+        headers_timeout=arguments.headers_timeout,
+        first_event_timeout=arguments.first_event_timeout,
+        workspace=arguments.workspace,
+        tools=arguments.tools or ("read" if arguments.workspace else "none"),
+        approve=arguments.approve,
+        continue_id=arguments.continue_id,
+        jsonl=arguments.jsonl,
+        verbose=arguments.verbose,
     )
 
 
 def parse_check_arguments(argv: Sequence[str]) -> Path | None:
-    """For `check`: the data folder, None for the usual one. Exits with 2 and a sentence on wrong use."""
+    """Return the data folder for `check`, None for the usual one. Exits with 2 and a sentence on wrong use."""
     parser = argparse.ArgumentParser(
         prog="desktop-agent check",
         description="Check that all saved conversations can be read, and repair what can be. "
@@ -178,8 +178,8 @@ def _add_launch_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help=f"the model ({MODEL_VARIABLE})")
 
 
-def _parse_launch_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> LaunchOptions:
-    values: dict[str, Any] = vars(given)
+def _parse_launch_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> LaunchOptions:
+    values: dict[str, Any] = vars(arguments)
     data_dir = _data_folder(values)
     endpoint = _parse_endpoint(parser, values["dialect"], values["base_url"] or os.environ.get(BASE_URL_VARIABLE))
     if endpoint is not None and values["demo"]:
@@ -208,11 +208,11 @@ def _parse_endpoint(
 def _parse_web_address(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
-        # A port that is no number is found out only by asking for it.
-        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        # `port` raises ValueError for a port that is no number.
+        is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return None
-    return parts if is_one else None
+    return parts if is_valid else None
 
 
 def _positive_int(text: str) -> int:

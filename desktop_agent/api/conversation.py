@@ -1,6 +1,4 @@
-"""The conversation behind Client, chat loop and two-phase agent: starts runs one after the other, stops them, binds
-their output type.
-"""
+"""The conversation behind Client, chat loop and two-phase agent: its runs, how they stop, and their output type."""
 
 import asyncio
 import json
@@ -31,23 +29,23 @@ if TYPE_CHECKING:
 
 
 class InterruptHandle:
-    """Stops what an agent does. For any thread and for signal handlers; it may be kept and used again.
+    """Stops an agent from any thread and from signal handlers; it may be kept and used again.
 
-    Stopping twice is stopping once; where nothing is under way it does nothing, and it never raises.
+    Stopping twice is stopping once; where nothing runs it does nothing, and it never raises.
     """
 
     def __init__(self, stop_request: "StopRequest") -> None:
         self._stop_request = stop_request
 
     def interrupt(self) -> None:
-        """Stop what is under way now: the loop does it next, and before it begins anything else."""
+        """Stop what runs now: the loop does it next, and before it begins anything else."""
         self._stop_request.request()
 
     __call__ = interrupt
 
 
 class StopRequest:
-    """What a handle asks for, until the loop has done it."""
+    """A stop that was asked for, until the loop has done it."""
 
     def __init__(self, interrupt: Callable[[], object]) -> None:
         self._interrupt = interrupt
@@ -55,24 +53,24 @@ class StopRequest:
         self._is_requested = False
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The loop in which there is something to stop; the faces say it when their work begins."""
+        """Take the loop in which there is something to stop."""
         self._loop = loop
 
     def request(self) -> None:
-        """From any thread: stop, unless there is nothing under way."""
+        """Ask for a stop, from any thread; does nothing where nothing runs."""
         loop = self._loop
         if loop is None:
             return
         self._is_requested = True
         try:
-            # Never at once: a signal handler may run in the middle of anything.
+            # Never directly: a signal handler may run in the middle of anything.
             loop.call_soon_threadsafe(self.run_pending)
         except RuntimeError:
             # The loop is closed, so nothing is under way.
             self._is_requested = False
 
     def run_pending(self) -> None:
-        """In the loop: do what was asked for. Called before something begins that nobody meant to stop."""
+        """Stop if that was asked for. Called in the loop before something new begins, which nobody meant to stop."""
         if self._is_requested:
             self._is_requested = False
             self._interrupt()
@@ -84,10 +82,10 @@ _WRAPPER_KEY = "answer"
 
 
 class OutputType:
-    """A type that an answer is to have: a model, a dataclass, a TypedDict, a list or a union of these, and the like.
+    """The type of an answer: a model, a dataclass, a TypedDict, a list or a union of these, and the like.
 
-    Servers bind answers to objects alone, so what is none is the `answer` of one. Raises WrongUse for a type that has
-    no JSON Schema.
+    Servers bind answers to objects only, so any other type is wrapped as the `answer` of one. Raises WrongUse for a
+    type that has no JSON Schema.
     """
 
     def __init__(self, output_type: Any) -> None:
@@ -102,7 +100,7 @@ class OutputType:
         definitions: JsonObject = schema.pop("$defs", {})
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            schema = dict(definitions[reference.rpartition("/")[2]])  # of a type that contains itself
+            schema = dict(definitions[reference.rpartition("/")[2]])  # a type that contains itself
         self._is_wrapped = schema.get("type") != "object"
         if self._is_wrapped:
             schema = {"type": "object", "properties": {_WRAPPER_KEY: schema}}
@@ -115,13 +113,13 @@ class OutputType:
         self.format = JsonFormat(json_schema=schema, name=self.name, strict=is_strict)
 
     def parse(self, text: str) -> Any:
-        """Return the value that the answer is. Raises ValidationError."""
+        """Parse and validate an answer. Raises ValidationError."""
         text = _strip_code_fence(text)
         if self._is_wrapped:
             try:
                 value = from_json(text)
             except ValueError:
-                pass  # said in full below
+                pass  # raised with details below
             else:
                 if isinstance(value, dict) and cast("dict[str, Any]", value).keys() == {_WRAPPER_KEY}:
                     return self._adapter.validate_json(to_json(value[_WRAPPER_KEY]))
@@ -136,7 +134,7 @@ def _strip_code_fence(text: str) -> str:
 
 
 class OutputFormat:
-    """What answers are bound to just now. `apply` makes the configuration of a run."""
+    """What answers are bound to now."""
 
     def __init__(self) -> None:
         self._format: JsonFormat | None = None
@@ -148,11 +146,11 @@ class OutputFormat:
         self._uses_prompt = False
 
     def use_prompt(self) -> None:
-        """The server cannot be bound: its model is told."""
+        """Give the schema in the prompt: the server cannot bind answers."""
         self._uses_prompt = True
 
     def apply(self, config: ProviderConfig) -> ProviderConfig:
-        """The configuration with what holds."""
+        """Return the configuration of a run with the output format."""
         if self._format is None:
             return config
         if not self._uses_prompt:
@@ -163,9 +161,9 @@ class OutputFormat:
 
 
 def _close_objects(schema: Any) -> bool:
-    """Close all objects in it, as strict servers want them, all fields there; False where one must stay open."""
+    """Close all objects, with all fields required, as strict servers want them; False where one must stay open."""
     if isinstance(schema, list):
-        # Each of them is closed, also behind one that cannot be.
+        # Without short-circuit: all of them are closed, also after one that cannot be.
         return min(map(_close_objects, cast("list[Any]", schema)), default=True)
     if not isinstance(schema, dict):
         return True
@@ -186,10 +184,10 @@ EnvelopeListener = Callable[[Envelope], None]
 
 
 class ConversationRunner:
-    """Opened when it is first needed, in the loop that runs then. `history` is what was said before.
+    """A conversation in memory, opened when it is first needed, in the running loop. `history` comes before it.
 
-    `initial_options` are the options with what was changed before it was opened. `run` is the one that is read; runs
-    that waiting messages begin by themselves are read next (see `begin`).
+    `initial_options` are the options with changes that were made before it was opened. `run` is the run that is read;
+    runs that queued messages begin are read next (see `take_follow_up`).
     """
 
     def __init__(
@@ -199,7 +197,7 @@ class ConversationRunner:
         self.initial_options = options
         self.output_format = OutputFormat()
         self.run: RunEvents | None = None
-        # The one that hears the events, and those that nobody reads yet.
+        # The run that gets the events, and those that nobody reads yet.
         self._newest_run: RunEvents | None = None
         self._unread_runs = deque[RunEvents]()
         self.stop_request = StopRequest(self.interrupt)
@@ -234,7 +232,7 @@ class ConversationRunner:
 
     @property
     def opened_session(self) -> "Session":
-        """The same. Raises WrongUse before the first question."""
+        """The engine's session. Raises WrongUse before the first question."""
         if self._opened is None:
             raise WrongUse("Nothing was asked yet.", "Ask first, with send() for example.")
         return self._opened.session
@@ -245,12 +243,12 @@ class ConversationRunner:
         return () if self._working else deep_copy(self._results.missing(self.history))
 
     async def start_run(self, prompt: Message | None) -> RunEvents:
-        """Start a run on this prompt, or go on from the history with the results that were given.
+        """Start a run on this prompt, or go on from the history with the submitted results.
 
-        A run that was stopped, or whose reader went away, is waited for; so is the one whose calls have results, which
-        are gone on with. Raises WrongUse while another one is under way, and when calls wait for results and there is
-        no prompt. What broke the answer off that was waited for is raised unless it was read; the next call goes on.
-        Without a prompt, a run that a waiting message began by itself is the answer, where there is one.
+        It waits for a run that was stopped or whose reader went away, and for one whose calls have results. Raises
+        WrongUse while another one goes on, and when calls wait for results and there is no prompt. The error of the run
+        that was waited for is raised unless it was read; the next call goes on. Without a prompt, a run that a queued
+        message began is returned, where there is one.
         """
         if prompt is None and (follow_up := self.take_follow_up()) is not None:
             return follow_up
@@ -265,7 +263,7 @@ class ConversationRunner:
             return self._start(session, prompt)
 
     def add_results(self, *results: ToolResult) -> None:
-        """Results of calls, also while the rest of the answer streams. Raises WrongUse for ids that wait for none."""
+        """Add results of calls, also while the rest of the answer streams. Raises WrongUse for unknown ids."""
         if self.options.auto_execute_tools:
             raise WrongUse(
                 "The runtime runs these tools itself.", "Make the options with auto_execute_tools=False, or do not."
@@ -273,23 +271,24 @@ class ConversationRunner:
         self._results.add(self.history, *validate_results(results))
 
     def steer(self, message: Message, when: When, expected_turn: str | None) -> None:
-        """Queue a message. Raises TurnMismatch, and WrongUse."""
+        """Queue a message. Raises TurnMismatch and WrongUse."""
         self._require_open()
         self.opened_session.steer(message, when, expected_turn)
 
     def change_initial_options(self, **changes: Unpack[OptionValues]) -> None:
-        """Change what it begins with, before it is opened. Raises WrongUse for what does not fit together, and once it
-        is closed."""
+        """Change the options before the session is opened. Raises WrongUse for what does not fit together, and once the
+        conversation is closed.
+        """
         self._require_open()
         self.initial_options = self.initial_options.with_values(**changes)
 
     def set_mode(self, mode: str | Mode) -> None:
-        """Change it at once; one of the caller's own becomes one of those that can be chosen. Raises WrongUse."""
+        """Change the mode at once; one of the caller's own can be chosen from then on. Raises WrongUse."""
         self._require_open()
         name = mode if isinstance(mode, str) else mode.name
         changes: OptionValues = {}
         if isinstance(mode, Mode):
-            others = tuple(each for each in self.initial_options.modes if each.name != name)
+            others = tuple(known for known in self.initial_options.modes if known.name != name)
             changes["modes"] = (*others, mode)
         if self._opened is None:
             self.change_initial_options(**{**changes, "mode": name})
@@ -300,17 +299,17 @@ class ConversationRunner:
         self._opened.session.modes.set_by_person(name)
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
-        """Stop at once what is under way, also waiting for results; False when there is nothing to stop."""
+        """Stop at once, also the wait for results; False when there is nothing to stop."""
         if self._start_lock.locked():
             self._stop_before_start = True
         if self._opened is not None and (self._working or isinstance(target, StopTool)):
             if not isinstance(target, StopTool):
                 self._stopping = True
-                # Whoever has calls of this answer goes on with their results: the model is not asked then either.
+                # A caller that has calls of this answer goes on with results: the model is not asked then either.
                 self._wait_was_stopped = not self.options.auto_execute_tools and self._results.has_open_calls
             return self._opened.session.interrupt(target)
         if self._waits_for_results:
-            # Whoever runs the calls now goes on with their results; the model is not asked again then.
+            # A caller that runs the calls now goes on with their results; the model is not asked again then.
             self._wait_was_stopped = True
             self.on_wait_stopped()
         if self._opened is not None:
@@ -318,18 +317,18 @@ class ConversationRunner:
         return self._waits_for_results or self._stop_before_start
 
     def abandon(self, run: RunEvents) -> None:
-        """Its reader went away: stop this run, and not one that was begun since."""
+        """Stop this run because its reader went away, unless another one was begun since."""
         if self.will_stop(run) and self._opened is not None:
             self._opened.session.interrupt()
 
     def will_stop(self, run: RunEvents) -> bool:
-        """Whether it goes on; if so it will be stopped, and what is begun next waits for that."""
+        """Return whether the run goes on; if so the next start waits for its stop."""
         goes_on = run is self.run and run.end is None
         self._stopping = self._stopping or goes_on
         return goes_on
 
     async def replace_history(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
-        """Another history from now on. Raises WrongUse while a run is under way, and for what is no messages."""
+        """Replace the history. Raises WrongUse during a run, and for what is no messages."""
         self._require_idle()
         await self._replace(change)
 
@@ -357,7 +356,7 @@ class ConversationRunner:
         return not self.options.auto_execute_tools and bool(unanswered_calls(self.history))
 
     def _require_idle(self, *, waits: bool = False) -> None:
-        """Also binds this to the loop that runs; whatever is open lives there."""
+        """Also binds this to the running loop, in which everything is opened."""
         loop = asyncio.get_running_loop()
         self._require_open()
         if self.loop not in {None, loop}:
@@ -381,7 +380,7 @@ class ConversationRunner:
             from desktop_agent.api.session_factory import connect_provider, open_session
 
             connection = await connect_provider(self.options)
-            # In one go: what is changed from now on is changed in the session.
+            # Without an await: later changes are made in the session.
             self._opened = open_session(
                 self.initial_options,
                 connection,
@@ -427,13 +426,13 @@ class ConversationRunner:
         except BaseException:
             self.run, self._newest_run = before, before_newest
             raise
-        # What nobody has asked to read, nobody will.
+        # Earlier runs that nobody has read are dropped.
         self._unread_runs.clear()
         self._stopping = self._wait_was_stopped = False
         self._results.clear()
         if stopped:
-            # It is a run all the same: its prompt is in the history, and whoever listens hears its end. What was queued
-            # while calls waited for results is sent behind it.
+            # It is a run all the same: its prompt is in the history, and listeners get its end. Messages that were
+            # queued while calls waited for results are sent after it.
             session.interrupt(None if self._stop_before_start else StopTurn())
         return self.run
 
@@ -441,7 +440,7 @@ class ConversationRunner:
         return None if self._opened is None else self._opened.failure
 
     def take_follow_up(self) -> RunEvents | None:
-        """The next run that a waiting message began by itself, to be read from now on; None where there is none."""
+        """Return the next run that a queued message began, to be read from now on; None where there is none."""
         if self._working and (self._newest_run is None or self._newest_run.end is not None):
             # Its first event is still to come.
             self._expect_run()
@@ -463,14 +462,14 @@ class ConversationRunner:
             self._newest_run.handle(envelope)
         if is_root:
             self._results.handle(envelope.event)
-            # What is begun by itself from now on was not stopped.
+            # A run that queued messages begin from now on was not stopped.
             self._stopping = self._stopping and not isinstance(envelope.event, RunFinished)
         if self._listener is not None:
             self._listener(envelope)
 
 
 def to_prompt(prompt: object) -> Message:
-    """Words become a prompt. Raises WrongUse for what is none, or says nothing."""
+    """Return the prompt as a message. Raises WrongUse for what is none, or is empty."""
     message = validate_message(Message.user(prompt) if isinstance(prompt, str) else prompt)
     if message.role is not Role.USER:
         raise WrongUse("Only a message of the user can be asked.", "Make it with Message.user(…), or give a string.")

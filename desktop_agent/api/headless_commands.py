@@ -1,6 +1,4 @@
-"""The headless commands: `ask` prints one answer, as text or JSON lines (`--jsonl`); `check` verifies and repairs what
-is saved.
-"""
+"""The headless commands: `ask` prints one answer, as text or JSON lines; `check` verifies and repairs what is saved."""
 
 import asyncio
 import json
@@ -67,7 +65,7 @@ from desktop_agent.types.tool_calls import AllowOnce, Deny
 
 
 def event_to_json(event: Event) -> dict[str, Any] | None:
-    """The object to print, or None for events that are the engine's own."""
+    """Return the object to print, or None for the engine's own events."""
     match event:
         case ErrorOccurred():
             return {"type": event.type, "kind": event.kind, "message": event.message}
@@ -103,14 +101,14 @@ def _provider_event_to_json(event: Event) -> dict[str, Any] | None:
 
 
 DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
-# What shells say of a program that SIGPIPE ended, as it does most of those that somebody stops reading.
+# The exit code of shells for a program that SIGPIPE ended because its reader left.
 BROKEN_PIPE = 141
 _NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
 _NOT_STORED = (
     "What was printed is its only copy, and the conversation cannot be gone on with. Check the disk and its free "
     "space, or choose another folder with --data-dir, and ask again."
 )
-# Nothing is kept in memory here: the program ends with its answer.
+# The remedy of the errors, to keep the key in memory, does not help here: the program ends with its answer.
 _KEYRING_REMEDY = Sentence(
     "Unlock the keyring and try again, or name the server with --dialect or --base-url and give its key in {variable}.",
     {"variable": API_KEY_VARIABLE},
@@ -121,7 +119,7 @@ _TERMINAL_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f
 
 
 def run_ask(arguments: AskArguments) -> int:
-    """Ask and print; returns the exit code. Standard input and output are UTF-8, whatever the system's own is."""
+    """Ask and print; return the exit code. Standard streams are UTF-8, whatever the system's encoding is."""
     if arguments.verbose:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
@@ -130,19 +128,11 @@ def run_ask(arguments: AskArguments) -> int:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         # Before the loop: a thread that waits for standard input could not be interrupted.
-        text = _read_standard_input() if arguments.prompt == "-" else _decode(os.fsencode(arguments.prompt))
-        return asyncio.run(_ask(arguments, text))
+        data = sys.stdin.buffer.read() if arguments.prompt == "-" else os.fsencode(arguments.prompt)
+        # Bytes that are no UTF-8 cannot be sent to anybody.
+        return asyncio.run(_ask(arguments, data.decode("utf-8", "replace")))
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-def _read_standard_input() -> str:
-    return _decode(sys.stdin.buffer.read())
-
-
-def _decode(data: bytes) -> str:
-    """Bytes that are no UTF-8 cannot be sent to anybody."""
-    return data.decode("utf-8", "replace")
 
 
 async def _ask(arguments: AskArguments, text: str) -> int:
@@ -186,16 +176,16 @@ def _run_defaults(arguments: AskArguments) -> RunDefaults:
 
 async def _open_session(engine: Engine, arguments: AskArguments) -> Session:
     workspace = str(await asyncio.to_thread(arguments.workspace.resolve)) if arguments.workspace else None
-    place = arguments.launch
+    launch = arguments.launch
     if arguments.continue_id:
         session = await engine.session(arguments.continue_id)
-        if place.endpoint is not None:
-            session.change_record(endpoint_id=place.endpoint.id)
-        if place.model is not None:
-            session.change_record(model=place.model)
+        if launch.endpoint is not None:
+            session.change_record(endpoint_id=launch.endpoint.id)
+        if launch.model is not None:
+            session.change_record(model=launch.model)
         if workspace is not None:
             session.change_record(workspace=workspace)
-    elif place.demo:
+    elif launch.demo:
         session = await engine.new_demo_session()
         if workspace:
             session.change_record(workspace=workspace)
@@ -218,8 +208,8 @@ async def _only_model(engine: Engine, endpoint_id: str) -> str:
 async def _build_prompt(engine: Engine, text: str, images: tuple[Path, ...]) -> Message:
     blocks: list[Block] = [Text(text=text)]
     for path in images:
-        taken = await import_picture_async(await asyncio.to_thread(_read_image, path), path.name)
-        source = await engine.pictures.put(taken.data, taken.media_type, taken.width, taken.height)
+        picture = await import_picture_async(await asyncio.to_thread(_read_image, path), path.name)
+        source = await engine.pictures.put(picture.data, picture.media_type, picture.width, picture.height)
         blocks.append(Image(source=source, name=path.name))
     return Message.user_with_blocks(blocks)
 
@@ -232,7 +222,7 @@ def _read_image(path: Path) -> bytes:
 
 
 class _AskRun:
-    """Prints the events of one run and answers its approvals."""
+    """Prints the events of one run and decides its approvals."""
 
     def __init__(self, session: Session, arguments: AskArguments, out: TextIO) -> None:
         self._session = session
@@ -242,8 +232,7 @@ class _AskRun:
         self._error: ErrorOccurred | None = None
         self._is_output_closed = False
         self._reported: set[str] = set()
-        self._has_write_error = False
-        self._has_unreadable_call = False
+        self._has_failed = False
         self._is_waiting = False
         self._storage_failure: StorageFailed | None = None
         self._has_reader = True
@@ -280,7 +269,7 @@ class _AskRun:
             return WRONG_USE
         if not self._has_reader:
             return BROKEN_PIPE
-        if self._has_write_error or self._has_unreadable_call or self._storage_failure is not None:
+        if self._has_failed or self._storage_failure is not None:
             return ERROR
         if self._error is not None and self._error.kind in {WrittenElsewhere.kind, DatabaseReplaced.kind}:
             return ERROR
@@ -289,16 +278,16 @@ class _AskRun:
         return {RunEnd.COMPLETED: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(self._end or RunEnd.FAILED, ERROR)
 
     def _stop(self) -> None:
-        """Stop what runs; what waits in the conversation is kept for whoever goes on with it."""
+        """Stop the run; messages that wait in the conversation stay there."""
         if self._stopping is None:
             self._stopping = asyncio.create_task(self._session.close())
 
     async def _store(self) -> None:
         with suppress(StorageFailed):
             await self._session.flush()
-        # Not what settling says: that may have been said before already, in the middle of the run.
+        # Not the error of `flush`: that may have been reported already, in the middle of the run.
         unsaved = self._session.unsaved
-        # Of what was written elsewhere an event has told.
+        # An event has reported WrittenElsewhere.
         if unsaved is not None and not isinstance(unsaved.reason, WrittenElsewhere):
             self._storage_failure = unsaved.reason
 
@@ -309,12 +298,12 @@ class _AskRun:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
         if isinstance(event, ApprovalRequested):
-            # Not from inside the event: the run must first have told everybody that it waits.
+            # Not from inside the event: all listeners must first hear that the run waits.
             asyncio.get_running_loop().call_soon(self._decide, event.approval_id)
         if envelope.parent_run_id is not None:
-            # A specialist speaks to the agent that called it.
+            # A specialist answers the agent that called it.
             return
-        # Whoever reads JSON lines reads a call there, and may run it.
+        # A reader of JSON lines gets the call, and may run it.
         self._has_answer |= isinstance(event, ContentDelta) or (self._arguments.jsonl and isinstance(event, ToolUse))
         if self._arguments.jsonl:
             # Without tools nothing ran: the refusals are for the history, so that it can be gone on with.
@@ -327,7 +316,7 @@ class _AskRun:
         self._report_event(event)
 
     def _report_event(self, event: Event) -> None:
-        """What a person wants to know besides the answer, to standard error."""
+        """Write what a person wants to know besides the answer to standard error."""
         match event:
             case ErrorOccurred():
                 self._error = event
@@ -336,20 +325,20 @@ class _AskRun:
             case MessageDelta():
                 self._report_ending(event)
             case ToolUse(malformed=str()):
-                # With tools the model hears of it, and may call again; without, nobody would.
-                self._has_unreadable_call = self._arguments.tools == "none"
+                # With tools the model is told and may call again; without tools nobody would know.
+                self._has_failed |= self._arguments.tools == "none"
                 _write_to_stderr(f"A call of “{event.name[:_MAX_NAME_LENGTH]}” could not be read. It was not run.")
             case ToolUse() if self._arguments.tools == "none":
                 name = event.name[:_MAX_NAME_LENGTH]
                 _write_to_stderr(f"The model called “{name}”, but no tools run here (--tools none). It was not run.")
             case AnswerAwaited() if sys.stderr.isatty():
-                # One line that counts on, and is wiped by whatever comes next.
+                # One line that counts up; the next event clears it.
                 self._is_waiting = True
                 sys.stderr.write(f"No answer yet, {event.seconds:.0f} s.")
                 sys.stderr.flush()
             case RetryScheduled():
-                again = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.1f}"})
-                _write_to_stderr(str(join_remedy(Sentence("{why}", {"why": event.why}), again)))
+                retry = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.1f}"})
+                _write_to_stderr(str(join_remedy(Sentence("{why}", {"why": event.why}), retry)))
             case LimitReached():
                 _write_to_stderr(f"A limit was reached: {event.which}.")
             case RunFinished():
@@ -358,16 +347,19 @@ class _AskRun:
                 pass
 
     def _report_once(self, sentences: tuple[Sentence, ...]) -> None:
-        """What had to be asked differently from what was wished for."""
         for words in map(str, sentences):
             if words not in self._reported:
                 self._reported.add(words)
                 _write_to_stderr(words)
 
     def _report_ending(self, end: MessageDelta) -> None:
-        explained = explain_ending(end.stop_reason, end.details, end.raw)
-        if explained is not None:
-            _write_to_stderr(" ".join(str(each) for each in (explained.sentence, explained.remedy) if each is not None))
+        explanation = explain_ending(end.stop_reason, end.details, end.raw)
+        if explanation is not None:
+            _write_to_stderr(
+                " ".join(
+                    str(sentence) for sentence in (explanation.sentence, explanation.remedy) if sentence is not None
+                )
+            )
 
     def _decide(self, approval_id: str) -> None:
         allow = self._arguments.approve == "always"
@@ -380,19 +372,19 @@ class _AskRun:
             self._out.write(text)
             self._out.flush()
         except OSError as error:
-            # Whoever read has gone, or the disk is full: the same as Ctrl+C.
+            # The reader has gone, or the disk is full: the same as Ctrl+C.
             self._is_output_closed = True
             if isinstance(error, BrokenPipeError):
                 self._has_reader = False
                 _discard_output()
             else:
-                self._has_write_error = True
+                self._has_failed = True
                 _write_to_stderr(f"The answer cannot be written: {error.strerror}.")
             self._stop()
 
 
 def _discard_output() -> None:
-    """What is still in the buffer is for nobody: writing it when Python ends would be an error once more."""
+    """Redirect what is still buffered: writing it when Python ends would be another error."""
     with suppress(OSError, ValueError):  # standard output may be no file
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -400,12 +392,12 @@ def _discard_output() -> None:
 
 
 def _json_line(line: dict[str, Any]) -> str:
-    """One line in ASCII: some readers end a line at U+2028 too, and models write lone halves of characters."""
+    """One line in ASCII: some readers end a line at U+2028 too, and models write lone surrogates."""
     return json.dumps(line, separators=(",", ":"))
 
 
 def _install_signal_handlers(stop: Callable[[], object]) -> Callable[[], None]:
-    """SIGINT and SIGTERM stop like the Stop button; returns what undoes this."""
+    """Let SIGINT and SIGTERM stop like the Stop button; return what undoes this."""
     loop = asyncio.get_running_loop()
     try:
         loop.add_signal_handler(signal.SIGINT, stop)
@@ -445,28 +437,25 @@ def _error_text(error: AgentError | ErrorOccurred) -> str:
 
 
 def _write_to_stderr(text: str) -> None:
-    """One remark, with what would steer the terminal or turn its writing round shown instead of done."""
+    """Write one remark; terminal and bidirectional controls are shown as escapes."""
     with suppress(BrokenPipeError):
-        sys.stderr.write(_TERMINAL_CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text) + "\n")
-
-
-CHECK_DONE, CHECK_FAILED, CHECK_INTERRUPTED = 0, 1, 130
+        sys.stderr.write(_TERMINAL_CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text) + "\n")
 
 
 def run_check(argv: Sequence[str]) -> int:
-    """Check and print how it went; returns the exit code."""
+    """Check and print the result; return the exit code."""
     folder = parse_check_arguments(argv)
     try:
         return asyncio.run(_check(folder))
     except AgentError as error:
         sys.stderr.write(f"{error.whole}\n")
-        return CHECK_FAILED
+        return ERROR
     except KeyboardInterrupt:
-        return CHECK_INTERRUPTED
+        return INTERRUPTED
 
 
-async def _check(given: Path | None) -> int:
-    folder = await asyncio.to_thread(_existing_data_folder, given)
+async def _check(chosen: Path | None) -> int:
+    folder = await asyncio.to_thread(_existing_data_folder, chosen)
     store = await Store.open(folder)
     try:
         for notice in store.report.notices:
@@ -474,16 +463,16 @@ async def _check(given: Path | None) -> int:
         result = await store.integrity_checker.run(full=True)
         if result is not None:
             sys.stdout.write(f"{result}\n")
-        # What was lost before it was carried over is gone: that is no success.
-        return CHECK_FAILED if store.report.notices else CHECK_DONE
+        # What was lost in an earlier repair is gone: that is no success.
+        return ERROR if store.report.notices else DONE
     finally:
         await store.close()
 
 
-def _existing_data_folder(given: Path | None) -> Path:
-    """Nothing is made where nothing was saved. Raises StorageFailed."""
-    folder = given.expanduser().absolute() if given is not None else data_folder()
+def _existing_data_folder(chosen: Path | None) -> Path:
+    """Nothing is created where nothing was saved. Raises StorageFailed."""
+    folder = chosen.expanduser().absolute() if chosen is not None else data_folder()
     if not (folder / DATABASE_NAME).exists():
-        what = Sentence("There are no saved conversations in “{folder}”.", {"folder": str(folder)})
-        raise StorageFailed(what, "Name the folder that has them with --data-dir.")
+        sentence = Sentence("There are no saved conversations in “{folder}”.", {"folder": str(folder)})
+        raise StorageFailed(sentence, "Name the folder that has them with --data-dir.")
     return folder

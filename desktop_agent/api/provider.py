@@ -34,7 +34,7 @@ from desktop_agent.types.providers import (
 from desktop_agent.types.tool_calls import ToolSpec
 
 _VENDOR_DIALECTS: dict[str, Dialect] = {"anthropic": "anthropic", "gemini": "gemini", "openai": "openai-responses"}
-# How the vendors begin the names of their models, also of those that come after this version.
+# How the vendors' model names begin, also of models that are newer than this version.
 _MODEL_PREFIXES: dict[str, Dialect] = {
     "claude": "anthropic",
     "gemini": "gemini",
@@ -93,11 +93,11 @@ class ProviderStream(AsyncIterator[ProviderEvent]):
                 is_cancelled = reader.uncancel() > 0
         if is_cancelled:
             raise asyncio.CancelledError
-        # Another task closed it meanwhile: that ends the answer, and not this task.
+        # Another task closed it meanwhile: that ends the answer, not this task.
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Close the connection, also while another task reads, whose loop ends then. Idempotent."""
+        """Close the connection, also while another task reads, whose loop then ends. Idempotent."""
         if self._reader is not None and not self._is_closed:
             self._reader.cancel()
         self._is_closed = True
@@ -142,7 +142,7 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
         return self._read_all().__await__()
 
     async def aclose(self) -> None:
-        """Close the connection, also while another task reads, whose loop ends then. Idempotent."""
+        """Close the connection, also while another task reads, whose loop then ends. Idempotent."""
         await self._events.aclose()
 
     async def __aenter__(self) -> Self:
@@ -162,8 +162,8 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
 class Provider:
     """Made with `Provider.create`, closed with `async with` or `aclose`.
 
-    It asks once: nothing is repeated and no tool is run. What the server or the model cannot do is a typed error
-    before the network (CapabilityMissing), or an adjustment that AnswerStarted names.
+    It asks once: nothing is repeated and no tool is run. What the server or the model cannot do is a typed error before
+    any request (CapabilityMissing), or an adjustment that AnswerStarted names.
     """
 
     def __init__(self, options: AgentOptions, connection: ProviderConnection) -> None:
@@ -183,14 +183,15 @@ class Provider:
         system_prompt: str | None = None,
         provider: object = None,
     ) -> "Provider":
-        """Opens nothing yet. Without `dialect` and `base_url` the vendor is known by how the model's name begins.
+        """Return a provider; nothing is opened yet. Without `dialect` and `base_url` the model's name decides the
+        vendor.
 
         Without a key, DESKTOP_AGENT_API_KEY counts where `dialect` or `base_url` says who is asked. `provider` is an
-        object to ask instead of a server. Raises WrongUse for a model that no vendor is known of.
+        object to ask instead of a server. Raises WrongUse for a model without a known vendor.
         """
         if dialect is None and not base_url and provider is None:
             dialect = await _find_dialect(model)
-            # Nobody said that the key of the environment is this vendor's.
+            # The key of the environment may be another vendor's.
             key = key or ""
         # A vendor's key must not go to the address that the environment happens to name.
         values: OptionValues = {"model": model, "api_key": key, "base_url": base_url, "system_prompt": system_prompt}
@@ -204,26 +205,25 @@ class Provider:
 
     @property
     def model(self) -> str:
-        """What answers."""
         return self._options.model
 
     @property
     def config(self) -> ProviderConfig:
-        """How it is asked."""
+        """How the model is asked."""
         return self._options.run_config
 
     @property
     def capabilities(self) -> Capabilities:
-        """What is known about the model; more is known when `list_models` has asked."""
+        """What is known about the model; `list_models` may add to it."""
         return self._provider.model_info(self.model).capabilities
 
     def state(self) -> ProviderState:
-        """Return the totals so far, as they are now; also while a stream runs. Later ones are another state."""
+        """Return a copy of the totals so far, also while a stream runs."""
         state = self._provider.state
         return replace(state, metadata=dict(state.metadata))
 
     def request(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> ModelRequest:
-        """A question to this model with this configuration; a ModelRequest is one already.
+        """Return a request to this model with this configuration; a ModelRequest is returned as it is.
 
         Raises WrongUse for what is no question or no tool, and for tools beside a ModelRequest.
         """
@@ -239,7 +239,7 @@ class Provider:
         return ModelRequest(self.model, messages, tuple(map(to_tool_spec, tools)), config=self.config)
 
     def chat(self, prompt: str | Message) -> "ChatStream":
-        """Ask one prompt, without anything before it.
+        """Ask one prompt without a history.
 
         `async for chunk in provider.chat(…)` gives the events as they come and ChatDone last; `await` waits for the
         whole answer. Both raise ProviderError and CapabilityMissing.
@@ -247,19 +247,21 @@ class Provider:
         return ChatStream(self.stream(prompt))
 
     def stream(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> ProviderStream:
-        """The events of the answer. Closing it closes the connection. Raises ProviderError and CapabilityMissing."""
+        """Return the events of the answer. Closing it closes the connection. Raises ProviderError and
+        CapabilityMissing.
+        """
         return ProviderStream(self._provider.stream(self.request(asked, tools)))
 
     async def complete(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> Response:
-        """The whole answer. Raises ProviderError and CapabilityMissing."""
+        """Return the whole answer. Raises ProviderError and CapabilityMissing."""
         return await collect_response(self.stream(asked, tools))
 
     def chat_loop(self, history: Sequence[Message], tools: Sequence[AnyTool | ToolSpec] = ()) -> ChatLoopHandle:
-        """A loop in which the caller runs the calls. `history` ends with what is to be answered."""
+        """Return a loop in which the caller runs the calls. `history` ends with what is to be answered."""
         options = self._options.model_copy(
             update={
                 "provider": self._provider,
-                "tools": tuple(to_tool(each) for each in tools),
+                "tools": tuple(to_tool(tool) for tool in tools),
                 "auto_execute_tools": False,
             }
         )
@@ -268,15 +270,15 @@ class Provider:
     async def prompt_cache(
         self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = (), *, seconds: int = 300
     ) -> CachedPrompt:
-        """Have the server keep the beginning of this question ready. Raises CachingNotSupported and ProviderError."""
+        """Have the server cache the beginning of this question. Raises CachingNotSupported and ProviderError."""
         return await self._provider.prompt_cache(self.request(asked, tools), seconds=seconds)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
-        """What the server has. Raises ProviderError."""
+        """Return the server's models. Raises ProviderError."""
         return await self._provider.list_models()
 
     async def count_tokens(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> TokenCount:
-        """How long a question is: counted by the server where it can, else estimated. Raises ProviderError."""
+        """Return the length of a question: counted by the server where it can, else estimated. Raises ProviderError."""
         return await self._provider.count_tokens(self.request(asked, tools))
 
     async def aclose(self) -> None:
@@ -291,7 +293,7 @@ class Provider:
 
 
 async def _find_dialect(model: str) -> Dialect:
-    """Who serves it: by the prefix of its name, else by the catalogue. Raises WrongUse."""
+    """The vendor by the prefix of the name, else by the catalogue. Raises WrongUse."""
     for prefix, dialect in _MODEL_PREFIXES.items():
         if model.removeprefix("models/").startswith(prefix):
             return dialect

@@ -21,7 +21,7 @@ from desktop_agent.types.provider_events import TRUNCATED_STOP_REASONS, ContentD
 
 
 class BlockReader:
-    """Reads the newest run. What broke its answer off is raised once, behind the last block."""
+    """Reads the newest run block by block. An error that broke the answer off is raised once, after the last block."""
 
     def __init__(self, conversation: ConversationRunner) -> None:
         self._conversation = conversation
@@ -31,7 +31,7 @@ class BlockReader:
         self._has_raised = False
 
     async def ask(self, prompt: Message | None) -> None:
-        """Return when the model begins to answer. Raises what keeps it from that; who is cancelled stops the run."""
+        """Return when the model begins to answer. Raises what keeps it from that; a cancel stops the run."""
         run = await self._conversation.start_run(prompt)
         self._switch_run(run, goes_on=prompt is None)
         try:
@@ -41,7 +41,7 @@ class BlockReader:
             raise
 
     async def next(self) -> Block | None:
-        """The next finished block; None at the end."""
+        """Return the next finished block; None at the end."""
         run = self._conversation.run
         if run is not self._run:
             self._switch_run(run)
@@ -60,7 +60,7 @@ class BlockReader:
         return None
 
     def _switch_run(self, run: RunEvents | None, *, goes_on: bool = False) -> None:
-        """Read this run from now on; who goes on gets what was not read of the one before first."""
+        """Read this run from now on; whoever goes on first gets what was not read of the run before."""
         if goes_on and self._run is not None:
             self._ready.extend(block for event in self._run.take_unread() for block in self._collector.feed(event))
         else:
@@ -69,19 +69,19 @@ class BlockReader:
         self._collector = BlockCollector()
 
 
-# The loop itself remembers its tasks only weakly.
+# The loop has only weak references to its tasks.
 _CLOSING_TASKS: set[asyncio.Task[None]] = set()
 
 
 def abandon_soon(conversation: ConversationRunner, run: RunEvents) -> None:
-    """Stop the run that nobody reads; the loop does it next, because a finaliser may run in the middle of anything."""
+    """Stop a run that nobody reads; the loop does it next, because a finaliser may run in the middle of anything."""
     if conversation.will_stop(run) and conversation.loop is not None:
         with suppress(RuntimeError):  # the loop is closed
             conversation.loop.call_soon_threadsafe(conversation.abandon, run)
 
 
 def close_soon(conversation: ConversationRunner) -> None:
-    """Stop, and close without waiting. Where the loop is closed nothing is left to be closed."""
+    """Stop, and close without waiting. Where the loop is closed nothing is left to close."""
     loop = conversation.loop
     if not conversation.is_open or loop is None:
         return
@@ -115,9 +115,9 @@ def _is_this_loop(loop: asyncio.AbstractEventLoop | None) -> bool:
 
 
 class EventStream(AsyncIterator[Event]):
-    """Begins at the first step. Whoever leaves the loop stops the run; `aclose` does so too, and waits for its end.
+    """The events of a run, which starts at the first step. Leaving the loop stops it; `aclose` also waits for its end.
 
-    `keep` is the face that the stream belongs to: it must not be forgotten while somebody reads.
+    `keep` is the object that the stream belongs to: it must not be collected while somebody reads.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class EventStream(AsyncIterator[Event]):
 
     @property
     def usage_below(self) -> Usage | None:
-        """What specialists used, whose events are not among these; None when there was none."""
+        """The usage of specialists, whose events are not among these; None when there was none."""
         return None if self._run is None else self._run.usage_below
 
     async def __anext__(self) -> Event:
@@ -173,10 +173,10 @@ _INCOMPLETE_STOP_REASONS = TRUNCATED_STOP_REASONS | {StopReason.REFUSAL, StopRea
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came of one question. `blocks` are those of all turns in order, results of calls among them.
+    """The answer to one question. `blocks` are those of all turns in order, results of calls among them.
 
     `usage` is of all turns together, those of specialists among them. `end` is None for what did not come out of a run.
-    `error` is what broke it off: what came before is here.
+    `error` is what broke the answer off, after these blocks.
     """
 
     blocks: tuple[Block, ...]
@@ -187,13 +187,15 @@ class Response:
 
     @property
     def text(self) -> str:
-        """What was said last: the visible text behind the last result of a call."""
-        last = max((at for at, block in enumerate(self.blocks) if isinstance(block, ToolResult)), default=-1)
+        """The last text: the visible text after the last result of a call."""
+        last = max(
+            (position for position, block in enumerate(self.blocks) if isinstance(block, ToolResult)), default=-1
+        )
         return "".join(block.text for block in self.blocks[last + 1 :] if isinstance(block, Text))
 
     @property
     def thinking(self) -> str:
-        """What was shown of the reasoning."""
+        """The shown reasoning."""
         return "\n\n".join(block.text for block in self.blocks if isinstance(block, Thinking) and block.text)
 
     @property
@@ -203,7 +205,7 @@ class Response:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model said all that it meant to say: not cut, filtered, refused or stopped."""
+        """Whether the model wrote all that it meant to: not cut, filtered, refused or stopped."""
         if self.end is not None:
             return self.end is RunEnd.COMPLETED and self.stop_reason not in _INCOMPLETE_STOP_REASONS
         return self.error is None and self.stop_reason in {StopReason.END_TURN, StopReason.STOP_SEQUENCE}
@@ -211,13 +213,13 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class StructuredResponse(Response, Generic[Output]):
-    """A response with the answer as the type that was asked for."""
+    """A response with the answer in `output`, as the type that was asked for."""
 
     output: Output = field(kw_only=True)
 
 
 async def collect_text(events: AsyncIterable[Event | Envelope | Block]) -> str:
-    """All visible text of a stream of events or of blocks. Raises the error that an event tells of."""
+    """Return all visible text of a stream of events or of blocks. Raises the error of an error event."""
     pieces: list[str] = []
     async with _closing_stream(events):
         async for item in events:
@@ -230,22 +232,22 @@ async def collect_text(events: AsyncIterable[Event | Envelope | Block]) -> str:
 
 
 async def collect_response(events: AsyncIterable[Event]) -> Response:
-    """Everything of a stream of events. An error that is an event is in the response, one that is raised is raised."""
-    finished = BlockCollector()
+    """Collect a stream of events. The error of an event is in the response, one that is raised is raised."""
+    collector = BlockCollector()
     blocks: list[Block] = []
     end: RunEnd | None = None
     error: ErrorOccurred | None = None
     async with _closing_stream(events):
         async for event in events:
-            blocks += finished.feed(event)
+            blocks += collector.feed(event)
             if isinstance(event, RunFinished):
                 end = event.reason
             elif isinstance(event, ErrorOccurred):
                 error = event
-    usage = finished.usage
+    usage = collector.usage
     if isinstance(events, EventStream):
         usage = add_usage(usage, events.usage_below)
-    return Response((*blocks, *finished.finish()), usage, finished.stop_reason, end, error)
+    return Response((*blocks, *collector.finish()), usage, collector.stop_reason, end, error)
 
 
 @asynccontextmanager
@@ -260,7 +262,7 @@ async def _closing_stream(stream: AsyncIterable[Any]) -> AsyncGenerator[None, No
 
 
 class ToolCallAssembler:
-    """Whole calls from pieces. Whose piece it is: by index, else by id, else a name opens a call.
+    """Assembles calls from pieces. A piece belongs to a call by index, else by id, else a name opens a new call.
 
     Empty arguments are `{}`. Arguments that are no JSON object make that call `malformed`, and no other.
     """
@@ -269,7 +271,7 @@ class ToolCallAssembler:
         self._builder = _new_call_builder()
 
     def add(self, delta: ToolArgsDelta) -> None:
-        """Take one piece as the events show it."""
+        """Add a piece as the events have it."""
         self._builder.add_fragment(id=delta.id, name=delta.name, arguments=delta.fragment)
 
     def fragment(
@@ -280,11 +282,11 @@ class ToolCallAssembler:
         name: str | None = None,
         arguments: Any = None,
     ) -> None:
-        """Take one piece as a server sends it; `arguments` is a string to append, or the whole object."""
+        """Add a piece as a server sends it; `arguments` is a string to append, or the whole object."""
         self._builder.add_fragment(index=index, id=id, name=name, arguments=arguments)
 
     def finish(self, *, cut: bool = False) -> tuple[ToolUse, ...]:
-        """All calls in order, and begin anew. `cut`: the stream broke off, so calls that are not whole are left out."""
+        """Return all calls in order, and begin anew. `cut`: the stream broke off, so incomplete calls are left out."""
         calls = tuple(call for _, call in self._builder.end(cut=cut))
         self._builder = _new_call_builder()
         return calls
@@ -310,7 +312,7 @@ _SCHEMA_REFUSED_STATUSES = (400, 422)
 
 
 async def complete_structured(
-    conversation: ConversationRunner, prompt: str | Message, output_type: Any, retries: int, keep: object
+    conversation: ConversationRunner, prompt: str | Message, output_type: Any, retries: int, owner: object
 ) -> StructuredResponse[Any]:
     """Ask until an answer fits. Raises WrongUse for what is no type, OutputInvalid, and what breaks an answer off.
 
@@ -319,19 +321,19 @@ async def complete_structured(
     output = OutputType(output_type)
     conversation.output_format.bind(output)
     try:
-        response = await _ask_with_fallback(conversation, to_prompt(prompt) if prompt else None, keep)
-        for left in range(retries, -1, -1):
+        response = await _ask_with_fallback(conversation, to_prompt(prompt) if prompt else None, owner)
+        for remaining in range(retries, -1, -1):
             problems = ""
             try:
                 return _parse_response(response, output)
             except ValidationError as error:
                 problems = _describe_problems(error)
-            if not left or response.end is not RunEnd.COMPLETED:
+            if not remaining or response.end is not RunEnd.COMPLETED:
                 break
-            again = Message.user(_RETRY_PROMPT.format(problems=problems)).model_copy(
+            retry = Message.user(_RETRY_PROMPT.format(problems=problems)).model_copy(
                 update={"injected_by": INJECTED_BY}
             )
-            response = await _ask(conversation, again, keep)
+            response = await _ask(conversation, retry, owner)
         if response.end is not None and response.end in _UNFINISHED_REASONS:
             sentence, remedy = _UNFINISHED_REASONS[response.end]
             raise OutputInvalid(sentence, remedy, detail=response.text)
@@ -342,20 +344,20 @@ async def complete_structured(
         conversation.output_format.bind(None)
 
 
-async def _ask_with_fallback(conversation: ConversationRunner, prompt: Message | None, keep: object) -> Response:
+async def _ask_with_fallback(conversation: ConversationRunner, prompt: Message | None, owner: object) -> Response:
     try:
-        return await _ask(conversation, prompt, keep)
+        return await _ask(conversation, prompt, owner)
     except (CapabilityMissing, InvalidRequest) as error:
         if isinstance(error, InvalidRequest) and error.status not in _SCHEMA_REFUSED_STATUSES:
             raise
-    # The prompt is in the history: only the way of binding the answer changes. Few servers say that it is the schema
-    # that they refuse.
+    # The prompt is in the history: only the way of binding the answer changes. Few servers say that they refuse the
+    # schema.
     conversation.output_format.use_prompt()
-    return await _ask(conversation, None, keep)
+    return await _ask(conversation, None, owner)
 
 
-async def _ask(conversation: ConversationRunner, prompt: Message | None, keep: object) -> Response:
-    response = await collect_response(EventStream(conversation, prompt, keep=keep))
+async def _ask(conversation: ConversationRunner, prompt: Message | None, owner: object) -> Response:
+    response = await collect_response(EventStream(conversation, prompt, keep=owner))
     if response.error is not None and conversation.run is not None and conversation.run.error is not None:
         raise conversation.run.error
     return response
@@ -371,4 +373,4 @@ def _parse_response(response: Response, output_type: OutputType) -> StructuredRe
 
 def _describe_problems(error: ValidationError) -> str:
     problems = error.errors(include_input=False, include_url=False)[:MAX_PROBLEMS]
-    return " ".join(f"{'.'.join(map(str, each['loc'])) or 'answer'}: {each['msg']}." for each in problems)
+    return " ".join(f"{'.'.join(map(str, problem['loc'])) or 'answer'}: {problem['msg']}." for problem in problems)

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from datetime import datetime
 from functools import reduce
+from typing import Any
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.provider import Provider
@@ -23,18 +24,11 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.errors import AgentError, ProviderError
 from desktop_agent.types.messages import new_id, now
 from desktop_agent.types.provider_events import ContentDelta, Done, ProviderEvent, StopReason, Usage
-from desktop_agent.types.providers import (
-    CachedPrompt,
-    ImageLimits,
-    ModelInfo,
-    ModelRequest,
-    ProviderState,
-    TokenCount,
-)
+from desktop_agent.types.providers import ModelRequest
 
 
 class _BlockBuilder(AnswerBuilder):
-    """One answer whose finished blocks are taken out one after the other."""
+    """One answer whose finished blocks are taken one after the other."""
 
     def __init__(self) -> None:
         super().__init__(new_id(), "")
@@ -46,13 +40,12 @@ class _BlockBuilder(AnswerBuilder):
         return fresh
 
     def finish(self) -> tuple[Block, ...]:
-        """Nothing more comes: what was open is finished as it is."""
         self.close_parts(now())
         return self.take()
 
 
 class BlockCollector:
-    """Feed it the events of a run, or of a provider. `usage` is of all its answers, `stop_reason` of the last one."""
+    """Collects blocks from the events of a run or a provider. `usage` is of all answers, `stop_reason` of the last."""
 
     def __init__(self) -> None:
         self._answer = _BlockBuilder()
@@ -61,16 +54,14 @@ class BlockCollector:
 
     @property
     def usage(self) -> Usage | None:
-        """So far."""
         return add_usage(self._earlier_usage, self._answer.total_usage)
 
     @property
     def stop_reason(self) -> StopReason | None:
-        """So far."""
         return self._answer.stop_reason or self._stop_reason
 
     def feed(self, event: Event, at: datetime | None = None) -> tuple[Block, ...]:
-        """Take one event; the blocks that it finished, results of calls among them."""
+        """Take one event; return the blocks that it finished, results of calls among them."""
         if isinstance(event, ToolFinished):
             return (*self._answer.finish(), event.result)
         if isinstance(event, TurnStarted):
@@ -84,36 +75,32 @@ class BlockCollector:
         return self._answer.take()
 
     def finish(self) -> tuple[Block, ...]:
-        """Nothing more comes: what is open, as it is."""
+        """Return the open blocks as they are: nothing more comes."""
         return self._answer.finish()
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Both together; one that is not known is no part of it."""
+    """Add both; one that is unknown does not count."""
     if first is None or second is None:
         return first or second
     return first + second
 
 
 class FailureRecordingProvider:
-    """A provider that remembers what its last answer failed with: an event does not say all that the error knows."""
+    """A provider that keeps the error of its last answer: an event does not have all that the error has.
+
+    Everything but `stream` is the wrapped provider's own.
+    """
 
     def __init__(self, provider: Provider) -> None:
         self.failure: AgentError | None = None
         self._provider = provider
 
-    @property
-    def dialect(self) -> str:
-        """Its own."""
-        return self._provider.dialect
-
-    @property
-    def state(self) -> ProviderState:
-        """Its own."""
-        return self._provider.state
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._provider, name)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask. Raises what it raises."""
+        """Ask, and keep the error that is raised."""
         self.failure = None
         events = self._provider.stream(request)
         try:
@@ -125,33 +112,9 @@ class FailureRecordingProvider:
         finally:
             await events.aclose()
 
-    async def list_models(self) -> tuple[ModelInfo, ...]:
-        """Its own."""
-        return await self._provider.list_models()
-
-    def model_info(self, model: str) -> ModelInfo:
-        """Its own."""
-        return self._provider.model_info(model)
-
-    def picture_limits(self, model: str) -> ImageLimits:
-        """Its own."""
-        return self._provider.picture_limits(model)
-
-    async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """Its own."""
-        return await self._provider.count_tokens(request)
-
-    async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
-        """Its own."""
-        return await self._provider.prompt_cache(request, seconds=seconds)
-
-    async def aclose(self) -> None:
-        """Close it."""
-        await self._provider.aclose()
-
 
 def error_from_event(event: ErrorOccurred, failure: AgentError | None = None) -> AgentError:
-    """The error behind the event: `failure` where it is that one, else one of the same kind that says the same."""
+    """Return the error behind the event: `failure` where it is that one, else one of the same kind and sentence."""
     if failure is not None and (failure.kind, failure.sentence) == (event.kind, event.sentence):
         return failure.with_traceback(None)
     kind = _error_class(event.kind)
@@ -161,7 +124,7 @@ def error_from_event(event: ErrorOccurred, failure: AgentError | None = None) ->
 
 
 def _error_class(kind: str) -> type[AgentError]:
-    """The one nearest to the root: those below it may say more than is known."""
+    """The class nearest to the root: its subclasses may say more than is known."""
     waiting = deque[type[AgentError]]([AgentError])
     while waiting:
         candidate = waiting.popleft()
@@ -172,10 +135,10 @@ def _error_class(kind: str) -> type[AgentError]:
 
 
 class RunEvents:
-    """Kept until they are read. What specialists do is not among them: they are runs of their own.
+    """The events of one run, kept until they are read, without those of specialists.
 
-    `begun`: the model began to answer; an error before that is raised, one after that is an event. `end` and `error`
-    say how it ended, None before. `is_stopped_at_once`: Stop came before it could ask anything.
+    `has_begun`: the model began to answer; an error before that is raised, a later one is an event. `end` and `error`
+    say how the run ended. `is_stopped_at_once`: Stop came before it could ask anything.
     """
 
     def __init__(self, failure: Callable[[], AgentError | None], *, is_stopped_at_once: bool = False) -> None:
@@ -190,7 +153,7 @@ class RunEvents:
         self._changed = asyncio.Event()
 
     def handle(self, envelope: Envelope) -> None:
-        """One more."""
+        """Take one event."""
         event = envelope.event
         if not envelope.run_id or self.end is not None:
             return
@@ -203,7 +166,7 @@ class RunEvents:
         elif isinstance(event, RunFinished):
             self.end = event.reason
             if event.reason is RunEnd.COMPLETED:
-                # It was about something else, such as a queued message that a hook refused.
+                # The error was about something else, such as a queued message that a hook refused.
                 self.error = None
         elif not self._has_text:
             self._has_text = isinstance(event, ContentDelta)
@@ -212,27 +175,27 @@ class RunEvents:
 
     @property
     def usage_below(self) -> Usage | None:
-        """What specialists used so far."""
-        return reduce(add_usage, (each.usage for each in self._specialist_runs.values()), None)
+        """The usage of specialists so far."""
+        return reduce(add_usage, (run.usage for run in self._specialist_runs.values()), None)
 
     def take_unread(self) -> tuple[Event, ...]:
-        """All that nobody has read."""
+        """Return all events that nobody has read."""
         unread = tuple(self._unread)
         self._unread.clear()
         return unread
 
     def ended_copy(self) -> "RunEvents":
-        """A run that ended as this one did, of which nothing is left to be read."""
+        """Return an empty run that ended as this one did."""
         empty = RunEvents(lambda: None)
         empty.end = self.end
         return empty
 
     def take_unread_error(self) -> AgentError | None:
-        """What broke the answer off, if nobody has read that; nobody will then."""
-        told = next((event for event in self._unread if isinstance(event, ErrorOccurred)), None)
-        if told is None:
+        """Return the error that broke the answer off, if nobody has read it; nobody will then."""
+        event = next((event for event in self._unread if isinstance(event, ErrorOccurred)), None)
+        if event is None:
             return None
-        self._unread.remove(told)
+        self._unread.remove(event)
         error, self.error = self.error, None
         return error
 
@@ -243,13 +206,13 @@ class RunEvents:
         self._raise_start_error()
 
     async def wait_for_text(self) -> None:
-        """Return when the model said a word or the run ended. Raises like `started`."""
+        """Return when the first text came or the run ended. Raises as `wait_for_start` does."""
         while not self._has_text and self.end is None:
             await self._wait()
         self._raise_start_error()
 
     async def next(self) -> Event | None:
-        """The next one; None after the last. Raises what ended the run before the model began to answer."""
+        """Return the next event; None after the last. Raises what ended the run before the model began to answer."""
         while not self._unread:
             if self.end is not None:
                 return None

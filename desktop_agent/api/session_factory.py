@@ -1,11 +1,10 @@
-"""Open a session of the engine from options, in memory alone; answer its approvals with the caller's approver. Loaded
-late.
-"""
+"""Open a session of the engine from options, in memory alone, with the caller's approver. Loaded late."""
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from desktop_agent.api.run_events import FailureRecordingProvider
 from desktop_agent.engine.session import Session
@@ -31,7 +30,7 @@ _NO_APPROVER = "Nobody is there to approve this call."
 
 
 class ApprovalResponder:
-    """Asks the caller's approver about each approval, also about those of specialists. One that raises denies."""
+    """Asks the caller's approver about each approval, also those of specialists. An approver that raises denies."""
 
     def __init__(self, approvals: ApprovalBroker, approver: Approver) -> None:
         self._approvals = approvals
@@ -39,10 +38,9 @@ class ApprovalResponder:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def handle(self, envelope: Envelope) -> None:
-        """Every event."""
+        """Take one event. With the approver "wait" somebody else answers approvals."""
         event = envelope.event
         if self._approver == "wait":
-            # Whoever lists the approvals answers them.
             return
         if isinstance(event, ApprovalRequested):
             task = asyncio.get_running_loop().create_task(self._decide(event.approval_id))
@@ -53,14 +51,16 @@ class ApprovalResponder:
             self._tasks[event.approval_id].cancel()
 
     async def aclose(self) -> None:
-        """Ask nobody any more."""
+        """Cancel the approvers that still run."""
         tasks = tuple(self._tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _decide(self, approval_id: str) -> None:
-        approval = next((each for each in self._approvals.open_approvals if each.approval_id == approval_id), None)
+        approval = next(
+            (candidate for candidate in self._approvals.open_approvals if candidate.approval_id == approval_id), None
+        )
         if approval is None:
             return  # decided meanwhile
         decision = await self._decision(approval)
@@ -77,11 +77,11 @@ class ApprovalResponder:
         approver = self._approver
         if isinstance(approver, str):
             return AllowOnce() if approver == "always" else Deny(message=_NO_APPROVER)
-        made = await call_foreign(lambda: approver(approval))
-        if not isinstance(made, Fault):
-            return made
-        _log.error("the approver failed: %s", made.trace)
-        return Deny(message=f"The approver failed ({made.kind}).")
+        decision = await call_foreign(lambda: approver(approval))
+        if not isinstance(decision, Fault):
+            return decision
+        _log.error("the approver failed: %s", decision.trace)
+        return Deny(message=f"The approver failed ({decision.kind}).")
 
 
 PROGRAM_ORIGIN = "the program"
@@ -89,52 +89,54 @@ PROGRAM_ORIGIN = "the program"
 
 @dataclass(frozen=True, slots=True)
 class ProviderConnection:
-    """Who is asked, and what must be closed behind it: None where it was lent."""
+    """A provider, and the HTTP client to close with it; None for a provider of the caller's."""
 
     provider: Provider
     http: HttpClient | None = None
 
     async def aclose(self) -> None:
-        """Close what is ours."""
+        """Close the provider, unless it is the caller's."""
         if self.http is not None:
             await self.provider.aclose()
             await self.http.aclose()
 
 
 async def connect_provider(options: AgentOptions) -> ProviderConnection:
-    """The provider of these options. Raises WrongUse for an address or a key that cannot be used."""
+    """Return the provider of these options. Raises WrongUse for an address or a key that cannot be used."""
     if options.provider is not None:
         return ProviderConnection(options.provider)
     catalogue = Catalogue(shipped=True)
     await catalogue.warm_up()
     http = HttpClient()
     addresses = (options.address, *options.mirrors)
-    made = tuple(make_provider(options.dialect, each, options.key, http, None, catalogue) for each in addresses)
-    return ProviderConnection(made[0] if len(made) == 1 else Failover(made, addresses), http)
+    providers = tuple(
+        make_provider(options.dialect, address, options.key, http, None, catalogue) for address in addresses
+    )
+    return ProviderConnection(providers[0] if len(providers) == 1 else Failover(providers, addresses), http)
 
 
 class OpenedSession:
-    """A session and what it stands on."""
+    """A session with its provider and approver."""
 
     def __init__(
         self,
         session: Session,
         connection: ProviderConnection,
         provider: FailureRecordingProvider,
-        approving: ApprovalResponder,
+        approval_responder: ApprovalResponder,
     ) -> None:
         self.session = session
         self._connection = connection
         self._provider = provider
-        self._approval_responder = approving
+        self._approval_responder = approval_responder
 
     @property
     def failure(self) -> AgentError | None:
-        """What the last answer failed with."""
+        """The error of the last answer."""
         return self._provider.failure
 
     def apply_options(self, options: AgentOptions) -> None:
-        """Put into force what options install, once somebody listens."""
+        """Apply the mode and the policies of the options, once listeners are there."""
         self.session.modes.set_by_person(options.mode)
         for policy in options.policies:
             self.session.policies.install(
@@ -156,17 +158,17 @@ def open_session(
     modes: Callable[[], tuple[Mode, ...]],
     config: Callable[[], ProviderConfig],
 ) -> OpenedSession:
-    """A session with these options behind this history. Raises WrongUse.
+    """Return a session with these options and this history. Raises WrongUse.
 
-    `modes` are those that can be chosen, `config` says how a run asks; both are looked at when they are needed.
+    `modes` returns the modes that can be chosen, `config` how a run asks; both are called when they are needed.
     """
     tools = ToolRegistry(options.tools)
     provider = FailureRecordingProvider(connection.provider)
-    setup = replace(_session_setup(options, tools, provider, config), modes=modes)
+    setup = replace(_session_setup(options, tools, cast("Provider", provider), config), modes=modes)
     session = in_memory_session(setup, model=options.model, messages=history)
-    approving = ApprovalResponder(session.approvals, options.approver)
-    session.subscribe(on_event=approving.handle)
-    return OpenedSession(session, connection, provider, approving)
+    responder = ApprovalResponder(session.approvals, options.approver)
+    session.subscribe(on_event=responder.handle)
+    return OpenedSession(session, connection, provider, responder)
 
 
 def _session_setup(
@@ -192,7 +194,7 @@ def _session_setup(
 
 
 def _consent_rules(options: AgentOptions) -> tuple[Rule, ...]:
-    """Who lets the runtime run these tools has allowed them; rules that ask or deny, modes and hooks go over it."""
+    """Whoever lets the runtime run these tools has allowed them; rules that ask or deny, modes and hooks go over it."""
     if not options.auto_execute_tools:
         return ()
     return tuple(
