@@ -4,14 +4,14 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Self, Unpack
+from typing import Unpack
 
 from desktop_agent.api.caller_tools import validate_results
 from desktop_agent.api.client import to_options
 from desktop_agent.api.controls import Controls
 from desktop_agent.api.conversation import ConversationRunner, to_prompt
 from desktop_agent.api.responses import EventStream, close_soon
-from desktop_agent.api.run_events import BlockCollector, RunEvents
+from desktop_agent.api.run_events import AsyncCloseable, BlockCollector, RunEvents
 from desktop_agent.conversation.history import unanswered_calls
 from desktop_agent.types.blocks import ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
@@ -53,7 +53,7 @@ class LoopDone:
 LoopStep = ThinkingDelta | ContentDelta | ToolCallsRequested | ToolResultsReceived | ErrorOccurred | LoopDone
 
 
-class ChatLoopHandle(AsyncIterator[LoopStep]):
+class ChatLoopHandle(AsyncCloseable, AsyncIterator[LoopStep]):
     """`async for step in handle`; at ToolCallsRequested give the results with `submit_tool_results` and read on.
 
     Pieces of text and of thinking, and errors, are the events of a stream. The loop waits until the results are
@@ -153,12 +153,6 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
             await self.aclose()
         return step
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
     def __del__(self) -> None:
         # An invalid history leaves a handle without a conversation.
         if hasattr(self, "_conversation"):
@@ -248,7 +242,7 @@ class NeedsToolExecution:
 AgentResponse = StreamingResponse | NeedsToolExecution
 
 
-class TwoPhaseAgent:
+class TwoPhaseAgent(AsyncCloseable):
     """One agent, or one of its specialists by name, asked in two phases; any number of rounds.
 
     Close it with `async with` or `aclose`. Raises WrongUse for options that do not fit together, and for an unknown
@@ -315,12 +309,6 @@ class TwoPhaseAgent:
     async def aclose(self) -> None:
         """Stop, and close all connections. Idempotent."""
         await self._conversation.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     def __del__(self) -> None:
         # Invalid options leave an agent without a conversation.

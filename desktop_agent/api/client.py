@@ -4,7 +4,7 @@ import asyncio
 import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from types import UnionType
-from typing import Any, Self, Unpack, overload
+from typing import Any, Unpack, overload
 
 from desktop_agent.api.caller_tools import make_result
 from desktop_agent.api.controls import Controls
@@ -19,6 +19,7 @@ from desktop_agent.api.responses import (
     collect_response,
     complete_structured,
 )
+from desktop_agent.api.run_events import AsyncCloseable
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Block, ToolResult
 from desktop_agent.types.engine_events import Envelope, RunEnd
@@ -31,7 +32,7 @@ from desktop_agent.types.policies import Interrupt, StopTool
 _NOT_CLOSED_WARNING = "A Client was not closed: use `async with`, or await aclose()."
 
 
-class Client:
+class Client(AsyncCloseable):
     """A conversation: `async with Client(options) as client`, or close it with `aclose`.
 
     An error before the model begins to answer is raised by the call that asked. A later one is an event of `stream`,
@@ -213,12 +214,6 @@ class Client:
         """Stop, and close all connections. Idempotent."""
         await self._conversation.aclose()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
     def __del__(self) -> None:
         # Invalid options leave a client without a conversation.
         if hasattr(self, "_conversation") and self._conversation.is_open:
@@ -233,7 +228,7 @@ def to_options(options: AgentOptions | None, values: OptionValues) -> AgentOptio
     return options.with_values(**values) if values else options
 
 
-class BlockStream(AsyncIterator[Block]):
+class BlockStream(AsyncCloseable, AsyncIterator[Block]):
     """Asks at the first step; closes everything after the last block, or when the loop is left and the stream dropped.
 
     Who leaves the loop early and keeps the stream closes it: `async with query(…) as blocks`, or `aclose`.
@@ -264,12 +259,6 @@ class BlockStream(AsyncIterator[Block]):
         """Stop, and close the connection. Idempotent."""
         self._is_over = True
         await self._conversation.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     def __del__(self) -> None:
         close_soon(self._conversation)

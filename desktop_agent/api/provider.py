@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -11,7 +11,7 @@ from desktop_agent.api.caller_tools import to_tool, to_tool_spec
 from desktop_agent.api.chat_loop import ChatLoopHandle
 from desktop_agent.api.conversation import to_prompt
 from desktop_agent.api.responses import Response, collect_response
-from desktop_agent.api.run_events import BlockCollector
+from desktop_agent.api.run_events import AsyncCloseable, BlockCollector
 from desktop_agent.api.session_factory import ProviderConnection, connect_provider
 from desktop_agent.processes.foreign_code import validate_messages
 from desktop_agent.providers.catalogue.catalogue import Catalogue
@@ -58,7 +58,7 @@ class ChatDone:
     full_content: str
 
 
-class ProviderStream(AsyncIterator[ProviderEvent]):
+class ProviderStream(AsyncCloseable, AsyncIterator[ProviderEvent]):
     """The events of one answer. Who leaves the loop early closes it with `aclose`, or with `async with`.
 
     One task reads at a time: another one that asks for an event meanwhile gets WrongUse.
@@ -106,14 +106,8 @@ class ProviderStream(AsyncIterator[ProviderEvent]):
                 await self._reader_left.wait()
             await self._events.aclose()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
-class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
+class ChatStream(AsyncCloseable, AsyncIterator[ProviderEvent | ChatDone]):
     """One answer, chunk by chunk, or awaited as a whole, also twice or after a part was read.
 
     Who leaves the loop early closes it with `aclose`, or with `async with`.
@@ -145,12 +139,6 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
         """Close the connection, also while another task reads, whose loop then ends. Idempotent."""
         await self._events.aclose()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
     async def _read_all(self) -> Response:
         async with self._events:
             async for _ in self:
@@ -159,7 +147,7 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
         return Response(tuple(self._blocks), self._collector.usage, self._collector.stop_reason)
 
 
-class Provider:
+class Provider(AsyncCloseable):
     """Made with `Provider.create`, closed with `async with` or `aclose`.
 
     It asks once: nothing is repeated and no tool is run. What the server or the model cannot do is a typed error before
@@ -284,12 +272,6 @@ class Provider:
     async def aclose(self) -> None:
         """Close all connections. Idempotent."""
         await self._connection.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
 
 async def _find_dialect(model: str) -> Dialect:

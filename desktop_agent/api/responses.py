@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
 from desktop_agent.api.conversation import ConversationRunner, OutputType, to_prompt
-from desktop_agent.api.run_events import BlockCollector, RunEvents, add_usage, error_from_event
+from desktop_agent.api.run_events import AsyncCloseable, BlockCollector, RunEvents, add_usage, error_from_event
 from desktop_agent.providers.tool_call_builder import ToolCallBuilder
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.engine_events import Envelope, ErrorOccurred, Event, RunEnd, RunFinished
@@ -114,7 +114,7 @@ def _is_this_loop(loop: asyncio.AbstractEventLoop | None) -> bool:
         return False
 
 
-class EventStream(AsyncIterator[Event]):
+class EventStream(AsyncCloseable, AsyncIterator[Event]):
     """The events of a run, which starts at the first step. Leaving the loop stops it; `aclose` also waits for its end.
 
     `keep` is the object that the stream belongs to: it must not be collected while somebody reads.
@@ -155,12 +155,6 @@ class EventStream(AsyncIterator[Event]):
         if self._run is not None:
             self._conversation.abandon(self._run)
             await self._run.wait_for_end()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     def __del__(self) -> None:
         if self._run is not None and self._run.end is None:

@@ -1,11 +1,12 @@
 """Events of one run for one reader, the blocks finished by them, and the errors behind error events."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from datetime import datetime
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.provider import Provider
@@ -25,6 +26,20 @@ from desktop_agent.types.errors import AgentError, ProviderError
 from desktop_agent.types.messages import new_id, now
 from desktop_agent.types.provider_events import ContentDelta, Done, ProviderEvent, StopReason, Usage
 from desktop_agent.types.providers import ModelRequest
+
+
+class AsyncCloseable(ABC):
+    """Closed by `aclose`, or at the end of `async with`."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close it, and wait until that is done."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 class _BlockBuilder(AnswerBuilder):
