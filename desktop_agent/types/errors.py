@@ -232,7 +232,6 @@ class Overloaded(ProviderError):
 class ServerFailed(ProviderError):
     """The server reports a failure of its own."""
 
-    kind = "server"
     retry_by_default = True
 
 
@@ -460,10 +459,8 @@ class LocksRefused(StorageFailed):
     @classmethod
     def of(cls, folder: str, detail: str) -> Self:
         """For the folder in which nothing can be locked."""
-        sentence = (
-            "The file system of “{folder}” has no locks, so two programs could write the same conversation at once."
-        )
-        return cls(Sentence(sentence, {"folder": folder}), detail=detail)
+        text = "The file system of “{folder}” has no locks, so two programs could write the same conversation at once."
+        return cls(Sentence(text, {"folder": folder}), detail=detail)
 
 
 class ConversationInUse(StorageFailed):
