@@ -147,10 +147,8 @@ def _http_connection(name: str, url: str, entry: dict[str, Any]) -> tuple[HttpCo
 
 def _string_values(name: str, entry: dict[str, Any], part: str) -> dict[str, str]:
     mapping: Any = entry.get(part) or {}
-    if not isinstance(mapping, dict):
-        raise _import_error(name, f"its “{part}” is not an object of names and texts")
-    values = cast("dict[str, Any]", mapping)
-    if not all(isinstance(key, str | int | float) for key in values.values()):
+    values = cast("dict[str, Any]", mapping) if isinstance(mapping, dict) else None
+    if values is None or not all(isinstance(value, str | int | float) for value in values.values()):
         raise _import_error(name, f"its “{part}” is not an object of names and texts")
     return {key: str(value) for key, value in values.items()}
 

@@ -88,6 +88,7 @@ def _build_client(target: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None"
 
 
 async def _log_status(log: ServerLog, on_unauthorized: Callable[[], None], response: "httpx2.Response") -> None:
+    # A server may refuse methods that it does not have: that is how the protocol versions are told apart.
     if response.status_code >= 400:
         log.add(f"HTTP {response.status_code} {response.reason_phrase}", "error")
     if response.status_code == _HTTP_UNAUTHORIZED:

@@ -20,11 +20,12 @@ import httpx2
 
 from desktop_agent.mcp.host_policy import host_of_url, is_private_host, is_secure, proxy_for
 from desktop_agent.mcp.limits import (
+    PARSE_IN_THREAD_BYTES,
     SERVER_FAILED,
     ParsedMessages,
     ReadPacer,
     error_response,
-    parse_messages,
+    parse_messages_by_size,
     unreadable_response,
     with_error_code,
 )
@@ -188,7 +189,6 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         return self._proxied[proxy]
 
 
-_PARSE_IN_THREAD_BYTES = 4_000
 _MAX_LINES = 10_000
 _MAX_STRAY_BYTES = 50_000
 _BOM = b"\xef\xbb\xbf"
@@ -220,7 +220,7 @@ async def pending_request(request: httpx2.Request) -> PendingRequest:
 async def _request_id(request: httpx2.Request) -> int | str | None:
     try:
         body = request.content
-        is_small = len(body) < _PARSE_IN_THREAD_BYTES
+        is_small = len(body) < PARSE_IN_THREAD_BYTES
         message: Any = json.loads(body) if is_small else await asyncio.to_thread(json.loads, body)
     except (httpx2.RequestNotRead, ValueError):
         return None
@@ -231,10 +231,6 @@ async def _request_id(request: httpx2.Request) -> int | str | None:
 def failure_body(pending: PendingRequest, message: str) -> bytes:
     """Return the body of an error response; empty where none is waited for."""
     return b"" if pending.request_id is None else _to_bytes(error_response(pending.request_id, message))
-
-
-async def _parse(data: bytes) -> ParsedMessages:
-    return parse_messages(data) if len(data) < _PARSE_IN_THREAD_BYTES else await asyncio.to_thread(parse_messages, data)
 
 
 def _to_bytes(message: "JSONRPCMessage") -> bytes:
@@ -282,7 +278,7 @@ class BoundedBody(httpx2.AsyncByteStream):
             chunks.append(chunk)
         data = b"".join(chunks).removeprefix(_BOM)
         request_id = self._pending.request_id
-        yield data if request_id is None else self._response(request_id, data, await _parse(data))
+        yield data if request_id is None else self._response(request_id, data, await parse_messages_by_size(data))
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -381,7 +377,7 @@ class BoundedEventStream(httpx2.AsyncByteStream):
             # An event of comments alone says nothing; an id or a retry time may be alone.
             has_fields = any(line.startswith((b"id", b"retry", b"data")) for line in lines)
             return event + b"\n\n" if has_fields and not is_last else b""
-        parsed = await _parse(data)
+        parsed = await parse_messages_by_size(data)
         if not parsed.messages:
             self._on_stray(data[:_MAX_STRAY_BYTES].decode("utf-8", "replace"))
         if not parsed.messages or (is_last and not parsed.is_json):

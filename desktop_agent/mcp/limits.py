@@ -25,6 +25,7 @@ MAX_REQUEST_VALUES = 10_000
 MAX_LOG_MESSAGE_BYTES = 50_000
 """Bytes of one message for the log."""
 MAX_BATCH = 100
+PARSE_IN_THREAD_BYTES = 4_000
 SERVER_FAILED = -32099
 """In place of -32000, which servers use for any failure, and the library for a lost connection."""
 MAX_DEPTH = 200
@@ -62,6 +63,11 @@ def parse_messages(data: bytes) -> ParsedMessages:
         return _parse_repaired(data)
     bounded = _bound_message(message, len(data), count)
     return ParsedMessages((bounded,), is_whole=bounded is message)
+
+
+async def parse_messages_by_size(data: bytes) -> ParsedMessages:
+    """Parse as `parse_messages` does, large data in a thread."""
+    return parse_messages(data) if len(data) < PARSE_IN_THREAD_BYTES else await asyncio.to_thread(parse_messages, data)
 
 
 def count_values(data: bytes) -> int:

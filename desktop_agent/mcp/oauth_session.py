@@ -34,7 +34,7 @@ from desktop_agent.types.errors import SecretsUnavailable, Sentence, ToolFailed
 
 # Tokens are renewed so many seconds before they expire.
 _RENEW_BEFORE = 30.0
-_STEP_UP_STATUS = 403
+_HTTP_UNAUTHORIZED, _HTTP_FORBIDDEN = 401, 403
 # Seconds until an authorization server that could not be reached is asked again: waiting calls share one attempt.
 _RETRY_PAUSE = 5.0
 _RENEWING_ELSEWHERE = (
@@ -52,7 +52,7 @@ class AuthChallenge:
     @property
     def is_step_up(self) -> bool:
         """Whether the server knows the person, and wants more scopes."""
-        return self.status == _STEP_UP_STATUS
+        return self.status == _HTTP_FORBIDDEN
 
 
 class RenewalUnavailable(ToolFailed):
@@ -214,7 +214,6 @@ async def _refresh_tokens(record: OAuthRecord, target: HttpTarget, log: ServerLo
     return record.with_tokens(to_json(memory.tokens))
 
 
-_HTTP_UNAUTHORIZED, _HTTP_FORBIDDEN = 401, 403
 _INSUFFICIENT_SCOPE = re.compile(r'error="?insufficient_scope\b')
 
 

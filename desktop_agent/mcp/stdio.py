@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from desktop_agent.mcp.diagnostics import ServerLog
-from desktop_agent.mcp.limits import OpenRequests, ReadPacer, parse_messages
+from desktop_agent.mcp.limits import OpenRequests, ReadPacer, parse_messages_by_size
 from desktop_agent.processes.run_process import ProcessTree, new_mark
 from desktop_agent.sandbox.backends import supervised_command_from_socket
 from desktop_agent.sandbox.environment import minimal_environment
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES = 32_000_000
-_PARSE_IN_THREAD_BYTES = 4_000
 _MAX_STRAY_BYTES = 50_000
 # After so many lines of the error stream, reading pauses for so many seconds: a flood must not keep the loop busy.
 _LINES_BEFORE_PAUSE = 50
@@ -251,9 +250,7 @@ async def _forward_line(
 ) -> None:
     from mcp.shared.message import SessionMessage
 
-    parsed = (
-        parse_messages(line) if len(line) < _PARSE_IN_THREAD_BYTES else await asyncio.to_thread(parse_messages, line)
-    )
+    parsed = await parse_messages_by_size(line)
     if not parsed.messages:
         log.add_stray_output(line[:_MAX_STRAY_BYTES].decode("utf-8", "replace").rstrip())
     for message in parsed.messages:

@@ -100,10 +100,7 @@ class AgentOptions(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            path = ".".join(str(part) for part in first["loc"])
-            reason = first["msg"].removeprefix("Value error, ")
-            raise WrongUse(f"{path}: {reason}" if path else reason) from None
+            raise _to_wrong_use(error) from None
 
     @classmethod
     def preset(cls, server: str, **values: Unpack[OptionValues]) -> "AgentOptions":
@@ -320,12 +317,18 @@ class OptionsBuilder:
         try:
             return self._with(config=ProviderConfig.model_validate({**dict(config), **changes}))
         except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            raise WrongUse(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+            raise _to_wrong_use(error) from None
 
     def _with(self, **values: Unpack[OptionValues]) -> Self:
         self._values.update(values)
         return self
+
+
+def _to_wrong_use(error: ValidationError) -> WrongUse:
+    first = error.errors(include_input=False, include_url=False)[0]
+    path = ".".join(map(str, first["loc"]))
+    reason = first["msg"].removeprefix("Value error, ")
+    return WrongUse(f"{path}: {reason}" if path else reason)
 
 
 def _preset_values(server: str) -> OptionValues:
