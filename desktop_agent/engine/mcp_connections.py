@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -10,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -33,7 +35,7 @@ from desktop_agent.types.mcp import (
 if TYPE_CHECKING:
     from desktop_agent.mcp.oauth_session import AuthChallenge, BearerAuth, OAuthSession
 
-
+_UNSENDABLE_CHARACTERS = re.compile(r"[\r\n\0]")
 # Seconds that token renewals get to end when the program is left.
 _CLOSE_TIMEOUT = 5.0
 # Seconds to wait for a renewal in another process; longer than one takes: a request, and the keyring.
@@ -71,6 +73,43 @@ class ServerSecrets:
                     await self.store.delete(server.keyring_name(name))
                 else:
                     await self.store.set(server.keyring_name(name), value)
+
+
+def validate_secrets(server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
+    """Raise WrongUse for a secret that the server does not have, or a value that cannot be sent."""
+    for name, value in secrets.items():
+        values = {"name": name}
+        if name not in server.all_secret_names:
+            raise WrongUse(Sentence("The server has no secret “{name}”.", values), "Name it among them.")
+        if not value.get_secret_value() or _UNSENDABLE_CHARACTERS.search(value.get_secret_value()):
+            sentence = Sentence("The value of “{name}” is empty, or has more than one line.", values)
+            raise WrongUse(sentence, "Copy it again, without line breaks.")
+
+
+def obsolete_secrets(old: McpServer, new: McpServer) -> set[str]:
+    """Return the names of secrets that the server as it is to be must not get."""
+    obsolete = {*old.all_secret_names} - {*new.all_secret_names}
+    if _client_identity(old) != _client_identity(new):
+        # It was given for that id at that address, and goes to no other.
+        obsolete.add(CLIENT_SECRET)
+    # What was entered for one program or host is given to no other unseen.
+    return obsolete | {*new.all_secret_names} if _secret_recipient(old) != _secret_recipient(new) else obsolete
+
+
+def _client_identity(server: McpServer) -> tuple[str, str] | None:
+    connection = server.connection
+    if isinstance(connection, HttpConnection) and connection.client_id:
+        return connection.url, connection.client_id
+    return None
+
+
+def _secret_recipient(server: McpServer) -> tuple[str, ...]:
+    """Return the program, or the scheme, host and port, to which the secrets are given."""
+    if not isinstance(server.connection, HttpConnection):
+        # With its arguments: `npx` alone, or `python`, is any program.
+        return (server.connection.command, *server.connection.args)
+    parts = urlsplit(server.connection.url)
+    return (parts.scheme, parts.netloc.rpartition("@")[2].lower())
 
 
 class OAuthManager:

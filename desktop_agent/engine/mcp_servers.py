@@ -1,20 +1,24 @@
 """The MCP servers of one engine: running, saved with their secrets, signed in to; and sampling by the model in use."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from desktop_agent.agent.provider_stream import AnswerSize, validated_events
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.engine.connections import Connections
-from desktop_agent.engine.mcp_connections import OAuthManager, ServerSecrets, TransportFactory
+from desktop_agent.engine.mcp_connections import (
+    OAuthManager,
+    ServerSecrets,
+    TransportFactory,
+    obsolete_secrets,
+    validate_secrets,
+)
 from desktop_agent.engine.mcp_server_instances import McpNotifier, ServerInstance, ServerTrials
 from desktop_agent.engine.mcp_tools import ToolDigestStore
 from desktop_agent.mcp.catalog import complete_argument, load_catalog, prompt_blocks, resource_blocks
@@ -33,7 +37,6 @@ from desktop_agent.types.errors import (
     WrongUse,
 )
 from desktop_agent.types.mcp import (
-    CLIENT_SECRET,
     ENGLISH_PAGE_TEXTS,
     ConsentHandlers,
     HttpConnection,
@@ -58,7 +61,6 @@ SaveServers = Callable[[tuple[McpServer, ...]], Awaitable[object]]
 
 READY_TIMEOUT = 15.0
 """Seconds that a run waits for servers that start; the tools of later ones come a turn later."""
-_UNSENDABLE_CHARACTERS = re.compile(r"[\r\n\0]")
 
 
 class McpServers:
@@ -193,10 +195,10 @@ class McpServers:
 
         Raises SecretsUnavailable, and WrongUse for a value that cannot be sent.
         """
-        _validate_secrets(server, secrets)
+        validate_secrets(server, secrets)
         async with self._transports.locks[server.id]:
             before = self._find(server.id)
-            obsolete = _obsolete_secrets(before, server) - {*secrets} if before else set[str]()
+            obsolete = obsolete_secrets(before, server) - {*secrets} if before else set[str]()
             stored = {name: await self._secrets.get(server, name) for name in (*secrets, *obsolete)}
             try:
                 # Before the server is saved: a keyring that fails must not leave them to whoever comes next.
@@ -345,26 +347,6 @@ class McpServers:
         task.add_done_callback(self._tasks.discard)
 
 
-def _validate_secrets(server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
-    for name, value in secrets.items():
-        values = {"name": name}
-        if name not in server.all_secret_names:
-            raise WrongUse(Sentence("The server has no secret “{name}”.", values), "Name it among them.")
-        if not value.get_secret_value() or _UNSENDABLE_CHARACTERS.search(value.get_secret_value()):
-            sentence = Sentence("The value of “{name}” is empty, or has more than one line.", values)
-            raise WrongUse(sentence, "Copy it again, without line breaks.")
-
-
-def _obsolete_secrets(old: McpServer, new: McpServer) -> set[str]:
-    """Return the names of secrets that the server as it is to be must not get."""
-    obsolete = {*old.all_secret_names} - {*new.all_secret_names}
-    if _client_identity(old) != _client_identity(new):
-        # It was given for that id at that address, and goes to no other.
-        obsolete.add(CLIENT_SECRET)
-    # What was entered for one program or host is given to no other unseen.
-    return obsolete | {*new.all_secret_names} if _secret_recipient(old) != _secret_recipient(new) else obsolete
-
-
 def _replace_server(
     servers: tuple[McpServer, ...], before: McpServer | None, server: McpServer
 ) -> tuple[McpServer, ...]:
@@ -378,22 +360,6 @@ def _replace_server(
 
 def _uses_oauth(server: McpServer) -> bool:
     return isinstance(server.connection, HttpConnection) and server.connection.sign_in
-
-
-def _client_identity(server: McpServer) -> tuple[str, str] | None:
-    connection = server.connection
-    if isinstance(connection, HttpConnection) and connection.client_id:
-        return connection.url, connection.client_id
-    return None
-
-
-def _secret_recipient(server: McpServer) -> tuple[str, ...]:
-    """Return the program, or the scheme, host and port, to which the secrets are given."""
-    if not isinstance(server.connection, HttpConnection):
-        # With its arguments: `npx` alone, or `python`, is any program.
-        return (server.connection.command, *server.connection.args)
-    parts = urlsplit(server.connection.url)
-    return (parts.scheme, parts.netloc.rpartition("@")[2].lower())
 
 
 def _http_url(server: McpServer) -> str | None:
