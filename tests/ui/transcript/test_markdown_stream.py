@@ -73,9 +73,9 @@ def test_a_stream_shows_the_same_as_the_whole_text_block_by_block(text, sizes, l
 def small_pieces():
     """As if long began at 30 characters."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("pieces", "freezing", "rules.limits"):
+        for module in ("text_units", "stream", "rules"):
             patch.setattr(f"ui.transcript.markdown.{module}.PIECE", 30)
-        for module in ("freezing", "rules.tables"):
+        for module in ("stream", "rules"):
             patch.setattr(f"ui.transcript.markdown.{module}.FIRST_BAR", 12)
         patch.setattr("ui.transcript.markdown.text_units._LONGEST_CLUSTER", 8)
         patch.setattr("ui.transcript.markdown.text_units._MAX_MARKS", 6)
@@ -160,7 +160,7 @@ def test_an_open_fence_is_a_code_block_at_once_and_its_end_does_not_flicker():
 def test_text_inside_an_open_fence_is_not_parsed_again(monkeypatch):
     reader = Reader()
     reader.append("```\nfirst\n")
-    monkeypatch.setattr("ui.transcript.markdown.stream.outline", None)
+    monkeypatch.setattr("ui.transcript.markdown.stream.parse_blocks", None)
     for _ in range(100):
         reader.append("line # *not* markup\n")
     assert reader.tail[-1].text.count("\n") == 100

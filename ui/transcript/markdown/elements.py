@@ -1,4 +1,4 @@
-"""The parts of a parsed Markdown text: leaf blocks with the containers around them, and top-level blocks."""
+"""The parts of a parsed Markdown text: leaf blocks inside containers, and top-level blocks."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,9 +10,9 @@ TableRow = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container around a leaf. The marker stands before its first leaf only; later leaves have none.
+    """A container around a leaf. Only its first leaf has the marker.
 
-    An item's marker is a bullet, a box, or its number as a reader counts; a footnote's is its label as it was written.
+    The marker of an item is a bullet, a check box or its displayed number, that of a footnote its label.
     """
 
     kind: Literal["quote", "item", "footnote"]
@@ -21,13 +21,13 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One block without blocks inside it.
+    """A block that contains no other blocks.
 
-    `text` is inline Markdown for paragraphs and headings, the bare text for code, and LaTeX for math. `cells` are the
-    rows of a table, the first one its head. Leaves of one list or quote follow each other with the same `containers`;
-    `starts` is whether a top-level block begins here. `tight` is whether no blank line stands between a leaf of a list
-    and the leaf before it. A long paragraph is several leaves: `separator` is what stood between a leaf and the one
-    before it, None where a paragraph begins. `back` is the label of the footnote of which this is the last text.
+    `text` is inline Markdown for paragraphs and headings, plain text for code, and LaTeX for math. `cells` are the rows
+    of a table, head first. Consecutive leaves of one list or quote have equal `containers`. `starts` is true where a
+    top-level block begins, `tight` where no blank line precedes a leaf of a list. A long paragraph is several leaves:
+    `separator` is the text between a leaf and the one before it, None where a paragraph begins. `back` is the label of
+    the footnote whose last text this is.
     """
 
     kind: LeafKind
@@ -45,11 +45,11 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class CarriedBlock:
-    """A top-level block whose beginning is final and gone: what is read in its place, so that the rest reads the same.
+    """What is parsed instead of the final beginning of an open top-level block, so that the rest parses the same.
 
-    `opening` is a made-up item of the list or block of the quote or footnote, the head of the table, or a word of the
-    paragraph, none of which is shown again. `ordinal` is the number of the list's next item, `missing` the cells that
-    rows of the table lacked, `separator` what stood before the rest of the paragraph.
+    `opening` is a placeholder item of the list or block of the quote or footnote, the head of the table, or a word of
+    the paragraph; it is not displayed again. `ordinal` is the number of the next list item, `missing` the number of
+    cells missing in rows of the table so far, `separator` the text before the rest of the paragraph.
     """
 
     kind: Literal["list", "table", "paragraph", "container"]
@@ -61,7 +61,7 @@ class CarriedBlock:
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """An item of a top-level list: its first line, its leaves before, and whether a blank line stands before it."""
+    """An item of a top-level list: its first line, the leaves before it, and whether a blank line precedes it."""
 
     line: int
     leaf: int
@@ -70,11 +70,11 @@ class ListItem:
 
 @dataclass(frozen=True, slots=True)
 class SplitPoint:
-    """A place in a top-level quote or footnote that may still go on, above a block or an item.
+    """A place in an open top-level quote or footnote, before a block or an item, where the text can be split.
 
-    `start` is the line where the text below begins, `sure` the number of lines that must be complete before nothing can
-    change that what is above is over, `leaf` the number of leaves above. `opening` is read in their place, `ordinal` is
-    the number of the item, `note` the label of the footnote around it.
+    The text below begins at line `start`; the text above is final once `sure` lines are complete; `leaf` leaves are
+    above. `opening` is parsed in their place, `ordinal` is the number of the item, `note` the label of the surrounding
+    footnote.
     """
 
     start: int
@@ -87,11 +87,10 @@ class SplitPoint:
 
 @dataclass(frozen=True, slots=True)
 class TopLevelBlock:
-    """A top-level block: its leaves, and its first line and the line after its last, counted from the parsed text.
+    """A top-level block with its leaves, its first line, and the line after its last one.
 
-    `sure` is the number of lines that must be complete before nothing can change that the block begins where it does.
-    `items`, `marker` and `ordinal` (of the first item) are a list's; `missing` a table's, for each row; `stops` those
-    of a quote or footnote.
+    Nothing changes where the block begins once `sure` lines are complete. `items`, `marker` and `ordinal` (of the first
+    item) belong to lists, `missing` to tables (one number for each row), `stops` to quotes and footnotes.
     """
 
     kind: TopLevelKind

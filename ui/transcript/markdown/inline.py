@@ -17,17 +17,16 @@ from ui.transcript.markdown.parser import References, make_parser
 from ui.transcript.markdown.text_units import PIECE, utf16_length
 
 LINE_BREAK = "\u2028"
-"""What Qt's layouts break a line at inside one paragraph."""
+"""Qt's text layouts break a line at this character without starting a new paragraph."""
 
 OBJECT = "\ufffc"
-"""Stands for a formula in the text of a line, once for each span of style MATH, and nowhere else."""
+"""Takes the place of a formula in the text of a line, once for each span of style MATH."""
 
 
 class SpanStyle:
-    """How a run looks: bits of a plain number, because flags of the standard library cost ten times as much.
+    """Bits for the style of a span. Plain integers, because enum flags cost ten times as much.
 
-    MATH is a formula, and with DISPLAY one that was meant to stand alone; HIDDEN is a hidden character that is spelled
-    out, NOTE words that the text itself does not have.
+    MATH with DISPLAY is display math; HIDDEN is a hidden character spelled out; NOTE is text added by the program.
     """
 
     PLAIN = 0
@@ -45,12 +44,12 @@ class SpanStyle:
 
 
 FOOTNOTE_TARGET = "#fn:"
-"""What the `href` of a reference to a footnote begins with; its label follows."""
+"""The `href` of a footnote reference begins with this; its label follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Part of a line in one style. `href` is empty unless it leads somewhere; `source` is a formula's LaTeX."""
+    """A part of a line in one style. `href` is set for links, `source` is the LaTeX of a formula."""
 
     start: int
     length: int
@@ -61,18 +60,18 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Text without markup, and what is special about parts of it."""
+    """Text without markup, and the styled parts of it."""
 
     text: str
     spans: tuple[Span, ...] = ()
 
     def formulas(self) -> Iterator[Span]:
-        """The spans of its formulas, in order."""
+        """Return the spans of the formulas in order."""
         if OBJECT in self.text:
             yield from (span for span in self.spans if span.style & SpanStyle.MATH)
 
     def plain(self) -> str:
-        """The text to be copied: formulas as their source, breaks as line feeds."""
+        """Return the text to copy: formulas as source, breaks as line feeds."""
         text = self.text.replace(LINE_BREAK, "\n")
         if OBJECT not in text:
             return text
@@ -83,11 +82,11 @@ class Line:
         return "".join(parts)
 
     def to_plain(self, offset: int) -> int:
-        """Where a place of the line is in its plain text."""
+        """Return the offset in the plain text for an offset in this line."""
         return offset + sum(_extra_length(span) for span in self.formulas() if span.start < offset)
 
     def from_plain(self, offset: int) -> int:
-        """Which place of the line a place of its plain text is; the end of a formula, when it is inside one."""
+        """Return the offset in this line for an offset in the plain text; inside a formula, the end of the formula."""
         for span in self.formulas():
             if offset <= span.start:
                 break
@@ -97,14 +96,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class RemoteImage:
-    """A picture that a text points to. It is named, never fetched."""
+    """An image of the text. It is named, never fetched."""
 
     label: str
     target: str
 
 
 def formula_source(formula: Span) -> str:
-    """A formula as it stands in a text."""
+    """Return the source of a formula with its delimiters."""
     return f"$${formula.source}$$" if formula.style & SpanStyle.DISPLAY else f"${formula.source}$"
 
 
@@ -113,21 +112,20 @@ def _extra_length(formula: Span) -> int:
 
 
 def slice_utf16(text: str, start: int, end: int) -> str:
-    """A slice by UTF-16 offsets; half of a pair is left out."""
+    """Return a slice by UTF-16 offsets, without half surrogate pairs."""
     return make_slicer(text)(start, end)
 
 
 def make_slicer(text: str) -> Callable[[int, int], str]:
-    """What cuts slices of a text; it is looked at once, however many slices follow."""
+    """Return a function that slices this text by UTF-16 offsets; the text is encoded only once."""
     if text.isascii() or max(text) <= "\uffff":
         return lambda start, end: text[start:end]
     raw = text.encode("utf-16-le", "surrogatepass")
     return lambda start, end: raw[start * 2 : end * 2].decode("utf-16-le", "ignore")
 
 
+# The original text, the displayed text, and whether it is hidden characters spelled out.
 _TextPiece = tuple[str, str, bool]
-"""What stood there, what is shown instead, and whether that is another thing."""
-
 _SOFT_HYPHEN = "\u00ad"
 _WORD = re.compile(r"\S+")
 _PUNCTUATION = ".,;:!?…()[]*–—\"'“”„\u201a\u2018\u2019«»"
@@ -135,9 +133,9 @@ _PARTS = re.compile("[-'\u2019]")
 
 
 def spell_out_hidden(line: Line, hidden: Sequence[int]) -> Line:
-    """The line with the characters at these indices of its text written as their numbers.
+    """Return the line with the characters at these indices spelled out as code points.
 
-    Soft hyphens that only say where a word of prose may be parted stay.
+    Soft hyphens that merely hyphenate prose stay.
     """
     hidden = _without_hyphenation(line, hidden)
     if not hidden:
@@ -151,8 +149,8 @@ def spell_out_hidden(line: Line, hidden: Sequence[int]) -> Line:
             first += 1
         moved = list(_moved_spans(line.spans, first, old, end, new))
         if is_hidden:
-            around = moved[0] if moved else Span(new, 0, SpanStyle.PLAIN)
-            moved = [replace(around, start=new, length=len(now), style=around.style | SpanStyle.HIDDEN)]
+            context = moved[0] if moved else Span(new, 0, SpanStyle.PLAIN)
+            moved = [replace(context, start=new, length=len(now), style=context.style | SpanStyle.HIDDEN)]
         for span in moved:
             _add_span(spans, span)
         shown.append(now)
@@ -161,22 +159,22 @@ def spell_out_hidden(line: Line, hidden: Sequence[int]) -> Line:
 
 
 def _text_pieces(text: str, hidden: Sequence[int], *, may_join: bool) -> Iterator[_TextPiece]:
-    """Neighbours that are hidden are one piece where no span can begin or end between them."""
-    at = index = 0
+    """Join adjacent hidden characters where no span can begin or end between them."""
+    offset = index = 0
     while index < len(hidden):
         position, last = hidden[index], index + 1
         while may_join and last < len(hidden) and hidden[last] == position + last - index:
             last += 1
-        if position > at:
-            yield text[at:position], text[at:position], False
-        at, index = position + last - index, last
-        yield text[position:at], "".join(map(code_point_text, text[position:at])), True
-    if at < len(text):
-        yield text[at:], text[at:], False
+        if position > offset:
+            yield text[offset:position], text[offset:position], False
+        offset, index = position + last - index, last
+        yield text[position:offset], "".join(map(code_point_text, text[position:offset])), True
+    if offset < len(text):
+        yield text[offset:], text[offset:], False
 
 
 def _moved_spans(spans: Sequence[Span], first: int, start: int, end: int, to: int) -> Iterator[Span]:
-    """The parts of spans inside a piece, where that piece is shown."""
+    """Yield the parts of spans inside a piece, moved to where the piece is displayed."""
     for index in range(first, len(spans)):
         span = spans[index]
         if span.start >= end:
@@ -186,7 +184,6 @@ def _moved_spans(spans: Sequence[Span], first: int, start: int, end: int, to: in
 
 
 def _add_span(spans: list[Span], new: Span) -> None:
-    """Neighbours that are both hidden are one span."""
     last = spans[-1] if spans else None
     touch = last and new.style & SpanStyle.HIDDEN and last.start + last.length == new.start
     if last and touch and (last.style, last.href) == (new.style, new.href):
@@ -196,23 +193,23 @@ def _add_span(spans: list[Span], new: Span) -> None:
 
 
 def _without_hyphenation(line: Line, hidden: Sequence[int]) -> Sequence[int]:
-    """The same places but for soft hyphens of words that are neither code nor part of a link, nor look like either."""
+    """Drop the soft hyphens of prose words, not those in code, in links, or in words that look like either."""
     if _SOFT_HYPHEN not in line.text:
         return hidden
-    prose = {at for word in _WORD.finditer(line.text) if _is_hyphenated(word[0]) for at in range(*word.span())}
-    soft = [at for at in hidden if line.text[at] == _SOFT_HYPHEN and at in prose]
+    prose = {index for word in _WORD.finditer(line.text) if _is_hyphenated(word[0]) for index in range(*word.span())}
+    soft = [index for index in hidden if line.text[index] == _SOFT_HYPHEN and index in prose]
     stay = set(soft) - set(_in_code_or_links(line, soft))
-    return [at for at in hidden if at not in stay]
+    return [index for index in hidden if index not in stay]
 
 
 def _is_hyphenated(word: str) -> bool:
-    """Whether it is nothing but letters, and parted where languages part words: not before or behind a single one."""
+    """Accept words of letters only, hyphenated where languages do: never next to a single letter."""
     if _SOFT_HYPHEN not in word:
         return False
     soft = [part.split(_SOFT_HYPHEN) for part in _PARTS.split(word.strip(_PUNCTUATION))]
-    syllables = [each for part in soft if len(part) > 1 for each in part]
+    syllables = [syllable for part in soft if len(part) > 1 for syllable in part]
     whole = [part[0] for part in soft if len(part) == 1]
-    return all(len(each) > 1 for each in syllables) and all(map(_is_of_letters, [*syllables, *whole]))
+    return all(len(syllable) > 1 for syllable in syllables) and all(map(_is_of_letters, [*syllables, *whole]))
 
 
 def _is_of_letters(part: str) -> bool:
@@ -223,31 +220,31 @@ def _in_code_or_links(line: Line, places: Sequence[int]) -> Iterator[int]:
     spans = [span for span in line.spans if span.href or span.style & SpanStyle.CODE]
     starts = [span.start for span in spans]
     unit = 0
-    for before, at in pairwise([0, *places]):
-        unit += utf16_length(line.text[before:at])
+    for before, place in pairwise([0, *places]):
+        unit += utf16_length(line.text[before:place])
         index = bisect_right(starts, unit) - 1
         if index >= 0 and unit < spans[index].start + spans[index].length:
-            yield at
+            yield place
 
 
 _PARSER = make_parser()
-# Without an inline marker there is nothing to parse; most short paragraphs are like that.
+# Without an inline marker there is nothing to parse; most short paragraphs have none.
 _MARKUP = re.compile(rf"[\\`*_~\[\]!<&$\n{DECEPTIVE_CHARACTERS}]|://")
 _MARKUP_IN_ASCII = re.compile(r"[\\`*_~\[\]!<&$\x00-\x08\x0a-\x1f\x7f]|://")
 _MAY_HIDE = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
-# The parser looks for the end of a link from every bracket on: thousands of them cost tenths of a second.
+# The parser searches the end of a link from every bracket: thousands of them cost tenths of a second.
 _MAX_BRACKETS = 500
 _LINKED = {"link_open", "link_close"}
 
 
 def parse_inline(text: str, references: References | None = None) -> Line:
-    """Parse inline Markdown. Links lead only to http, https and mailto; other targets are plain text.
+    """Parse inline Markdown. Only http, https and mailto links become links.
 
-    What is too long or too full of brackets to be read quickly is plain text as a whole.
+    A text too long, or with too many brackets, to be parsed quickly becomes plain text as a whole.
     """
     if not (_MARKUP_IN_ASCII if text.isascii() else _MARKUP).search(text):
         return Line(text)
-    # A character may also be written as its number.
+    # Character references may be hidden characters, too.
     run = _LineBuilder(may_hide="&" in text or _MAY_HIDE.search(text) is not None)
     if len(text) > PIECE or text.count("[") > _MAX_BRACKETS:
         for index, part in enumerate(text.split("\n")):
@@ -261,7 +258,7 @@ def parse_inline(text: str, references: References | None = None) -> Line:
 
 
 def parse_image_only(text: str, references: References | None = None) -> RemoteImage | None:
-    """The picture, when a paragraph is nothing but one."""
+    """Return the image if the paragraph is nothing but one."""
     if not text.startswith(("![", "[![")):
         return None
     tokens = [token for token in _parse_tokens(text, references) if token.type not in _LINKED]
@@ -279,13 +276,12 @@ def _parse_tokens(text: str, references: References | None) -> list[Token]:
 
 
 def _plain_words(image: Token) -> str:
-    """What a picture's description reads like."""
-    parts = [" " if each.type.endswith("break") else _plain_words(each) for each in image.children or ()]
+    parts = [" " if child.type.endswith("break") else _plain_words(child) for child in image.children or ()]
     return "".join(parts) or ("" if image.children else image.content or _label(image))
 
 
 def _label(token: Token) -> str:
-    """Of a reference to a footnote, as it is shown: a bare number would become part of the word before it."""
+    """Return the displayed label of a footnote reference, in brackets so that it does not join the word before it."""
     return f"[{token.meta['label']}]" if token.type == "footnote_ref" else ""
 
 
@@ -294,38 +290,40 @@ _CLOSES = {"strong_close": SpanStyle.BOLD, "em_close": SpanStyle.ITALIC, "s_clos
 
 
 class _LineBuilder:
-    """Collects text and spans, token by token."""
+    """Collects text and spans token by token."""
 
     def __init__(self, *, may_hide: bool) -> None:
         self._may_hide = may_hide
-        self._own: set[int] = set()
+        self._program_characters: set[int] = set()
         self._size = 0
         self.parts: list[str] = []
         self.spans: list[Span] = []
-        self._at = 0
-        # Emphasis may stand inside emphasis of the same kind, so each kind is counted.
+        self._offset = 0
+        # Emphasis may be nested in emphasis of the same kind, so count each kind.
         self._depth = dict.fromkeys(_OPENS.values(), 0)
         self._href = ""
-        self._link_from = 0
-        # Two links to one place that touch are two.
-        self._parted = False
+        self._link_start = 0
+        # Two adjacent links to one target stay two spans.
+        self._starts_new_link = False
 
     def line(self) -> Line:
-        """All of it. Whether a character hides something is seen by what stands around it, so that is asked last."""
+        """Return the whole line. Hidden characters are judged last, because their neighbours decide what they hide."""
         line = Line("".join(self.parts), tuple(self.spans))
-        hidden = [at for at in find_deceptive(line.text) if at not in self._own] if self._may_hide else []
+        hidden = (
+            [at for at in find_deceptive(line.text) if at not in self._program_characters] if self._may_hide else []
+        )
         return spell_out_hidden(line, hidden) if hidden else line
 
     def take(self, token: Token) -> None:
-        """One inline token."""
+        """Add one inline token."""
         kind = token.type
         if kind in _OPENS:
             self._depth[_OPENS[kind]] += 1
         elif kind in _CLOSES:
             self._depth[_CLOSES[kind]] -= 1
         elif kind == "link_open":
-            self._href, self._link_from = safe_target(str(token.attrs.get("href", ""))), len(self.parts)
-            self._parted = bool(self._href)
+            self._href, self._link_start = safe_target(str(token.attrs.get("href", ""))), len(self.parts)
+            self._starts_new_link = bool(self._href)
         elif kind == "link_close":
             self._close_link()
         elif kind in {"softbreak", "hardbreak"}:
@@ -351,55 +349,54 @@ class _LineBuilder:
             self._add_text(token.content)
 
     def _close_link(self) -> None:
-        """Say where the link leads, when its words say something else."""
-        href, self._href, self._parted = self._href, "", False
+        href, self._href, self._starts_new_link = self._href, "", False
         if href:
-            self._note("".join(self.parts[self._link_from :]), href)
+            self._note("".join(self.parts[self._link_start :]), href)
 
     def _note(self, words: str, href: str) -> None:
         if note := misleading_link_note(words, href):
             self.add(f" (→ {note})", SpanStyle.NOTE)
 
     def _add_text(self, text: str) -> None:
-        """Plain text; bare web addresses in it become links."""
-        at = 0
+        """Add plain text in which bare web URLs become links."""
+        offset = 0
         if "://" in text:
             for start, address in find_urls(text):
                 href = _PARSER.normalizeLink(address)
-                self.add(text[at:start])
-                self._parted = True
+                self.add(text[offset:start])
+                self._starts_new_link = True
                 self.add(address, SpanStyle.PLAIN, href)
                 self._note(address, href)
-                at = start + len(address)
-        self.add(text[at:] if at else text)
+                offset = start + len(address)
+        self.add(text[offset:] if offset else text)
 
     def add_own(self, text: str, style: int = SpanStyle.PLAIN, href: str = "", source: str = "") -> None:
-        """A sign of ours, which may not be taken for one that the text hides."""
-        self._own.add(self._size)
+        """Add a character of the program, which is never taken for a hidden one of the text."""
+        self._program_characters.add(self._size)
         self.add(text, style, href, source)
 
     def add(self, text: str, style: int = SpanStyle.PLAIN, href: str = "", source: str = "") -> None:
-        """Text in a style, within the emphasis of this place."""
+        """Add text in a style, within the open emphasis."""
         if not text:
             return
-        for each, depth in self._depth.items():
+        for emphasis, depth in self._depth.items():
             if depth:
-                style |= each
+                style |= emphasis
         if href and not style & SpanStyle.FOOTNOTE:
             style |= SpanStyle.LINK
         length = utf16_length(text)
         if style:
-            self._join(Span(self._at, length, style, href, source))
+            self._join(Span(self._offset, length, style, href, source))
         self.parts.append(text)
-        self._at += length
+        self._offset += length
         self._size += len(text)
 
     def _join(self, new: Span) -> None:
-        """One span for neighbours that look the same: the parser may cut text anywhere."""
+        """Merge adjacent spans of one style: the parser may split text anywhere."""
         last = self.spans[-1] if self.spans else None
         same = last and last.start + last.length == new.start and (last.style, last.href) == (new.style, new.href)
-        if last and same and not self._parted and not new.style & (SpanStyle.MATH | SpanStyle.FOOTNOTE):
+        if last and same and not self._starts_new_link and not new.style & (SpanStyle.MATH | SpanStyle.FOOTNOTE):
             self.spans[-1] = Span(last.start, last.length + new.length, new.style, new.href)
         else:
             self.spans.append(new)
-        self._parted = False
+        self._starts_new_link = False

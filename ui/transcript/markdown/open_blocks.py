@@ -1,6 +1,4 @@
-"""Blocks that are still being written: fences and formulas that grow without parsing, and how an unfinished text is
-displayed.
-"""
+"""Open blocks: fences and formulas that grow without parsing, and how an unfinished text is displayed."""
 
 import re
 from itertools import pairwise
@@ -16,27 +14,27 @@ _FENCE_OPENING = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def open_fence(text: str) -> "OpenFence | None":
-    """The code block that is all of a text, if its first line is complete and its end is not there."""
+    """Return the open fence that is the whole text, if its first line is complete and its end is missing."""
     first, complete, rest = text.partition("\n")
-    found = _FENCE.fullmatch(first)
-    if not found or not complete:
+    match = _FENCE.fullmatch(first)
+    if not match or not complete:
         return None
-    fence = OpenFence(found[1], found[2].strip())
+    fence = OpenFence(match[1], match[2].strip())
     fence.feed(rest)
     return fence if fence.rest is None else None
 
 
 def end_of_fence(text: str, start: int, end: int) -> int | None:
-    """Where the text after a code block begins whose first line begins here; None when `end` comes first."""
-    found = _FENCE_OPENING.match(text, start)
-    marker = found[1] if found else "`"
+    """Return the offset after the code block that begins at `start`, None if it does not end before `end`."""
+    match = _FENCE_OPENING.match(text, start)
+    marker = match[1] if match else "`"
     last = re.compile(rf"^ {{0,3}}{re.escape(marker[0])}{{{len(marker)},}}[ \t]*(?:\n|\Z)", re.MULTILINE)
-    after = last.search(text, found.end() if found else start, end)
-    return after.end() if after else None
+    closing = last.search(text, match.end() if match else start, end)
+    return closing.end() if closing else None
 
 
 class OpenFence:
-    """A code block without its end. Feeding costs what the new text costs."""
+    """A fenced code block without its end. Appending costs only what the new text costs."""
 
     def __init__(self, marker: str, info: str) -> None:
         self._language = unescapeAll(info)
@@ -49,14 +47,14 @@ class OpenFence:
         self.rest: str | None = None
 
     def feed(self, text: str) -> str:
-        """Take text; answers what is to be shown more. When the end was found, `rest` is what came after it."""
+        """Append text and return the new text to display. Once the end was found, `rest` is the text after it."""
         *complete, open_line = (self._open_line + text).split("\n")
         grown: list[str] = []
         for index, line in enumerate(complete):
             if self._end.fullmatch(line):
                 self.rest = "\n".join([*complete[index + 1 :], open_line])
                 return "".join(grown)
-            # A line end is shown together with the first character after it, as in the finished block.
+            # A line end is displayed together with the first character after it, as in the finished block.
             grown.append(("\n" if self._lines and not self._shown else "") + line[self._shown :])
             self._lines.append(line)
             self._shown = 0
@@ -67,29 +65,29 @@ class OpenFence:
         return "".join(grown)
 
     def leaf(self) -> Leaf:
-        """The finished block."""
+        """Return the finished block."""
         return Leaf("code", "\n".join(self._lines), info=self._language, starts=True)
 
     def shown_leaf(self) -> Leaf:
-        """What is to be seen of it now."""
+        """Return the block as it is displayed now."""
         lines = [*self._lines, self._open_line] if self._shown else self._lines
         return Leaf("code", "\n".join(lines), info=self._language, starts=True)
 
     def source(self) -> str:
-        """The text that was taken, opening line included."""
+        """Return all text appended so far, with the opening line."""
         return "\n".join([self._opening, *self._lines, self._open_line])
 
 
 _EMPTY_LINE = re.compile(r"\n[ \t]*\n")
-# Spaces vanish at the end of a formula, and these signs may be the beginning of it.
+# Trailing spaces are stripped from a formula, and these characters may begin its end mark.
 _UNSETTLED = " \t\n$\\"
 _MAX_MARK_LENGTH = 60
 
 
 class OpenMath:
-    """A formula without its end. Whether it is one is decided by its end or by a blank line: until then it only grows.
+    """A formula without its end. Its end mark or a blank line will decide whether it is one; until then it only grows.
 
-    `text` is all that is not final yet, the formula is its end from `start` on; at least its first line is complete.
+    `text` is all that is not final yet; the formula starts at `start` in it and has at least one complete line.
     """
 
     def __init__(self, text: str, start: int) -> None:
@@ -97,40 +95,40 @@ class OpenMath:
         self._parts = [text]
         self._mark = end_mark(opened[0] if opened else "")
         self._line = self._end_of(text)
-        self._held = math_source(text[start:], opened[0] if opened else "", is_open=True)
+        self._unsettled = math_source(text[start:], opened[0] if opened else "", is_open=True)
         self.shown = self._settle_text("")
 
     def feed(self, text: str) -> str | None:
-        """Take text; answers what is to be shown more, or None when its source must be parsed again."""
+        """Append text and return the new text to display, None if the source must be parsed again."""
         self._parts.append(text)
-        seen = self._line + text
-        if self._mark.search(seen) or _EMPTY_LINE.search(seen):
+        recent = self._line + text
+        if self._mark.search(recent) or _EMPTY_LINE.search(recent):
             return None
-        self._line = self._end_of(seen)
+        self._line = self._end_of(recent)
         return self._settle_text(text)
 
     def source(self) -> str:
-        """All text that was taken."""
+        """Return all text appended so far."""
         return "".join(self._parts)
 
     def _settle_text(self, text: str) -> str:
-        text = self._held + text
+        text = self._unsettled + text
         settled = text.rstrip(_UNSETTLED)
-        self._held = text[len(settled) :]
+        self._unsettled = text[len(settled) :]
         return settled
 
     @staticmethod
     def _end_of(text: str) -> str:
-        """The line that is not complete, with the line end before it; of a long line what may belong to an end."""
+        """Return the incomplete line with the line end before it, or the part of it that may belong to an end mark."""
         line = text[max(0, text.rfind("\n")) :]
         if len(line) <= _MAX_MARK_LENGTH:
             return line
         return line[-_MAX_MARK_LENGTH:] if line.strip() else "\n"
 
 
-# A line that may become a list, a heading, a rule, a setext underline or a fence: nobody can tell before more comes.
+# A line that may become a list, a heading, a rule, a setext underline or a fence once more text arrives.
 _UNDECIDED_LINE = re.compile(r"[ >]*(?:[-=*_+#>`~|:\\$]+|\d{1,9}[.)]?)[ \t]*")
-# Longer lines are what they look like; the pattern takes quadratic time on rows of its signs.
+# Longer lines are what they look like; the pattern is quadratic on rows of these characters.
 _LONGEST_UNDECIDED = 500
 _DELIMITER_PART = re.compile(r" {0,3}\|?[ \t:|-]*")
 _DELIMITER = re.compile(r" {0,3}\|?[ \t:|-]*-[ \t:|-]*")
@@ -143,7 +141,7 @@ _LABEL_ONLY = re.compile(r"!?\[(?P<label>[^\[\]]*)$")
 
 
 def displayed_tail(tail: str) -> str:
-    """The open tail with what cannot be judged yet left out, and a table's head already made a table."""
+    """Return the open tail without an undecided last line, and with a table head already completed to a table."""
     cut = tail.rfind("\n") + 1
     line = tail[cut:]
     above = tail[:cut]
@@ -167,7 +165,7 @@ def _in_table(above: str) -> bool:
     lines = above.rstrip("\n").rpartition("\n\n")[2].split("\n")
     if lines[-1].startswith("|"):
         return True
-    # Rows need no bars of their own: then the head above them and the line below it tell.
+    # Rows need no bars at their edges; the head and the delimiter line below it identify the table.
     for below, line in pairwise(reversed(lines)):
         if _BEGINS_A_BLOCK.match(below):
             return False
@@ -186,7 +184,7 @@ def _delimiter(head: str) -> str:
 
 
 def close_open_inline(text: str) -> str:
-    """Inline Markdown with what was opened last and not closed shown as if it were: emphasis, code, links."""
+    """Return inline Markdown with the open emphasis, code or link at its end closed for display."""
     if len(text) > PIECE:
         return text
     ticks = _open_code(text)
@@ -199,7 +197,6 @@ def close_open_inline(text: str) -> str:
 
 
 def _open_code(text: str) -> str:
-    """The run of backticks that waits for its partner."""
     waiting = ""
     for run in _CODE_RUN.findall(text):
         if not waiting:
@@ -214,18 +211,18 @@ _DELIMITERS = re.compile(r"\\.|`+[^`]*`+|\*\*|~~|\*|(?<!\w)_+|_+(?!\w)")
 
 def _closed_emphasis(text: str) -> str:
     open_marks: list[tuple[str, int]] = []
-    for found in _DELIMITERS.finditer(text):
-        mark = found[0]
+    for match in _DELIMITERS.finditer(text):
+        mark = match[0]
         if mark[0] in "\\`":
             continue
-        after = text[found.end() : found.end() + 1]
-        if open_marks and open_marks[-1][0] == mark and not text[found.start() - 1].isspace():
+        after = text[match.end() : match.end() + 1]
+        if open_marks and open_marks[-1][0] == mark and not text[match.start() - 1].isspace():
             open_marks.pop()
         elif not after:
-            # A mark that just arrived says nothing yet.
-            text = text[: found.start()]
+            # A mark at the very end says nothing yet.
+            text = text[: match.start()]
             break
         elif not after.isspace():
-            open_marks.append((mark, found.start()))
+            open_marks.append((mark, match.start()))
     text = text.rstrip(" ") if open_marks else text
     return text + "".join(mark for mark, _ in reversed(open_marks))

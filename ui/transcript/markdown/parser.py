@@ -1,6 +1,4 @@
-"""Parse the block structure of Markdown: from the tokens of markdown-it to top-level blocks of leaves. Inline text
-stays as it is.
-"""
+"""Parse the block structure of Markdown with markdown-it. Inline text stays unparsed."""
 
 import re
 from collections import ChainMap
@@ -36,16 +34,16 @@ from ui.transcript.markdown.rules import (
     normalize_target,
     table,
 )
-from ui.transcript.markdown.text_units import split_long_text as in_pieces
+from ui.transcript.markdown.text_units import split_long_text
 
 _LISTS = {"bullet_list_open", "ordered_list_open"}
-# Neither does anything that follows belong to it, nor does it belong to what stands above.
+# A rule neither takes in the lines that follow nor belongs to those above.
 _RULE = "***"
 
 
 @dataclass(slots=True)
 class _OpenContainer:
-    """A quote, a footnote or a list: how its lines begin, the first one and a blank one, and where its blocks end.
+    """A quote, a footnote or a list: how its first and its blank lines begin, and where its blocks end.
 
     `leaf` is the number of leaves above the outermost container, or above the footnote.
     """
@@ -60,59 +58,59 @@ class _OpenContainer:
     stops: list[SplitPoint] = field(default_factory=list[SplitPoint])
 
     def opening(self, token: Token, number: int | None, *, after_blank: bool) -> str:
-        """What is read in the place of all that stands above a block or an item."""
-        made_up = _RULE
+        """Return the text parsed in place of everything above a block or an item."""
+        placeholder = _RULE
         if self.is_list:
-            # Four columns to its text: no item of the same list can be taken for one inside it.
-            made_up = f"{token.markup}   x" if number is None else f"1{token.markup}  x"
-        return f"{self.first}{made_up}\n" + (f"{self.blank}\n" if after_blank else "")
+            # With four columns before its text, no item of the same list can become nested in it.
+            placeholder = f"{token.markup}   x" if number is None else f"1{token.markup}  x"
+        return f"{self.first}{placeholder}\n" + (f"{self.blank}\n" if after_blank else "")
 
 
 class SplitPoints:
-    """Follows the tokens of one top-level block. Into the items of a list it does not look."""
+    """Collects the split points of one top-level block from its tokens, without those inside list items."""
 
     def __init__(self) -> None:
         self._containers: list[_OpenContainer] = []
         self._open: list[_OpenContainer] = []
 
     def all(self) -> tuple[SplitPoint, ...]:
-        """In what may go on after the last token, in the order of the text."""
-        return tuple(stop for around in self._open for stop in around.stops)
+        """Return the split points of what may go on after the last token, in text order."""
+        return tuple(stop for container in self._open for stop in container.stops)
 
     def add_token(self, token: Token, leaf: int, after_blank: Callable[[int], bool], number: int | None) -> None:
-        """The next token; so many leaves stand above it. Items of the list around it are at this number."""
-        around = self._containers
-        if token.nesting < 0 and token.level == len(around) - 1:
-            around.pop()
-        elif token.nesting >= 0 and token.level == len(around) and token.type != "inline":
-            if around:
-                self._open = [*around]
+        """Add the next token. `leaf` leaves precede it; `number` is that of the next item of its list."""
+        containers = self._containers
+        if token.nesting < 0 and token.level == len(containers) - 1:
+            containers.pop()
+        elif token.nesting >= 0 and token.level == len(containers) and token.type != "inline":
+            if containers:
+                self._open = [*containers]
                 self._child(token, leaf, after_blank, number)
             self._enter(token, leaf)
 
     def _child(self, token: Token, leaf: int, after_blank: Callable[[int], bool], number: int | None) -> None:
-        around = self._containers[-1]
+        container = self._containers[-1]
         first, last = cast("list[int]", token.map)
         is_definition = token.type == "definition"
-        # A definition may still get its title from the block below it, but not from another definition.
-        start = first if (is_definition and around.after_definition) or around.is_list else around.end
-        # The first leaf has what tells where the container begins.
-        is_shown = leaf > around.leaf or (is_definition and leaf == 0 and around.note is None)
+        # The block below a link definition may still become its title, unless it is another definition.
+        start = first if (is_definition and container.after_definition) or container.is_list else container.end
+        # The first leaf shows where the container begins.
+        is_shown = leaf > container.leaf or (is_definition and leaf == 0 and container.note is None)
         if (
             start is not None
             and is_shown
-            and not (around.is_list and around.end is None)
+            and not (container.is_list and container.end is None)
             and not token.meta.get("open")
         ):
-            opening = around.opening(token, number, after_blank=after_blank(first)) if leaf else ""
+            opening = container.opening(token, number, after_blank=after_blank(first)) if leaf else ""
             sure = {"math_block": last, "table": first + 2}.get(token.type, first + 1)
-            around.stops.append(SplitPoint(start, sure, leaf, opening, number or 0, around.note))
-        around.after_definition = is_definition
+            container.stops.append(SplitPoint(start, sure, leaf, opening, number or 0, container.note))
+        container.after_definition = is_definition
         if not is_definition:
-            around.end = last
+            container.end = last
 
     def _enter(self, token: Token, leaf: int) -> None:
-        """What stands inside of two footnotes is left alone: which text is the last of each is known at their ends."""
+        """Open a container. Footnotes inside footnotes are skipped: their last text is known only at their ends."""
         above = self._containers[-1] if self._containers else _OpenContainer("", "")
         if token.type == "blockquote_open":
             self._containers.append(_OpenContainer(above.first + "> ", above.blank + ">", above.leaf, above.note))
@@ -139,8 +137,8 @@ _TOP_LEVEL_KINDS: dict[str, TopLevelKind] = {
 
 
 def top_level_blocks(tokens: list[Token], text: str, carried: CarriedBlock | None = None) -> list[TopLevelBlock]:
-    """The top-level blocks; what is carried belongs to the first of them."""
-    pieces: list[TopLevelBlock] = []
+    """Return the top-level blocks; `carried` belongs to the first of them."""
+    blocks: list[TopLevelBlock] = []
     lines = text.split("\n")
     start = 0
     while start < len(tokens):
@@ -148,13 +146,13 @@ def top_level_blocks(tokens: list[Token], text: str, carried: CarriedBlock | Non
         if tokens[start].type == "definition":
             start = end
             continue
-        pieces.append(_TokenWalker(lines, None if pieces else carried).piece(tokens[start:end]))
+        blocks.append(_TokenWalker(lines, None if blocks else carried).piece(tokens[start:end]))
         start = end
-    return pieces
+    return blocks
 
 
 def _closing_index(tokens: list[Token], start: int) -> int:
-    """One past the token that closes the one at `start`."""
+    """Return the index after the token that closes the one at `start`."""
     depth = 0
     for index in range(start, len(tokens)):
         depth += tokens[index].nesting
@@ -164,22 +162,21 @@ def _closing_index(tokens: list[Token], start: int) -> int:
 
 
 class _TokenWalker:
-    """Flattens the tokens of one top-level block."""
+    """Flattens the tokens of one top-level block into leaves."""
 
     def __init__(self, lines: list[str], carried: CarriedBlock | None) -> None:
         self._lines = lines
         self._carried = carried
         self._out: list[Leaf] = []
         self._inside: list[Container] = []
-        # For each list around: the number of its next item, None where items have none.
+        # The number of the next item of each open list, None for bullets.
         self._numbers: list[int | None] = []
         self._items: list[ListItem] = []
-        # For each footnote around: its label, and its first leaf.
+        # The label and the first leaf of each open footnote.
         self._notes: list[tuple[str, int]] = []
         self._opened = self._end = 0
 
     def piece(self, tokens: list[Token]) -> TopLevelBlock:
-        """The block as a whole."""
         opener = tokens[0]
         first, last = cast("list[int]", opener.map)
         kind: TopLevelKind = _TOP_LEVEL_KINDS.get(opener.type, "other")
@@ -289,28 +286,28 @@ class _TokenWalker:
     def _add_text(
         self, token: Token, kind: LeafKind, text: str, *, level: int = 0, separator: str | None = None
     ) -> None:
-        for index, (between, piece) in enumerate(in_pieces(text)):
+        for index, (between, piece) in enumerate(split_long_text(text)):
             self._add(token, kind, piece, level=level, separator=between if index else separator)
 
     def _blank_before(self, line: int) -> bool:
-        return any(_BLANK.fullmatch(each) for each in self._lines[self._end : line])
+        return any(_BLANK.fullmatch(text) for text in self._lines[self._end : line])
 
-    def _add(self, token: Token, kind: LeafKind, text: str = "", **more: Any) -> None:
-        """A leaf; the token has its lines, or is the end of an item that has no leaf."""
+    def _add(self, token: Token, kind: LeafKind, text: str = "", **fields: Any) -> None:
+        """Add a leaf with the lines of the token; an empty item has the token of its end."""
         first, last = token.map or (self._opened, self._opened + 1)
         tight = bool(self._out and self._numbers) and not self._blank_before(first)
         starts = not self._out and not (self._carried and self._carried.kind == "paragraph")
-        self._out.append(Leaf(kind, text, containers=tuple(self._inside), tight=tight, starts=starts, **more))
-        self._inside = [Container(each.kind) for each in self._inside]
+        self._out.append(Leaf(kind, text, containers=tuple(self._inside), tight=tight, starts=starts, **fields))
+        self._inside = [Container(container.kind) for container in self._inside]
         self._end = last
 
 
 References = dict[str, Any]
-"""What is defined: link labels as the parser writes them, and under `FOOTNOTES_KEY` the labels of footnotes."""
+"""Link definitions by their normalised labels, and footnote labels under `FOOTNOTES_KEY`."""
 
 
 class _Parser(MarkdownIt):
-    """The library's parser, but what it asks for every link costs little."""
+    """The library's parser with faster checks of link targets."""
 
     def normalizeLink(self, url: str) -> str:
         return normalize_target(url)
@@ -320,10 +317,7 @@ class _Parser(MarkdownIt):
 
 
 def make_parser(blocks: ParserBlock | None = None) -> MarkdownIt:
-    """CommonMark with tables, strikethrough, footnotes and formulas.
-
-    HTML is text: nothing of a model's output is ever executed.
-    """
+    """Create a parser for CommonMark with tables, strikethrough, footnotes and math. HTML stays text."""
     parser = _Parser()
     parser.block = blocks or parser.block
     parser.configure("commonmark", {"html": False}).enable(["table", "strikethrough"])
@@ -339,7 +333,7 @@ def make_parser(blocks: ParserBlock | None = None) -> MarkdownIt:
     return parser
 
 
-# Only the outline is parsed here; inline text costs most and waits until somebody looks at it.
+# Only blocks are parsed here; inline text is the expensive part and waits until it is displayed.
 _BLOCK_PARSER = make_parser(DepthLimitedParser())
 _BLOCK_PARSER.core.ruler.enableOnly(["block"])
 _BLOCK_PARSER.options["inline_definitions"] = True
@@ -353,11 +347,10 @@ def parse_blocks(
     is_open: bool = False,
     defining: list[int] | None = None,
 ) -> tuple[list[TopLevelBlock], References]:
-    """The top-level pieces of a text whose line ends are newlines, and the definitions in it that are new.
+    """Parse a text with normalised newlines into top-level blocks and the definitions that are new.
 
-    A text that goes on with a block that is `carried` begins with its opening.
-    With `is_open` a formula may go on after the end of the text. `defining` gets the lines where definitions of links
-    begin, new or not.
+    With `carried`, the text begins with its opening. With `is_open`, a formula may go on after the end of the text.
+    `defining` collects the lines where link definitions begin, new or not.
     """
     defined: References = {}
     env: dict[str, Any] = {"references": ChainMap(defined, references or {}), "open": is_open}
@@ -368,7 +361,7 @@ def parse_blocks(
     if notes:
         defined[FOOTNOTES_KEY] = notes
     if defining is not None:
-        again: list[dict[str, Any]] = env.get("duplicate_refs", [])
-        defining += [each["map"][0] for label, each in defined.items() if label != FOOTNOTES_KEY]
-        defining += [each["map"][0] for each in again]
+        duplicates: list[dict[str, Any]] = env.get("duplicate_refs", [])
+        defining += [definition["map"][0] for label, definition in defined.items() if label != FOOTNOTES_KEY]
+        defining += [definition["map"][0] for definition in duplicates]
     return top_level_blocks(tokens, text, carried), defined

@@ -1,4 +1,4 @@
-"""Rules for markdown-it: formulas, footnotes, tables and link targets, and rules of the library with a bound."""
+"""Rules for markdown-it: math, footnotes, tables and link targets, and bounded versions of the library's rules."""
 
 import re
 from bisect import bisect_right
@@ -27,19 +27,19 @@ _END_MARKS = {"$$": re.compile(r"(?<!\\)(?:\\\\)*(\$\$)"), "\\[": re.compile(r"(
 
 
 class _MathEnd(NamedTuple):
-    """The line after the last one, and whether the text ends before the formula does."""
+    """The line after the formula, and whether the text ends before the formula does."""
 
     line: int
     is_open: bool = False
 
 
 def end_mark(opening: str) -> re.Pattern[str]:
-    """What ends the formula that this opens, as group 1."""
+    """Return the pattern that ends a formula with this opening delimiter, as group 1."""
     return _END_MARKS.get(opening) or re.compile(f"({re.escape(opening.replace('begin', 'end', 1))})")
 
 
 def display_math(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
-    """A token `math_block`; `meta` says whether its end is still to come, which `env["open"]` allows for."""
+    """Parse a `math_block` token; `meta` says whether its end is still to come, which `env["open"]` allows."""
     start = state.bMarks[startLine] + state.tShift[startLine]
     if state.src[start : start + 1] not in {"$", "\\"} or state.is_code_block(startLine):
         return False
@@ -60,7 +60,7 @@ def display_math(state: StateBlock, startLine: int, endLine: int, silent: bool) 
 
 
 def math_source(text: str, opening: str, *, is_open: bool) -> str:
-    """The formula without its delimiters; an environment belongs to it."""
+    """Return the formula without its delimiters; an environment is part of it."""
     text = text.strip()
     if opening in _END_MARKS:
         text = text[len(opening) :] if is_open else text[len(opening) : -2]
@@ -68,23 +68,23 @@ def math_source(text: str, opening: str, *, is_open: bool) -> str:
 
 
 def _find_math_end(state: StateBlock, first: int, last: int, opened: re.Match[str]) -> _MathEnd | None:
-    mark, at, line = end_mark(opened[0]), opened.end(), first
-    # A text may open thousands of formulas and end none: where no end was found is known.
+    mark, offset, line = end_mark(opened[0]), opened.end(), first
+    # A text may open thousands of formulas and close none: remember where no end was found.
     fruitless: dict[str, tuple[int, int]] = state.env.setdefault("endless_math", {})
     known = fruitless.get(opened[0], (0, 0))
     if known[0] <= line < known[1]:
         return None
-    # A line that stands further out is looked at for the end of a paragraph. What is around it is not known then: it
-    # ends where something stands further out still, so that what comes later never changes what is closed.
+    # Lines with less indent are also read, to find the end of a paragraph. The indent of the container is unknown then:
+    # the formula ends at a line with still less indent, so that later text never changes what is closed.
     indent = min(state.blkIndent, state.sCount[line])
     while True:
-        found = mark.search(state.src, at, state.eMarks[line])
-        if found:
-            return None if state.src[found.end() : state.eMarks[line]].strip() else _MathEnd(line + 1)
+        match = mark.search(state.src, offset, state.eMarks[line])
+        if match:
+            return None if state.src[match.end() : state.eMarks[line]].strip() else _MathEnd(line + 1)
         line += 1
         if line >= last or state.isEmpty(line) or state.sCount[line] < indent:
             break
-        at = state.bMarks[line] + state.tShift[line]
+        offset = state.bMarks[line] + state.tShift[line]
     is_end_of_all = line >= len(state.bMarks) - 1
     if is_end_of_all and state.env.get("open"):
         return _MathEnd(line, is_open=True)
@@ -94,17 +94,17 @@ def _find_math_end(state: StateBlock, first: int, last: int, opened: re.Match[st
 
 
 FOOTNOTES_KEY = "footnotes"
-"""Where the labels are kept among the definitions of links, whose own labels are written in capitals."""
+"""The key for footnote labels among the link definitions; labels of links are in upper case."""
 
 MAX_LABEL_LENGTH = 1003
-"""Characters from the bracket of a definition to its colon."""
+"""The maximum number of characters from the bracket of a footnote definition to its colon."""
 
 _FOOTNOTE_DEFINITION = re.compile(r"\[\^[^\] ]{1,999}\]:")
 _FOOTNOTE_REFERENCE = re.compile(r"\[\^([^\]\s]{1,999})\]")
 
 
 def footnote_definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
-    """The library's rule. A label is as long as a link's at most."""
+    """Apply the library's rule, with labels as long as those of links at most."""
     start = state.bMarks[startLine] + state.tShift[startLine]
     if not _FOOTNOTE_DEFINITION.match(state.src, start, state.eMarks[startLine]):
         return False
@@ -112,13 +112,13 @@ def footnote_definition(state: StateBlock, startLine: int, endLine: int, silent:
 
 
 def footnote_reference(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
-    """A token `footnote_ref` with its label in `meta`."""
-    found = _FOOTNOTE_REFERENCE.match(state.src, state.pos) if state.src[state.pos] == "[" else None
-    if not found or found[1] not in state.env.get("references", {}).get(FOOTNOTES_KEY, ()):
+    """Parse a `footnote_ref` token with its label in `meta`."""
+    match = _FOOTNOTE_REFERENCE.match(state.src, state.pos) if state.src[state.pos] == "[" else None
+    if not match or match[1] not in state.env.get("references", {}).get(FOOTNOTES_KEY, ()):
         return False
     if not silent:
-        state.push("footnote_ref", "", 0).meta = {"label": found[1]}
-    state.pos = found.end()
+        state.push("footnote_ref", "", 0).meta = {"label": match[1]}
+    state.pos = match.end()
     return True
 
 
@@ -129,17 +129,17 @@ _HAS_WORD = re.compile(r"\w")
 
 
 def inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  the library's signature
-    """A token `math_inline` or, in display style, `math_inline_double`; its markup is the opening delimiter."""
+    """Parse a `math_inline` or, for display math, `math_inline_double` token; its markup is the opening delimiter."""
     sign = state.src[state.pos]
     if sign == "$":
-        found = _in_dollars(state.src, state.pos)
+        formula = _in_dollars(state.src, state.pos)
     elif sign == "\\":
-        found = _in_brackets(state.src, state.pos)
+        formula = _in_brackets(state.src, state.pos)
     else:
         return False
-    if not found:
+    if not formula:
         return False
-    markup, latex, end = found
+    markup, latex, end = formula
     if not silent:
         token = state.push("math_inline_double" if markup in {"$$", "\\["} else "math_inline", "math", 0)
         token.content, token.markup = latex, markup
@@ -147,45 +147,45 @@ def inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  the 
     return True
 
 
-def _in_dollars(text: str, at: int) -> tuple[str, str, int] | None:
-    found = _DOUBLE_DOLLARS.match(text, at)
-    if found and found[1].strip():
-        return "$$", found[1].strip(), found.end()
-    found = _SINGLE_DOLLARS.match(text, at)
-    if found and not found[1][-1].isspace():
-        return "$", found[1], found.end()
+def _in_dollars(text: str, offset: int) -> tuple[str, str, int] | None:
+    match = _DOUBLE_DOLLARS.match(text, offset)
+    if match and match[1].strip():
+        return "$$", match[1].strip(), match.end()
+    match = _SINGLE_DOLLARS.match(text, offset)
+    if match and not match[1][-1].isspace():
+        return "$", match[1], match.end()
     return None
 
 
-def _in_brackets(text: str, at: int) -> tuple[str, str, int] | None:
-    opening = text[at : at + 2]
+def _in_brackets(text: str, offset: int) -> tuple[str, str, int] | None:
+    opening = text[offset : offset + 2]
     closing = _CLOSING_BRACKETS.get(opening)
-    # The search for two characters is fast, the one that knows escapes is not: a text may open thousands.
-    if not closing or text.find("\\" + ")]"[opening == "\\["], at + 2) < 0:
+    # Finding two characters is fast, the pattern that knows escapes is slow, and a text may open thousands.
+    if not closing or text.find("\\" + ")]"[opening == "\\["], offset + 2) < 0:
         return None
-    found = closing.search(text, at + 2)
-    if not found:
+    match = closing.search(text, offset + 2)
+    if not match:
         return None
-    latex = text[at + 2 : found.start(1)]
-    # Escaped brackets around signs are escapes, not a formula.
+    latex = text[offset + 2 : match.start(1)]
+    # Escaped brackets around punctuation are escapes, not a formula.
     if opening in latex or not _HAS_WORD.search(latex):
         return None
-    return opening, latex.strip(), found.end()
+    return opening, latex.strip(), match.end()
 
 
 class DepthLimitedParser(ParserBlock):
-    """What is nested too deep is one paragraph of its words. The library's own parser would leave it out."""
+    """Turns what is nested too deep into one paragraph; the library's parser would drop it."""
 
     def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:  # noqa: N803  the library's names
-        """The blocks between two lines, which stand in the same container."""
+        """Parse the blocks between two lines of one container."""
         if state.level < state.md.options.maxNesting:
             super().tokenize(state, startLine, endLine)
             return
         line = startLine
         while line < endLine and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):
             line += 1
-        lines = (each.strip() for each in state.getLines(startLine, line, state.blkIndent, False).split("\n"))
-        content = "\n".join(each for each in lines if each)
+        lines = (text.strip() for text in state.getLines(startLine, line, state.blkIndent, False).split("\n"))
+        content = "\n".join(text for text in lines if text)
         state.line = line
         if content:
             state.push("paragraph_open", "p", 1).map = [startLine, line]
@@ -195,7 +195,7 @@ class DepthLimitedParser(ParserBlock):
 
 
 def bounded_heading(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
-    """A heading by the line below it, unless it is longer than a piece; `env["goes_on"]`: the first line is not it."""
+    """Parse a setext heading no longer than one piece; with `env["goes_on"]` the first line is no heading."""
     if startLine == 0 and state.env.get("goes_on"):
         return False
     count, line = len(state.tokens), state.line
@@ -209,20 +209,20 @@ def bounded_heading(state: StateBlock, startLine: int, endLine: int, silent: boo
 
 
 def bounded_definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
-    """The definition of a link on one line, or on lines that are no longer than half a piece together."""
+    """Parse a link definition on one line, or on lines that are together no longer than half a piece."""
     start = state.bMarks[startLine] + state.tShift[startLine]
     if not state.src.startswith("[", start):
         return False
     last = state.lineMax
-    # The library reads on to the end of the paragraph for the end of a title.
+    # The library reads to the end of the paragraph to find the end of a title.
     state.lineMax = min(last, max(startLine + 1, bisect_right(state.eMarks, start + PIECE // 2)))
-    is_one = reference(state, startLine, endLine, silent)
+    is_definition = reference(state, startLine, endLine, silent)
     state.lineMax = last
-    return is_one
+    return is_definition
 
 
-# An address of the web in which the library finds nothing to encode: all of its letters are allowed where they stand,
-# and its host is one that is taken apart and put together again as it was.
+# A URL in which the library finds nothing to encode: all its characters are allowed where they are, and its host stays
+# the same when it is parsed and joined.
 _HOST_LABEL = r"[a-zA-Z0-9_+-]{1,63}"
 _ORDINARY_URL = re.compile(
     rf"https?://(?=[^/?#]{{1,240}}(?:[/?#]|\Z)){_HOST_LABEL}(?:\.{_HOST_LABEL})*(?::[0-9]+)?"
@@ -231,12 +231,12 @@ _ORDINARY_URL = re.compile(
 
 
 def normalize_target(target: str) -> str:
-    """As `normalizeLink` of the library has it."""
+    """Return what the library's `normalizeLink` returns, faster for ordinary URLs."""
     return target if _ORDINARY_URL.match(target) else _normalize_unusual(target)
 
 
 def is_valid_target(target: str) -> bool:
-    """As `validateLink` of the library has it."""
+    """Return what the library's `validateLink` returns, faster for web URLs."""
     return target.startswith(("https://", "http://")) or validateLink(target)
 
 
@@ -246,16 +246,16 @@ def _normalize_unusual(target: str) -> str:
 
 
 FIRST_BAR = 2000
-"""Characters of a head line before its first bar; a line with more of them never becomes a head."""
+"""The maximum number of characters before the first bar of a table head."""
 
 _DELIMITER = re.compile(r"(?!-[ \t])[|:-][|:\- \t]+")
 _DELIMITER_CELL = re.compile(r":?-+:?")
 
 
 def table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
-    """The library's rule; `meta` has the cells, head first, the aligns, and how many cells each row lacked so far.
+    """Parse a table; `meta` has the cells (head first), the aligns, and the number of cells missing up to each row.
 
-    `env["missing"]` are the cells that were missing in earlier rows of a table whose head is the first line.
+    `env["missing"]` is the number missing in earlier rows of a table whose head is the first line.
     """
     start = state.bMarks[startLine] + state.tShift[startLine]
     if startLine == 0 and state.env.get("goes_on"):
@@ -300,7 +300,7 @@ def _table_line(state: StateBlock, line: int) -> str:
 
 @lru_cache(maxsize=8)
 def _parse_head(line: str, delimiter: str) -> tuple[list[str], tuple[str, ...]] | None:
-    """The aligns and the cells of a head, if these two lines are one; an open table asks for it at every row."""
+    """Return the alignments and the cells of a head, None if these lines are none; an open table asks at every row."""
     if "|" not in line or not _DELIMITER.fullmatch(delimiter):
         return None
     parts = [mdTrim(part) for part in delimiter.split("|")]

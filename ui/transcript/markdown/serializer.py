@@ -1,4 +1,4 @@
-"""Write lines and leaves back as Markdown that reads the same, and as HTML that is safe wherever it is pasted."""
+"""Serialize lines and leaves to Markdown that parses the same again, and to HTML that is safe to paste anywhere."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ from ui.transcript.markdown.inline import (
     Line,
     Span,
     SpanStyle,
+    formula_source,
     make_slicer,
     parse_inline,
     slice_utf16,
 )
-from ui.transcript.markdown.inline import formula_source as formula_written
 from ui.transcript.markdown.links import find_urls
 from ui.transcript.markdown.parser import References
 from ui.transcript.markdown.rules import FOOTNOTES_KEY
@@ -27,7 +27,7 @@ from ui.transcript.markdown.text_units import utf16_length
 
 _INDIVISIBLE = SpanStyle.MATH | SpanStyle.FOOTNOTE
 _ESCAPED_SIGNS = re.compile(r"[\\`*\[<$]|(?<![^\W_])_|_(?![^\W_])|~|&(?=#?\w+;)|!(?=\Z)|:(?=//)")
-# What would begin a block if it stood at the beginning of a line, and the sign in it that takes that away.
+# What would begin a block at the beginning of a line, and the character to escape.
 _BLOCK_START = re.compile(r"(?m)^([ \t]*)(?:([#>=|+-]|:(?=-))|(\d{1,9})([.)])(?=\s|$))")
 _NUMBERED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
 _IN_DOLLARS = re.compile(r"(?!\s)[^$\\]*(?:\\.[^$\\]*)*(?<!\s)", re.DOTALL)
@@ -37,9 +37,10 @@ _AT_BREAKS = re.compile(rf"(?<={LINE_BREAK})[ \t]+|[ \t]+(?={LINE_BREAK})")
 
 @dataclass(frozen=True, slots=True)
 class _Notation:
-    """One way to write a line. Which one reads back as it was meant depends on the letters around its signs.
+    """One way to write a line. Which one parses back correctly depends on the characters around its markup.
 
-    `guarded` is with letters beside emphasis, and brackets, as their numbers. An address is bare, in angles, or a link.
+    `guarded` writes letters beside emphasis, and brackets, as character references. An address is bare, in angle
+    brackets, or a link.
     """
 
     italic: str
@@ -63,23 +64,22 @@ class _Run:
     href: str = ""
     source: str = ""
     is_linked: bool = False
-    """Whether a picture stands among the words of a link."""
+    """Whether an image is among the words of a link."""
 
     @property
     def wraps(self) -> frozenset[int | str]:
-        """What stands around it: kinds of emphasis, and the target of its link."""
-        around: set[int | str] = {
-            each for each in (SpanStyle.BOLD, SpanStyle.ITALIC, SpanStyle.STRIKE) if self.style & each
-        }
+        """Return the markup around the run: kinds of emphasis, and the target of its link."""
+        kinds = (SpanStyle.BOLD, SpanStyle.ITALIC, SpanStyle.STRIKE)
+        markup: set[int | str] = {kind for kind in kinds if self.style & kind}
         if self.href and not self.style & SpanStyle.FOOTNOTE and (self.is_linked or not self.style & SpanStyle.IMAGE):
-            around.add(self.href)
-        return frozenset(around)
+            markup.add(self.href)
+        return frozenset(markup)
 
 
 def line_to_markdown(line: Line, start: int = 0, end: int | None = None) -> str:
-    """A part of a line as inline Markdown; read again it is the same line. Offsets are UTF-16 units of the line.
+    """Return a part of a line as inline Markdown that parses to the same line. Offsets are UTF-16 units.
 
-    Words that the window added are left out, hidden characters are written as they were.
+    Notes added by the program are left out; hidden characters are written as they were.
     """
     part = slice_line(line, start, end)
     plain = part.text.replace(LINE_BREAK, "\n")
@@ -89,8 +89,8 @@ def line_to_markdown(line: Line, start: int = 0, end: int | None = None) -> str:
         return plain
     known, runs = footnotes_in(part), _linked([run for run in _unspelled_runs(_runs(part)) if run.text])
     first = ""
-    for way in _NOTATIONS:
-        text = _Writer(way).write(runs)
+    for notation in _NOTATIONS:
+        text = _Writer(notation).write(runs)
         if parse_inline(text, known) == part:
             return text
         first = first or text
@@ -98,10 +98,10 @@ def line_to_markdown(line: Line, start: int = 0, end: int | None = None) -> str:
 
 
 def line_to_html(line: Line, start: int = 0, end: int | None = None) -> str:
-    """A part of a line as HTML of a few harmless elements. Formulas are their source."""
+    """Return a part of a line as HTML of a few harmless elements, with formulas as source."""
     parts: list[str] = []
     for run in _runs(slice_line(line, start, end)):
-        text = formula_written(Span(0, 1, run.style, "", run.source)) if run.style & SpanStyle.MATH else run.text
+        text = formula_source(Span(0, 1, run.style, "", run.source)) if run.style & SpanStyle.MATH else run.text
         text = escape(text).replace(LINE_BREAK, "<br>")
         for style, element in _ELEMENTS:
             if run.style & style:
@@ -122,7 +122,7 @@ _ELEMENTS = (
 
 
 def slice_line(line: Line, start: int, end: int | None) -> Line:
-    """The line between two offsets, as a line. A formula and a footnote are in it as a whole or not at all."""
+    """Return the line between two offsets. Formulas and footnotes are taken as a whole or not at all."""
     length = utf16_length(line.text)
     end = length if end is None else min(end, length)
     if start <= 0 and end == length:
@@ -136,24 +136,24 @@ def slice_line(line: Line, start: int, end: int | None) -> Line:
 
 
 def _runs(line: Line) -> Iterator[_Run]:
-    """The whole line in pieces of one style."""
-    at, part = 0, make_slicer(line.text)
+    offset, slice_text = 0, make_slicer(line.text)
     for span in line.spans:
-        if span.start > at:
-            yield _Run(part(at, span.start))
+        if span.start > offset:
+            yield _Run(slice_text(offset, span.start))
         end = span.start + span.length
-        yield _Run(part(span.start, end), span.style, span.href, span.source)
-        at = end
-    if at < (end := utf16_length(line.text)):
-        yield _Run(part(at, end))
+        yield _Run(slice_text(span.start, end), span.style, span.href, span.source)
+        offset = end
+    if offset < (end := utf16_length(line.text)):
+        yield _Run(slice_text(offset, end))
 
 
 def _unspelled_runs(runs: Iterator[_Run]) -> Iterator[_Run]:
-    """Hidden characters as themselves, and what they had parted as one run again."""
+    """Yield runs with hidden characters restored, and joined where spelling them out had split a run."""
     last, texts, was_hidden = _Run(""), [""], False
-    for each in runs:
-        is_hidden = bool(each.style & SpanStyle.HIDDEN)
-        run = replace(each, text=_unspelled(each.text), style=each.style & ~SpanStyle.HIDDEN) if is_hidden else each
+    for spelled in runs:
+        run, is_hidden = spelled, bool(spelled.style & SpanStyle.HIDDEN)
+        if is_hidden:
+            run = replace(spelled, text=_unspelled(spelled.text), style=spelled.style & ~SpanStyle.HIDDEN)
         if (
             (is_hidden or was_hidden)
             and (last.style, last.href) == (run.style, run.href)
@@ -168,21 +168,23 @@ def _unspelled_runs(runs: Iterator[_Run]) -> Iterator[_Run]:
 
 
 def _linked(runs: list[_Run]) -> list[_Run]:
-    """Pictures that stand beside words of a link with the same target stand in that link."""
-    found: list[_Run] = []
+    """Mark images beside words of a link with the same target as part of that link."""
+    linked: list[_Run] = []
     for index, run in enumerate(runs):
-        beside = [each for each in (*runs[max(0, index - 1) : index], *runs[index + 1 : index + 2]) if run.href]
-        is_linked = any(each.href == run.href and each.style & SpanStyle.LINK for each in beside)
-        found.append(replace(run, is_linked=is_linked) if run.style & SpanStyle.IMAGE and is_linked else run)
-    return found
+        beside = [
+            neighbour for neighbour in (*runs[max(0, index - 1) : index], *runs[index + 1 : index + 2]) if run.href
+        ]
+        is_linked = any(neighbour.href == run.href and neighbour.style & SpanStyle.LINK for neighbour in beside)
+        linked.append(replace(run, is_linked=is_linked) if run.style & SpanStyle.IMAGE and is_linked else run)
+    return linked
 
 
 def _unspelled(text: str) -> str:
-    return _NUMBERED.sub(lambda found: chr(int(found[1], 16)), text)
+    return _NUMBERED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def footnotes_in(line: Line) -> References:
-    """Footnotes that the line refers to, as definitions: reading the line with them finds it the same."""
+    """Return the footnotes that the line refers to as definitions, for parsing the line again."""
     return {
         FOOTNOTES_KEY: {
             span.href[len(FOOTNOTE_TARGET) :]: True for span in line.spans if span.style & SpanStyle.FOOTNOTE
@@ -191,7 +193,7 @@ def footnotes_in(line: Line) -> References:
 
 
 class _Writer:
-    """Opens and closes what stands around runs; what lasts longest is outside."""
+    """Opens and closes markup around runs; the longest-lasting markup is outermost."""
 
     def __init__(self, way: _Notation) -> None:
         self._way = way
@@ -199,7 +201,7 @@ class _Writer:
         self._out: list[str] = []
 
     def write(self, runs: list[_Run]) -> str:
-        """All runs."""
+        """Return the Markdown of all runs."""
         runs = [_Run(""), *runs, _Run("")]
         for index in range(1, len(runs) - 1):
             self._turn(runs[index], runs[index - 1], runs[index:])
@@ -209,29 +211,29 @@ class _Writer:
         return "".join(self._out)
 
     def _turn(self, run: _Run, before: _Run, rest: list[_Run]) -> None:
-        """Close what ends before this run, open what begins with it."""
+        """Close markup that ends before this run, and open what begins with it."""
         if run.href and (before.style, before.href) == (run.style, run.href):
             self._close_to(self._open.index(run.href) if run.href in self._open else len(self._open))
-        around = run.wraps - {run.href} if self._is_address(run) else run.wraps
+        wanted_markup = run.wraps - {run.href} if self._is_address(run) else run.wraps
         kept = 0
-        while kept < len(self._open) and self._open[kept] in around:
+        while kept < len(self._open) and self._open[kept] in wanted_markup:
             kept += 1
         self._close_to(kept)
-        wanted = [each for each in around if each not in self._open]
-        for each in sorted(wanted, key=lambda each: (-_run_count(each, rest), str(each))):
-            self._out.append("[" if isinstance(each, str) else self._sign(each))
-            self._open.append(each)
+        opening = [markup for markup in wanted_markup if markup not in self._open]
+        for markup in sorted(opening, key=lambda markup: (-_run_count(markup, rest), str(markup))):
+            self._out.append("[" if isinstance(markup, str) else self._sign(markup))
+            self._open.append(markup)
 
     def _is_address(self, run: _Run) -> bool:
-        """Whether the run is its own link, and is to be written as one."""
+        """Return whether the run is a bare URL that links to itself, and is to be written so."""
         if not run.style & SpanStyle.LINK or self._way.address == "link":
             return False
         return [(0, run.text)] == list(find_urls(run.text)) and parse_inline(run.text).spans[0].href == run.href
 
     def _close_to(self, depth: int) -> None:
         while len(self._open) > depth:
-            each = self._open.pop()
-            self._out.append(f"](<{_target(each)}>)" if isinstance(each, str) else self._sign(each))
+            markup = self._open.pop()
+            self._out.append(f"](<{_target(markup)}>)" if isinstance(markup, str) else self._sign(markup))
 
     def _sign(self, kind: int) -> str:
         return {SpanStyle.BOLD: self._way.bold, SpanStyle.ITALIC: self._way.italic}.get(kind, "~~")
@@ -240,7 +242,7 @@ class _Writer:
         style = run.style
         if style & SpanStyle.MATH:
             before = "".join(self._out[-1:])[-1:]
-            # Brackets need a letter inside; between two formulas dollars would be one sign.
+            # Brackets need a letter inside; dollars between two formulas would be one delimiter.
             guarded = self._way.guarded and not (re.search(r"\w", run.source) and (after.source or before == "$"))
             return _formula(run, is_free=guarded or (not after.source and _is_free_dollar(before, after.text[:1])))
         if style & SpanStyle.FOOTNOTE:
@@ -255,13 +257,13 @@ class _Writer:
         return self._guarded(self._escaped(text, in_link=bool(run.href)), run, last, after)
 
     def _escaped(self, text: str, *, in_link: bool) -> str:
-        text = _ESCAPED_SIGNS.sub(lambda found: f"\\{found[0]}", text)
+        text = _ESCAPED_SIGNS.sub(lambda match: f"\\{match[0]}", text)
         if self._way.guarded:
             return text.replace("\\[", "&#91;").replace("]", "&#93;")
         return text.replace("]", "\\]") if in_link else text
 
     def _guarded(self, text: str, run: _Run, last: _Run, after: _Run) -> str:
-        """Letters beside signs as numbers where it takes that: emphasis and formulas then begin and end anywhere."""
+        """Write letters next to markup as character references where emphasis could not begin or end otherwise."""
         text = _AT_BREAKS.sub(_numeric_references, text)
         if run.wraps - last.wraps or self._way.guarded:
             text = _FIRST_SPACE.sub(_numeric_references, text)
@@ -286,20 +288,20 @@ def _target(href: str) -> str:
     return re.sub(r"&(?=#?\w+;)", "&amp;", href)
 
 
-def _run_count(each: int | str, rest: list[_Run]) -> int:
+def _run_count(markup: int | str, rest: list[_Run]) -> int:
     count = 0
-    while count < len(rest) and each in rest[count].wraps:
+    while count < len(rest) and markup in rest[count].wraps:
         count += 1
     return count
 
 
-def _not_a_block(found: re.Match[str]) -> str:
-    spaces, sign, number, point = found.groups()
+def _not_a_block(match: re.Match[str]) -> str:
+    spaces, sign, number, point = match.groups()
     return f"{spaces}\\{sign}" if sign else f"{spaces}{number}\\{point}"
 
 
-def _numeric_references(found: re.Match[str]) -> str:
-    return "".join(map(_numeric_reference, found[0]))
+def _numeric_references(match: re.Match[str]) -> str:
+    return "".join(map(_numeric_reference, match[0]))
 
 
 def _numeric_reference(char: str) -> str:
@@ -307,7 +309,7 @@ def _numeric_reference(char: str) -> str:
 
 
 def _code(text: str) -> str:
-    """With as many signs around it as it takes."""
+    """Return the text in a code span with enough backticks around it."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * (1 if not longest else longest + 1)
     pad = " " if text[:1] in {"`", " "} or text[-1:] in {"`", " "} else ""
@@ -316,7 +318,7 @@ def _code(text: str) -> str:
 
 
 def _is_free_dollar(before: str, after: str) -> bool:
-    """Whether a dollar sign between these opens a formula, or closes one."""
+    """Return whether a dollar sign between these characters opens or closes a formula."""
     return not before.isalnum() and before != "$" and not re.match(r"[\w${]", after)
 
 
@@ -328,27 +330,27 @@ def _formula(run: _Run, *, is_free: bool) -> str:
 
 
 _EDGES = re.compile(r"^[ \t]+|[ \t]+$")
-# A line that begins like this may begin a block where it goes on with a paragraph now.
+# A line that begins like this may begin a block, where now it continues a paragraph.
 _AMBIGUOUS = re.compile(
     r"\n[ \t]*[^\w\s(\"'“„]|\n[ \t]*\d|\A(?:[-+#>=|~]|\*\s|```|\d+[.)](?:\s|\Z)|\[(?:[^\[\]\\]|\\.)*\]:)"
 )
 _EMPTY_LINE = re.compile(r"(?m)^(?=\n)")
 RULE_TEXT = "___"
-"""Neither a bullet on its line nor a paragraph before it makes something else of it."""
+"""A rule that is neither a bullet nor the underline of a heading wherever it is written."""
 _ALIGNMENTS = {"center": ":-:", "right": "--:"}
 
 TableLines = Sequence[Sequence[Line]]
-"""The cells of a table, row by row, the head first."""
+"""The cells of a table row by row, head first."""
 
 
 def leaf_markdown(leaf: Leaf, line: Line) -> str:
-    """A whole paragraph or heading; `line` is its text as it was read."""
+    """Return a whole paragraph or heading as Markdown; `line` is its parsed text."""
     text = _source_or_markdown(leaf.text, line, goes_on=leaf.separator is not None)
     return _as_heading(text, leaf.level) if leaf.kind == "heading" and leaf.separator is None else text
 
 
 def code_markdown(text: str, info: str) -> str:
-    """With a fence that stands nowhere in the code."""
+    """Return the code in a fence that does not occur in it."""
     sign = "~" if "`" in info else "`"
     longest = max(map(len, re.findall(f"{sign}+", text)), default=0)
     fence = sign * max(3, longest + 1)
@@ -357,15 +359,15 @@ def code_markdown(text: str, info: str) -> str:
 
 
 def code_html(text: str, language: str) -> str:
-    """The language as HTML 5 proposes it."""
+    """Return the code as HTML, with the language class that HTML 5 suggests."""
     mark = f' class="language-{escape(language)}"' if language else ""
     return f"<pre><code{mark}>{escape(text)}\n</code></pre>"
 
 
 def math_markdown(latex: str) -> str:
-    """Between the signs that it allows."""
-    ways = (f"$$\n{latex}\n$$", f"\\[\n{latex}\n\\]", latex, f"$${latex}$$")
-    return next((way for way in ways if _is_math(way, latex)), ways[0])
+    """Return the formula between delimiters that parse back to it."""
+    candidates = (f"$$\n{latex}\n$$", f"\\[\n{latex}\n\\]", latex, f"$${latex}$$")
+    return next((candidate for candidate in candidates if _is_math(candidate, latex)), candidates[0])
 
 
 def _is_math(text: str, latex: str) -> bool:
@@ -373,12 +375,12 @@ def _is_math(text: str, latex: str) -> bool:
 
 
 def table_markdown(cells: Sequence[Sequence[str]], lines: TableLines) -> str:
-    """Rows of a table; `cells` is how they were written."""
+    """Return the rows of a table as Markdown; `cells` is their source."""
     return "\n".join(f"| {' | '.join(map(_cell_markdown, *row))} |" for row in zip(cells, lines, strict=True))
 
 
 def table_rule(aligns: Sequence[str]) -> str:
-    """What stands below the head of a table."""
+    """Return the delimiter line below the head of a table."""
     return f"| {' | '.join(_ALIGNMENTS.get(align, '---') for align in aligns)} |"
 
 
@@ -387,40 +389,40 @@ def _cell_markdown(text: str, line: Line) -> str:
 
 
 def table_html(aligns: Sequence[str], lines: TableLines, *, has_head: bool = True) -> str:
-    """Rows of a table."""
+    """Return the rows of a table as HTML."""
     parts = ["<table>"]
     for row, cells in enumerate(lines):
         tag = "td" if row or not has_head else "th"
         parts.append("<tr>")
         for align, line in zip(aligns, cells, strict=False):
-            side = f' align="{align}"' if align in _ALIGNMENTS else ""
-            parts.append(f"<{tag}{side}>{line_to_html(line)}</{tag}>")
+            alignment = f' align="{align}"' if align in _ALIGNMENTS else ""
+            parts.append(f"<{tag}{alignment}>{line_to_html(line)}</{tag}>")
         parts.append("</tr>")
     return "".join([*parts, "</table>"])
 
 
 def _source_or_markdown(text: str, line: Line, *, goes_on: bool = False, begins_line: bool = True) -> str:
-    """As it was written, when it says the same without the definitions of its text and under other lines.
+    """Return the source where it means the same without the definitions of its text, otherwise serialize the line.
 
-    Without a text the line is written anew.
+    An empty source is always serialized.
     """
     before = "\n" if goes_on else ""
     is_sure = not begins_line or not _AMBIGUOUS.search(f"{before}{text}")
     if text and is_sure and ("]" not in text or parse_inline(text, footnotes_in(line)) == line):
         return text
     written = _EMPTY_LINE.sub(lambda _: "\\", line_to_markdown(line))
-    return _EDGES.sub(lambda found: "".join(f"&#{ord(char)};" for char in found[0]), written)
+    return _EDGES.sub(lambda match: "".join(f"&#{ord(char)};" for char in match[0]), written)
 
 
 def _as_heading(text: str, level: int) -> str:
     if "\n" in text:
-        # Below a bar three of them would be the rule of a table.
+        # Below a line with a bar, three hyphens would be the delimiter line of a table.
         return f"{text}\n{'===' if level == 1 else '-' if '|' in text else '---'}"
-    # A heading's own signs at its end would be taken for the end of the heading.
+    # Trailing number signs would be taken for the end of the heading.
     end = f" {'#' * level}" if text.endswith("#") else ""
     return f"{'#' * level} {text}{end}" if text else "#" * level
 
 
 def math_html(latex: str) -> str:
-    """Its source."""
+    """Return the source of the formula as HTML."""
     return f"<p><code>{escape(f'$${latex}$$')}</code></p>"

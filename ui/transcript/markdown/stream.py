@@ -1,7 +1,6 @@
-"""Parse Markdown as it arrives: closed blocks are handed out once, and what is final of an open block is not parsed
-again.
+"""Parse Markdown as it arrives. Closed blocks are returned once; final parts of an open block are not parsed again.
 
-The one rule of closing: a top-level block is closed when the first line of the next one is complete.
+A top-level block is closed when the first line of the next one is complete.
 """
 
 import re
@@ -14,80 +13,80 @@ from ui.transcript.markdown.parser import References, parse_blocks
 from ui.transcript.markdown.rules import FIRST_BAR, FOOTNOTES_KEY, MAX_LABEL_LENGTH
 from ui.transcript.markdown.text_units import PIECE, split_long_text
 
-# A bracket that is known not to begin a definition: another one stands in it, or no colon behind it.
+# A bracket that begins no definition: another bracket follows inside it, or no colon behind it.
 _NO_DEFINITION = re.compile(r"\[(?!\^)(?:[^\[\]\\]|\\.)*(?:\[|\][^:])", re.DOTALL)
 
 
 class FinalPart(NamedTuple):
-    """How many leaves or rows of the block are final, where the rest of the text begins, and what stands before it."""
+    """How many leaves or rows of a block are final, where the rest begins, and what is parsed in their place."""
 
     final: int
     start: int
     carried: CarriedBlock | None
 
 
-def find_final_part(piece: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
-    """What is final of the last block of a text, if anything; `before` is what of this block was so before."""
-    match piece.kind:
+def find_final_part(block: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
+    """Return the final part of the last block of a text, if any; `before` is what was already carried of it."""
+    match block.kind:
         case "list":
-            return _final_items(piece, source, before)
+            return _final_items(block, source, before)
         case "table":
-            return _final_rows(piece, source)
+            return _final_rows(block, source)
         case "paragraph":
-            return _final_paragraph(piece, source, before)
+            return _final_paragraph(block, source, before)
         case "container":
-            return _final_in_container(piece, source, before)
+            return _final_in_container(block, source, before)
         case _:
             return None
 
 
 def line_offset(source: str, line: int) -> int:
-    """Where a line begins, or the end of a text that has no such line."""
-    at = 0
+    """Return the offset of a line, or the length of a text that has no such line."""
+    offset = 0
     for _ in range(line):
-        at = source.find("\n", at) + 1
-        if not at:
+        offset = source.find("\n", offset) + 1
+        if not offset:
             return len(source)
-    return at
+    return offset
 
 
-def _final_items(piece: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
+def _final_items(block: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
     complete = source.count("\n")
-    last = next((index for index in range(len(piece.items) - 1, 0, -1) if piece.items[index].line < complete), 0)
-    # The first item is made up when there was one before.
+    last = next((index for index in range(len(block.items) - 1, 0, -1) if block.items[index].line < complete), 0)
+    # The first item is a placeholder when the list was carried.
     if last <= (1 if before else 0):
         return None
-    item = piece.items[last]
-    is_ordered = piece.marker in ".)"
-    first = before.ordinal - 1 if before else piece.ordinal
-    # Four columns to its text: no item of the same list can be taken for one inside it.
-    opening = f"1{piece.marker}  x\n" if is_ordered else f"{piece.marker}   x\n"
+    item = block.items[last]
+    is_ordered = block.marker in ".)"
+    first = before.ordinal - 1 if before else block.ordinal
+    # With four columns before its text, no item of the same list can become nested in it.
+    opening = f"1{block.marker}  x\n" if is_ordered else f"{block.marker}   x\n"
     carried = CarriedBlock("list", opening + "\n" * item.after_blank, ordinal=first + last)
     return FinalPart(item.leaf, line_offset(source, item.line), carried)
 
 
-def _final_rows(piece: TopLevelBlock, source: str) -> FinalPart | None:
-    count = piece.end - piece.first - 3
+def _final_rows(block: TopLevelBlock, source: str) -> FinalPart | None:
+    count = block.end - block.first - 3
     if count < 1:
         return None
-    head = line_offset(source, piece.first)
+    head = line_offset(source, block.first)
     body = head + line_offset(source[head:], 2)
-    carried = CarriedBlock("table", source[head:body], missing=piece.missing[count])
+    carried = CarriedBlock("table", source[head:body], missing=block.missing[count])
     return FinalPart(count, body + line_offset(source[body:], count), carried)
 
 
-def _final_paragraph(piece: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
-    content = "".join((leaf.separator or "") + leaf.text for leaf in piece.leaves)
+def _final_paragraph(block: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
+    content = "".join((leaf.separator or "") + leaf.text for leaf in block.leaves)
     start = 0
     if before:
         start, content = len(before.opening), content[len(before.separator) :]
     if len(content) <= PIECE:
         return None
-    # Of more than one line, a definition is shorter than this. One that stands above has no title of this length.
+    # Definitions of several lines are shorter than a piece, and so are the titles of those above.
     if content.startswith("[") and "\n" not in content and not _NO_DEFINITION.match(content):
         return None
     if not before:
-        start = source.index(content[0], line_offset(source, piece.first))
+        start = source.index(content[0], line_offset(source, block.first))
     parts = list(split_long_text(_settled_lines(content)))
     if len(parts) < 2:
         return None
@@ -98,14 +97,14 @@ def _final_paragraph(piece: TopLevelBlock, source: str, before: CarriedBlock | N
     )
 
 
-def _final_in_container(piece: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
+def _final_in_container(block: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
     complete = source.count("\n")
-    sure = [stop for stop in piece.stops if stop.sure <= complete]
+    sure = [stop for stop in block.stops if stop.sure <= complete]
     read_already = len(before.opening) if before else 0
     for stop in reversed(sure):
         start = line_offset(source, stop.start)
         if start > read_already and (
-            stop.note is None or _has_words(piece.leaves[stop.leaf : sure[-1].leaf], stop.note)
+            stop.note is None or _has_words(block.leaves[stop.leaf : sure[-1].leaf], stop.note)
         ):
             carried = CarriedBlock("container", stop.opening, ordinal=stop.ordinal) if stop.opening else None
             return FinalPart(stop.leaf, start, carried)
@@ -113,12 +112,12 @@ def _final_in_container(piece: TopLevelBlock, source: str, before: CarriedBlock 
 
 
 def _has_words(leaves: tuple[Leaf, ...], note: str) -> bool:
-    """Whether the way back from a footnote surely stands behind one of these leaves or a later one."""
+    """Return whether the back link of a footnote surely follows one of these leaves."""
     return any(leaf.kind in {"paragraph", "heading"} and leaf.back in {"", note} for leaf in leaves)
 
 
 def _settled_lines(content: str) -> str:
-    """Without the line that is not complete and may turn out to be anything, and one that may become a head."""
+    """Return the content without an incomplete line that may become another block, or a possible table head."""
     line = content.rfind("\n") + 1
     size = len(content) - line
     may_be_note = content.startswith("[^", line) and size <= MAX_LABEL_LENGTH
@@ -134,18 +133,18 @@ def _may_be_head(content: str, line: int) -> bool:
 
 
 def displayed_leaves(
-    piece: TopLevelBlock, carried: CarriedBlock | None, rows: list[tuple[str, ...]]
+    block: TopLevelBlock, carried: CarriedBlock | None, rows: list[tuple[str, ...]]
 ) -> tuple[Leaf, ...]:
-    """The leaves of a block without what was made up, and with the rows that were frozen."""
+    """Return the leaves of a block without placeholders, and with the frozen rows of a table."""
     if not carried or carried.kind == "paragraph":
-        return piece.leaves
+        return block.leaves
     if carried.kind in {"list", "container"}:
-        return piece.leaves[1:]
-    (leaf,) = piece.leaves
+        return block.leaves[1:]
+    (leaf,) = block.leaves
     return (Leaf("table", cells=(*rows, *leaf.cells[1:]), aligns=leaf.aligns, starts=True),)
 
 
-# What reading a block's lines and its indents takes, in microseconds on an ordinary computer.
+# Estimated cost of parsing lines and indents, in microseconds.
 _LINE_COST, _INDENT_COST = 20, 0.35
 _MAX_PENDING = 16_000
 
@@ -154,10 +153,9 @@ _MAX_PENDING = 16_000
 class StreamStep:
     """What one piece of text changed.
 
-    `closed` leaves are new and final; `tail` replaces the whole previous tail. When `grown` is not None, nothing
-    else happened than that the last leaf, an open code block or formula, got this text at its end. When `rows` is not
-    None, nothing else happened than that the last leaf, an open table, got these rows at its end, in the place of its
-    last `replaced` ones.
+    `closed` leaves are new and final; `tail` replaces the whole previous tail. If `grown` is not None, the only change
+    is this text at the end of the last leaf, an open code block or formula. If `rows` is not None, the only change is
+    these rows at the end of an open table, in place of its last `replaced` rows.
     """
 
     closed: tuple[Leaf, ...] = ()
@@ -169,7 +167,7 @@ class StreamStep:
 
 
 class MarkdownStream:
-    """Folds pieces of text into leaves. `references` are the definitions of all closed text."""
+    """Parses a growing text into leaves. `references` are the definitions of all closed text."""
 
     def __init__(self) -> None:
         self.references: References = {}
@@ -184,7 +182,7 @@ class MarkdownStream:
         self._skips_left = 0
 
     def append(self, text: str) -> StreamStep:
-        """Take the next piece. A very long open block is read again only every so many pieces."""
+        """Append text. A very long open block is parsed again only every few calls."""
         return self._take_text(self._normal(text))
 
     def _take_text(self, text: str) -> StreamStep:
@@ -214,21 +212,21 @@ class MarkdownStream:
         return StreamStep((fence.leaf(), *after.closed), after.tail, definitions=after.definitions)
 
     def finish(self) -> StreamStep:
-        """No more text comes: close everything."""
+        """Close all blocks; no more text may follow."""
         before = self._take_text("\n") if self._carriage else StreamStep()
         self._carriage = False
-        # How a block without an end treats blank last lines is the parser's to say.
+        # The parser decides how an unclosed block treats trailing blank lines.
         open_block, self._fence, self._math = self._fence or self._math, None, None
         if open_block:
             self._tail = open_block.source()
-        pieces, defined = parse_blocks(self._source(), self.references, self._carried)
+        blocks, defined = parse_blocks(self._source(), self.references, self._carried)
         is_defined = self._take_definitions(defined) or before.definitions
-        closed = self._leaves(pieces)
+        closed = self._leaves(blocks)
         self._tail, self._skips_left, self._carried = "", 0, None
         return StreamStep(before.closed + closed, definitions=is_defined)
 
     def _normal(self, text: str) -> str:
-        """As `normal` does it; a lone carriage return waits for its pair."""
+        """Normalise newlines; a trailing carriage return waits for its line feed."""
         if self._carriage:
             text = "\r" + text
         self._carriage = text.endswith("\r")
@@ -237,28 +235,27 @@ class MarkdownStream:
     def _source(self) -> str:
         return self._carried.opening + self._tail if self._carried else self._tail
 
-    def _leaves(self, pieces: list[TopLevelBlock]) -> tuple[Leaf, ...]:
-        """Of blocks from the first of the tail on."""
-        if not pieces:
+    def _leaves(self, blocks: list[TopLevelBlock]) -> tuple[Leaf, ...]:
+        if not blocks:
             return ()
-        first = displayed_leaves(pieces[0], self._carried, self._rows)
-        return (*first, *(leaf for piece in pieces[1:] for leaf in piece.leaves))
+        first = displayed_leaves(blocks[0], self._carried, self._rows)
+        return (*first, *(leaf for block in blocks[1:] for leaf in block.leaves))
 
     def _parse(self) -> StreamStep:
         source = self._source()
         lines: list[int] = []
-        pieces, defined = parse_blocks(
+        blocks, defined = parse_blocks(
             displayed_tail(source), self.references, self._carried, is_open=True, defining=lines
         )
-        above, count = _above_definitions(pieces, lines), _closed_count(pieces, source.count("\n"))
+        above, count = _above_definitions(blocks, lines), _closed_count(blocks, source.count("\n"))
         if above and above[0] >= count:
             count = above[0]
         else:
             above = None
-        if self._open_rows is not None and not count and len(pieces) == 1:
-            return self._grow_table(pieces[0], source)
-        closed, tail = self._leaves(pieces[:count]), pieces[count:]
-        start = line_offset(source, pieces[count - 1].end) if count else len(source) - len(self._tail)
+        if self._open_rows is not None and not count and len(blocks) == 1:
+            return self._grow_table(blocks[0], source)
+        closed, tail = self._leaves(blocks[:count]), blocks[count:]
+        start = line_offset(source, blocks[count - 1].end) if count else len(source) - len(self._tail)
         if above:
             start = line_offset(source, above[1])
         if count:
@@ -275,36 +272,36 @@ class MarkdownStream:
             start = line_offset(source, tail[-1].first) if self._fence else start
         return StreamStep(closed, leaves, definitions=self._take_definitions(defined, source.count("\n", 0, start)))
 
-    def _freeze(self, piece: TopLevelBlock, ready: FinalPart) -> int:
-        """Carry on with the rest of an open block; answers how many of its leaves are final."""
-        made_up = self._carried is not None and self._carried.kind in {"list", "container"}
+    def _freeze(self, block: TopLevelBlock, ready: FinalPart) -> int:
+        """Carry on with the rest of an open block; return how many of its leaves are final."""
+        has_placeholder = self._carried is not None and self._carried.kind in {"list", "container"}
         self._carried = ready.carried
-        if piece.kind == "table":
-            self._rows += piece.leaves[0].cells[bool(self._rows) : ready.final + 1]
+        if block.kind == "table":
+            self._rows += block.leaves[0].cells[bool(self._rows) : ready.final + 1]
             return 0
-        return ready.final - made_up
+        return ready.final - has_placeholder
 
     def _carries_table(self) -> bool:
         return self._carried is not None and self._carried.kind == "table"
 
-    def _grow_table(self, piece: TopLevelBlock, source: str) -> StreamStep:
-        rows, before = piece.leaves[0].cells[1:], self._open_rows or ()
+    def _grow_table(self, block: TopLevelBlock, source: str) -> StreamStep:
+        rows, before = block.leaves[0].cells[1:], self._open_rows or ()
         if rows == before:
             return StreamStep(rows=())
-        ready = find_final_part(piece, source, self._carried)
+        ready = find_final_part(block, source, self._carried)
         if ready:
-            self._freeze(piece, ready)
+            self._freeze(block, ready)
             self._tail = source[ready.start :]
         self._open_rows = rows[-1:] if ready else rows
         return StreamStep(rows=rows, replaced=len(before))
 
-    def _enter(self, piece: TopLevelBlock, source: str, start: int, *, alone: bool) -> bool:
-        """Whether the last block is bare text without an end: from here on text is not parsed but appended."""
-        first = line_offset(source, piece.first)
-        if piece.kind == "fence" and alone:
+    def _enter(self, block: TopLevelBlock, source: str, start: int, *, alone: bool) -> bool:
+        """Return whether the last block is an open fence or formula, to which text is now appended unparsed."""
+        first = line_offset(source, block.first)
+        if block.kind == "fence" and alone:
             self._fence = open_fence(source[first:])
             self._tail = "" if self._fence else self._tail
-        elif piece.is_open and "\n" in source[first:] and not _may_become_words(source, first):
+        elif block.is_open and "\n" in source[first:] and not _may_become_words(source, first):
             self._math = OpenMath(self._tail, first - start)
         return bool(self._fence or self._math)
 
@@ -314,14 +311,14 @@ class MarkdownStream:
         return replace(leaf, text=self._math.shown) if self._math else leaf
 
     def _take_definitions(self, defined: References, end: int | None = None) -> bool:
-        """Take over the definitions that end before a line, or all of them; answers whether there were any."""
+        """Add the definitions that end before a line, or all; return whether any was new."""
         known = len(self.references), len(self.references.get(FOOTNOTES_KEY, ()))
-        for label, each in defined.items():
+        for label, definition in defined.items():
             if label == FOOTNOTES_KEY:
                 notes = self.references.setdefault(FOOTNOTES_KEY, {})
-                notes.update({name: note for name, note in each.items() if _is_new(notes, name, note, end)})
-            elif _is_new(self.references, label, each, end):
-                self.references[label] = each
+                notes.update({name: note for name, note in definition.items() if _is_new(notes, name, note, end)})
+            elif _is_new(self.references, label, definition, end):
+                self.references[label] = definition
         return known != (len(self.references), len(self.references.get(FOOTNOTES_KEY, ())))
 
 
@@ -329,49 +326,48 @@ def _is_new(known: References, label: str, definition: dict[str, Any], end: int 
     return label not in known and (end is None or definition["map"][1] <= end)
 
 
-def _closed_count(pieces: list[TopLevelBlock], complete: int) -> int:
-    """How many blocks are closed in a text with so many complete lines."""
-    for index in range(len(pieces) - 1, 0, -1):
-        if pieces[index].sure <= complete and not pieces[index].is_open:
+def _closed_count(blocks: list[TopLevelBlock], complete: int) -> int:
+    for index in range(len(blocks) - 1, 0, -1):
+        if blocks[index].sure <= complete and not blocks[index].is_open:
             return index
     return 0
 
 
-def _above_definitions(pieces: list[TopLevelBlock], lines: list[int]) -> tuple[int, int] | None:
-    """How many blocks stand above the last two definitions at the margin, and the line of the last one.
+def _above_definitions(blocks: list[TopLevelBlock], lines: list[int]) -> tuple[int, int] | None:
+    """Return the number of blocks above the last two top-level definitions, and the line of the last one.
 
-    The first of them is over where the other begins, since no title begins with a bracket, and so are those blocks.
-    None where there are no two, or something stands between them.
+    The first of the two is final where the second begins, since no title begins with a bracket, and so are the blocks.
+    None if there are fewer than two, or a block stands between them.
     """
     containers = 0
-    found: list[tuple[int, int]] = []
+    definitions: list[tuple[int, int]] = []
     for line in sorted(lines):
-        while containers < len(pieces) and pieces[containers].end <= line:
+        while containers < len(blocks) and blocks[containers].end <= line:
             containers += 1
-        if containers == len(pieces) or line < pieces[containers].first:
-            found.append((containers, line))
-    return found[-1] if len(found) > 1 and found[-2][0] == found[-1][0] else None
+        if containers == len(blocks) or line < blocks[containers].first:
+            definitions.append((containers, line))
+    return definitions[-1] if len(definitions) > 1 and definitions[-2][0] == definitions[-1][0] else None
 
 
 def _may_become_words(source: str, first: int) -> bool:
-    """Whether a line further out makes this open formula words of the block right above it, such as a footnote."""
+    """Return whether a less indented line can turn this formula into text of the block above, such as a footnote."""
     above = source[:first].removesuffix("\n").rpartition("\n")[2]
     return source[first : first + 1] in {" ", "\t"} and bool(above.strip())
 
 
 def _skips(tail: str) -> int:
-    """How many more pieces may come before an open block is read again from its beginning."""
+    """Return how many more texts may arrive before an open block is parsed again from its beginning."""
     return int(tail.count("\n") * _LINE_COST + tail.count("  ") * _INDENT_COST) // _MAX_PENDING
 
 
 def normalize_newlines(text: str) -> str:
-    """Line ends as one newline each, NUL as CommonMark 2.3 wants it."""
+    """Return the text with `\n` line ends, and with NUL replaced as CommonMark 2.3 requires."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.replace("\0", "\ufffd")
 
 
 def parse_leaves(text: str) -> tuple[tuple[Leaf, ...], References]:
-    """A whole text at once: its leaves and its definitions."""
-    pieces, references = parse_blocks(normalize_newlines(text))
-    return tuple(leaf for piece in pieces for leaf in piece.leaves), references
+    """Parse a whole text into its leaves and its definitions."""
+    blocks, references = parse_blocks(normalize_newlines(text))
+    return tuple(leaf for block in blocks for leaf in block.leaves), references

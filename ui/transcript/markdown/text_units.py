@@ -7,15 +7,15 @@ from itertools import islice, pairwise
 
 
 def utf16_length(text: str) -> int:
-    """Length in UTF-16 units."""
+    """Return the length of the text in UTF-16 code units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 PIECE = 4000
-"""Characters. A text of this length is still one piece, unless it is full of signs."""
+"""The maximum length in characters of one piece, unless it has too many markup characters."""
 
 _MAX_MARKS = 600
-"""Signs of emphasis and links in one piece: each of them costs as much as a line of bare words."""
+"""The maximum number of emphasis and link characters in a piece: each costs as much as a line of plain words."""
 
 _SIGNS = "*_~["
 _NEXT_SIGN = re.compile(r"[*_~\[]")
@@ -24,10 +24,10 @@ _JOINER = "\u200d"
 
 
 def split_long_text(text: str) -> Iterator[tuple[str | None, str]]:
-    """The pieces of a text, each with what stood before it: a line end, a space, or nothing in the middle of a word.
+    """Split a text into pieces, each with the line end, space or nothing that separates it from the piece before.
 
-    The first piece has None. Joined again they are the text. Where a piece ends depends on the text up to there
-    alone: a text that grows keeps its earlier pieces.
+    The separator of the first piece is None. The end of a piece depends only on the text before it, so a growing text
+    keeps its earlier pieces.
     """
     separator, start = None, 0
     while len(text) > (most := _max_piece_end(text, start)):
@@ -45,7 +45,6 @@ def split_long_text(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _max_piece_end(text: str, start: int) -> int:
-    """Where the piece that begins here ends at the latest."""
     most = start + PIECE
     if len(text) - start <= _MAX_MARKS or sum(text.count(sign, start, most) for sign in _SIGNS) <= _MAX_MARKS:
         return most
@@ -53,23 +52,25 @@ def _max_piece_end(text: str, start: int) -> int:
     return next(islice(signs, _MAX_MARKS, None)).start()
 
 
-def _between_clusters(text: str, at: int) -> int:
-    """The nearest place before `at` that does not tear apart what is seen as one character; `at` if none is near."""
-    return next((position for position in range(at, at - _LONGEST_CLUSTER, -1) if not _is_joined(text, position)), at)
+def _between_clusters(text: str, offset: int) -> int:
+    return next(
+        (position for position in range(offset, offset - _LONGEST_CLUSTER, -1) if not _is_joined(text, position)),
+        offset,
+    )
 
 
-def _is_joined(text: str, at: int) -> bool:
-    before, after = text[at - 1], text[at]
+def _is_joined(text: str, offset: int) -> bool:
+    before, after = text[offset - 1], text[offset]
     if _JOINER in (before, after) or unicodedata.category(after).startswith("M"):
         return True
-    # Skin tones, and flags, which are pairs of letters of their own.
+    # Skin tones, and flags, which are pairs of regional indicator letters.
     return "\U0001f3fb" <= after <= "\U0001f3ff" or all(
-        "\U0001f1e6" <= each <= "\U0001f1ff" for each in (before, after)
+        "\U0001f1e6" <= char <= "\U0001f1ff" for char in (before, after)
     )
 
 
 class Utf16Offsets:
-    """The places of characters in UTF-16 units, for a list of characters that gets longer."""
+    """The UTF-16 offsets of a growing list of characters."""
 
     def __init__(self, line: str, starts: Sequence[int]) -> None:
         self._line = line
@@ -78,13 +79,13 @@ class Utf16Offsets:
         self._units = [0]
 
     def append(self, line: str, more: str, kept: int) -> None:
-        """The line has more at its end, and so many of its places are the same."""
+        """Extend the line by `more`; the first `kept` offsets stay the same."""
         self._line, self.size = line, self.size + utf16_length(more)
         del self._units[kept:]
 
     @property
     def offsets(self) -> Sequence[int]:
-        """One for each character."""
+        """Return the offset of each character."""
         if self.size == len(self._line):
             return self._starts
         for first, end in pairwise(self._starts[len(self._units) - 1 :]):
