@@ -1,7 +1,7 @@
 """Copy to the clipboard as plain text, Markdown, HTML and CSV.
 
-Blocks are joined inside their lists, quotes and footnotes, so that what is pasted reads the same. A whole long
-conversation is put together in slices between frames.
+Blocks are nested in their lists, quotes and footnotes again, so that the pasted text reads the same. A whole long
+conversation is assembled in slices between frames.
 """
 
 import csv
@@ -21,7 +21,7 @@ from ui.transcript.markdown.elements import Container
 
 @dataclass(frozen=True, slots=True)
 class CopiedBlock:
-    """A block, or a part of one, written in one form, and where it stood: as in a Leaf."""
+    """A block or a part of one, serialized in one format, with the fields of its Leaf."""
 
     text: str
     containers: tuple[Container, ...] = ()
@@ -30,13 +30,13 @@ class CopiedBlock:
     separator: str | None = None
 
 
-def shared_depth(passage: CopiedBlock, around: list[str]) -> int:
-    """How many of the containers around the passage before, by their kinds, go on around this one."""
-    if passage.starts:
+def shared_depth(block: CopiedBlock, open_kinds: list[str]) -> int:
+    """Return how many containers of the previous block continue around this one."""
+    if block.starts:
         return 0
     depth = 0
-    for each, kind in zip(passage.containers, around, strict=False):
-        if each.kind != kind or each.marker:
+    for container, kind in zip(block.containers, open_kinds, strict=False):
+        if container.kind != kind or container.marker:
             break
         depth += 1
     return depth
@@ -44,7 +44,7 @@ def shared_depth(passage: CopiedBlock, around: list[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CopyExtract:
-    """What is copied of a block, in all forms; `before` stands between it and the one before in the plain text."""
+    """The parts of a block to copy in all formats; `before` separates it from the previous one in the plain text."""
 
     before: str
     text: str
@@ -53,25 +53,25 @@ class CopyExtract:
 
 
 EMPTY_EXTRACT = CopyExtract("", "", CopiedBlock(""), CopiedBlock(""))
-"""Time went by, and nothing was copied in it. It is known by being this very one."""
+"""A step in which time passed but nothing was copied. It is recognised by identity."""
 
 CopyStep = CopyExtract | str | int
-"""Of copying: something copied, whose message begins, or how many messages are done."""
+"""An extract to copy, the heading of a message that begins, or the number of messages done."""
 
 
 _BULLETS = "-*+"
 _BOXES = {"☐": "[ ] ", "☑": "[x] "}
 _MAX_ITEM_NUMBER = 999_999_999
 _BLOCK_SYNTAX = re.compile(r"```|~~~|\$\$|\\\[|\\begin|[|#]|___\Z")
+# An unused definition that separates two lists of the same kind, which would otherwise become one.
 _LIST_SEPARATOR = "[//]: #"
-"""A definition that nothing uses: two lists of the same kind with nothing else between them would be one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OpenContainer:
-    """A container that may go on. `first` stands before its first line, `rest` before the others.
+    """A container that may continue. `first` precedes its first line, `rest` the others.
 
-    `sign` is an item's bullet, or what follows its `number`.
+    `sign` is an item's bullet, or the punctuation after its `number`.
     """
 
     kind: str
@@ -82,34 +82,36 @@ class _OpenContainer:
 
 
 class MarkdownWriter:
-    """Takes the passages of one message in order. Containers that began before the first of them are left out."""
+    """Writes the blocks of one message in order, without containers that began before the first of them."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._open: list[_OpenContainer] = []
 
     def text(self) -> str:
-        """All of it."""
+        """Return all text."""
         return "\n".join(self._lines)
 
-    def add(self, passage: CopiedBlock) -> None:
-        """The next one."""
-        if passage.separator is not None and self._lines:
-            head, *more = f"{passage.separator}{passage.text}".split("\n")
+    def add(self, block: CopiedBlock) -> None:
+        """Add the next block."""
+        if block.separator is not None and self._lines:
+            head, *more = f"{block.separator}{block.text}".split("\n")
             self._lines[-1] += head
             self._add_lines(more)
             return
-        kept = shared_depth(passage, [each.kind for each in self._open])
-        before = self._open[kept] if kept < len(self._open) else None
-        # What is added to an item after a blank line belongs to it only where the same item is still open.
-        del self._open[kept:]
-        if self._lines and not passage.tight:
+        shared = shared_depth(block, [container.kind for container in self._open])
+        before = self._open[shared] if shared < len(self._open) else None
+        # A blank line continues an item only while the same item is still open.
+        del self._open[shared:]
+        if self._lines and not block.tight:
             self._add_lines([""])
         prefix = self._prefix()
-        for depth, each in enumerate(passage.containers[kept:], kept):
-            is_sibling = before is not None and before.kind == each.kind == "item"
-            opened = self._open_container(each, before if is_sibling else None, passage, prefix if depth > kept else "")
-            if is_sibling and _joins_list(opened, before, starts=passage.starts):
+        for depth, container in enumerate(block.containers[shared:], shared):
+            is_sibling = before is not None and before.kind == container.kind == "item"
+            opened = self._open_container(
+                container, before if is_sibling else None, block, prefix if depth > shared else ""
+            )
+            if is_sibling and _joins_list(opened, before, starts=block.starts):
                 self._add_lines([_LIST_SEPARATOR, ""])
             before = None
             self._open.append(opened)
@@ -117,17 +119,17 @@ class MarkdownWriter:
             if (
                 opened.kind == "footnote"
                 and opened.first
-                and (passage.containers[depth + 1 :] or _BLOCK_SYNTAX.match(passage.text))
+                and (block.containers[depth + 1 :] or _BLOCK_SYNTAX.match(block.text))
             ):
-                # The parser counts columns wrongly in what stands on the line of the label.
+                # The parser miscounts columns of blocks on the line of the label.
                 self._lines.append(prefix.rstrip())
                 prefix = self._prefix()
-        head, *more = passage.text.split("\n")
+        head, *more = block.text.split("\n")
         self._lines.append(f"{prefix}{head}" if head else prefix.rstrip())
         self._add_lines(more)
 
     def _prefix(self) -> str:
-        return "".join(each.rest for each in self._open)
+        return "".join(container.rest for container in self._open)
 
     def _add_lines(self, lines: list[str]) -> None:
         prefix = self._prefix()
@@ -135,9 +137,9 @@ class MarkdownWriter:
         self._lines += [f"{prefix}{line}" if line else bare for line in lines]
 
     def _open_container(
-        self, containers: Container, before: _OpenContainer | None, passage: CopiedBlock, line: str
+        self, containers: Container, before: _OpenContainer | None, block: CopiedBlock, line: str
     ) -> _OpenContainer:
-        """`before` is the item before this one, `line` what stands before the item on its line."""
+        """Open a container. `before` is the previous item of the list, `line` the text before the item on its line."""
         if containers.kind == "quote":
             return _OpenContainer("quote", "> ", "> ")
         if not containers.marker:
@@ -145,24 +147,24 @@ class MarkdownWriter:
         if containers.kind == "footnote":
             return _OpenContainer("footnote", f"[^{containers.marker}]: ", "    ")
         box = _BOXES.get(containers.marker, "")
-        if before and before.number is not None and box and not passage.starts:
+        if before and before.number is not None and box and not block.starts:
             number, sign = before.number + 1, before.sign
         elif containers.marker[:-1].isdigit():
             number, sign = int(containers.marker[:-1]), containers.marker[-1]
         else:
-            sign = _bullet(before, line, starts=passage.starts)
+            sign = _bullet(before, line, starts=block.starts)
             return _OpenContainer("item", f"{sign} {box}", "  ", sign)
         first = f"{min(number, _MAX_ITEM_NUMBER)}{sign} "
         return _OpenContainer("item", f"{first}{box}", " " * len(first), sign, number)
 
 
 def _bullet(before: _OpenContainer | None, line: str, *, starts: bool) -> str:
-    """The list's own; another one for another list, and beside a bullet on its line: both could be a rule."""
+    """Return the bullet of the list, or another one to separate lists, or where two equal bullets could be a rule."""
     used = before.sign if before and before.number is None else ""
     if used and not starts:
         return used
-    beside = line.rstrip()[-1:]
-    return next(each for each in _BULLETS if each not in (used, beside))
+    neighbour = line.rstrip()[-1:]
+    return next(bullet for bullet in _BULLETS if bullet not in (used, neighbour))
 
 
 def _joins_list(opened: _OpenContainer, before: _OpenContainer | None, *, starts: bool) -> bool:
@@ -177,7 +179,7 @@ _ELEMENT = re.compile(r"\A<(p|h[1-6]|table)>(.*)</\1>\Z", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class _OpenElement:
-    """A container. `end` closes it, `all_end` the list around it too."""
+    """A container in HTML. `end` closes it, `all_end` its list too."""
 
     kind: str
     list_tag: str = ""
@@ -185,49 +187,48 @@ class _OpenElement:
 
     @property
     def all_end(self) -> str:
-        """Without anything that follows in its list."""
+        """Return the tags that close the container and its list."""
         return f"{self.end}</{self.list_tag}>" if self.list_tag else self.end
 
 
 class HtmlWriter:
-    """Takes the passages of one message in order."""
+    """Writes the blocks of one message in order."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._open: list[_OpenElement] = []
 
     def text(self) -> str:
-        """All of it, closed."""
-        return "".join([*self._parts, *(each.all_end for each in reversed(self._open))])
+        """Return all HTML, with open elements closed."""
+        return "".join([*self._parts, *(element.all_end for element in reversed(self._open))])
 
-    def add(self, passage: CopiedBlock) -> None:
-        """The next one."""
-        if passage.separator is not None and self._parts:
-            self._continue_element(passage)
+    def add(self, block: CopiedBlock) -> None:
+        """Add the next block."""
+        if block.separator is not None and self._parts:
+            self._continue_element(block)
             return
-        kept = shared_depth(passage, [each.kind for each in self._open])
-        for each in reversed(self._open[kept + 1 :]):
-            self._parts.append(each.all_end)
-        before = self._open[kept] if kept < len(self._open) else None
-        del self._open[kept:]
-        for each in passage.containers[kept:]:
-            self._begin(each, before, starts=passage.starts)
+        depth = shared_depth(block, [container.kind for container in self._open])
+        for container in reversed(self._open[depth + 1 :]):
+            self._parts.append(container.all_end)
+        before = self._open[depth] if depth < len(self._open) else None
+        del self._open[depth:]
+        for container in block.containers[depth:]:
+            self._begin(container, before, starts=block.starts)
             before = None
         if before:
             self._parts.append(before.all_end)
-        is_first = len(passage.containers) > kept and bool(passage.containers[-1].marker)
-        element = _ELEMENT.match(passage.text) if is_first else None
-        self._parts.append(element[2] if element and element[1] == "p" else passage.text)
+        is_first = len(block.containers) > depth and bool(block.containers[-1].marker)
+        element = _ELEMENT.match(block.text) if is_first else None
+        self._parts.append(element[2] if element and element[1] == "p" else block.text)
 
-    def _continue_element(self, passage: CopiedBlock) -> None:
-        """The rest of a paragraph, of a heading or of a table."""
-        element = _ELEMENT.match(passage.text)
-        text = element[2] if element else passage.text
+    def _continue_element(self, block: CopiedBlock) -> None:
+        element = _ELEMENT.match(block.text)
+        text = element[2] if element else block.text
         end = _CLOSING_TAG.search(self._parts[-1])
         if end:
             self._parts[-1] = self._parts[-1][: end.start()]
         if not (element and element[1] == "table"):
-            self._parts.append("<br>" if passage.separator == "\n" else passage.separator or "")
+            self._parts.append("<br>" if block.separator == "\n" else block.separator or "")
         self._parts.append(f"{text}{end[0] if end else ''}")
 
     def _begin(self, containers: Container, before: _OpenElement | None, *, starts: bool) -> None:
@@ -239,7 +240,7 @@ class HtmlWriter:
             self._parts.append("<blockquote>")
             self._open.append(_OpenElement("quote", end="</blockquote>"))
         elif not containers.marker:
-            # It began before what is copied.
+            # It began before the copied part.
             self._open.append(_OpenElement(containers.kind))
         elif containers.kind == "footnote":
             self._parts.append(f"<div><sup>{escape(containers.marker)}</sup> ")
@@ -263,7 +264,7 @@ _MESSAGE_SEPARATOR = "\n\n"
 
 
 class CopyFormats:
-    """Collects messages. `finish` must have run to its end before `plain`, `markdown` and `html` are all of it."""
+    """Collects messages in all formats. The texts are complete once `join_in_steps` has finished."""
 
     def __init__(self) -> None:
         self.plain = self.markdown = self.html = ""
@@ -275,7 +276,7 @@ class CopyFormats:
         self._markdown, self._html = MarkdownWriter(), HtmlWriter()
 
     def add(self, extract: CopyExtract) -> None:
-        """A block of the message at hand."""
+        """Add a block of the current message."""
         if extract is EMPTY_EXTRACT:
             return
         self._plain += [extract.before, extract.text]
@@ -283,19 +284,19 @@ class CopyFormats:
         self._html.add(extract.html)
 
     def finish_message(self) -> None:
-        """What follows belongs to another one."""
+        """Finish the current message."""
         texts = ("".join(self._plain), self._markdown.text(), self._html.text())
-        for done, text in zip(self._done, texts, strict=True):
+        for finished, text in zip(self._done, texts, strict=True):
             if text:
-                done.append(text)
+                finished.append(text)
         self._begin()
 
     def add_heading(self, words: str) -> None:
-        """A heading between messages, for those who read Markdown."""
+        """Add a heading between messages, in Markdown only."""
         self._done[1].append(f"## {words}")
 
     def join_in_steps(self) -> Iterator[None]:
-        """Join everything, a form at a time: each may be megabytes."""
+        """Join all messages, one format in each step: each may be megabytes."""
         self.finish_message()
         plain, markdown, html = self._done
         self.plain = _MESSAGE_SEPARATOR.join(plain)
@@ -307,7 +308,7 @@ class CopyFormats:
 
 
 def copy_formats_of(extracts: Iterable[CopyExtract]) -> CopyFormats:
-    """One message at once."""
+    """Return one message in all formats."""
     forms = CopyFormats()
     for extract in extracts:
         forms.add(extract)
@@ -316,14 +317,14 @@ def copy_formats_of(extracts: Iterable[CopyExtract]) -> CopyFormats:
     return forms
 
 
-# What a spreadsheet takes for a formula (OWASP, CSV Injection); a plain number is none. Some skip what nobody sees.
+# What spreadsheets take for a formula (OWASP, CSV Injection), but for plain numbers. Some skip invisible characters.
 _INVISIBLE = rf"[\s\u00ad{DECEPTIVE_CHARACTERS}]"
 _FORMULA = re.compile(rf"{_INVISIBLE}*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d.,' \u00a0]*|[.,]\d+)(?:[eE][+-]?\d+)?\s*%?")
 
 
 def table_to_csv(rows: Sequence[Sequence[str]]) -> str:
-    """Quoted as RFC 4180 says. A cell that a spreadsheet would run gets an apostrophe before it, and is text."""
+    """Return CSV as in RFC 4180. Cells that a spreadsheet would run get an apostrophe, which makes them text."""
     written = io.StringIO()
     csv.writer(written).writerows([[_escape_formula(cell) for cell in row] for row in rows])
     return written.getvalue()
@@ -335,14 +336,14 @@ def _escape_formula(cell: str) -> str:
 
 MARKDOWN_TYPE = "text/markdown"
 
+# Seconds of work between two turns of the event loop.
 _SLICE_SECONDS = 0.006
-"""Seconds of work between two looks at the event loop."""
 
 
 class ClipboardWriter(QObject):
-    """Puts text on the clipboard; a later copy replaces one that is still being put together.
+    """Writes to the clipboard. A later copy replaces one still in progress.
 
-    `progress` is a sentence while that takes its time, and empty when it is over.
+    `progress` carries a sentence during a long copy, and an empty string when it ends.
     """
 
     progress = Signal(str)
@@ -357,13 +358,13 @@ class ClipboardWriter(QObject):
         self._timer.timeout.connect(self._continue)
 
     def copy(self, text: str) -> None:
-        """This text, plain."""
+        """Copy plain text."""
         self.stop()
         if text:
             QGuiApplication.clipboard().setText(text)
 
     def copy_markdown(self, text: str) -> None:
-        """This text, which is Markdown."""
+        """Copy Markdown text."""
         self.stop()
         if text:
             data = QMimeData()
@@ -372,12 +373,12 @@ class ClipboardWriter(QObject):
             QGuiApplication.clipboard().setMimeData(data)
 
     def copy_image(self, image: QImage) -> None:
-        """This picture."""
+        """Copy an image."""
         self.stop()
         QGuiApplication.clipboard().setImage(image)
 
     def copy_steps(self, steps: Iterator[CopyStep], *, markdown: bool = False) -> None:
-        """What these steps make: plain, Markdown and HTML; with `markdown` the plain text is Markdown too."""
+        """Copy what the steps yield as plain text, Markdown and HTML, or with `markdown` as Markdown only."""
         self.stop()
         self._done = 0
         self._steps = self._copy_in_steps(steps, markdown=markdown)
@@ -385,7 +386,7 @@ class ClipboardWriter(QObject):
         self._continue()
 
     def stop(self) -> None:
-        """Give up a copy that is not complete."""
+        """Cancel a copy in progress."""
         self._timer.stop()
         self._steps = iter(())
         if self._is_slow:

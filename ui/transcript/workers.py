@@ -1,4 +1,4 @@
-"""Work outside the window's thread: a queue of jobs for one worker thread, and the command line of worker processes."""
+"""A queue of jobs for one worker thread, and the command lines of worker processes."""
 
 import logging
 import os
@@ -14,18 +14,21 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
+# The oldest of more waiting jobs is dropped first: what was requested last is what is being looked at.
 _MAX_WAITING = 200
-"""Jobs kept waiting. The oldest is dropped first: what was asked for last is what is being looked at."""
 
+# Seconds that the thread waits for another job before it ends: starting a thread blocks the window until it runs.
 _IDLE_SECONDS = 0.3
-"""Seconds that the thread waits for another job before it ends: to start one makes the window wait until it runs."""
 
 
 class JobQueue(QObject):
-    """Jobs in, results out in the thread of this object. A job asked for twice under one key is done once."""
+    """Runs jobs in a thread and delivers their results in the thread of this object.
+
+    Jobs submitted under one key before its result is delivered run once.
+    """
 
     closing = Signal()
-    """No job is taken any more."""
+    """Emitted when no further jobs are accepted."""
 
     _arrived = Signal()
 
@@ -41,9 +44,9 @@ class JobQueue(QObject):
         self._arrived.connect(self._deliver_results, Qt.ConnectionType.QueuedConnection)
 
     def submit(self, key: Hashable, job: Callable[[], Result], on_done: Callable[[Result], None]) -> None:
-        """Do the job elsewhere and hand its result to `on_done`. The job must not touch widgets.
+        """Run a job in the worker thread and pass its result to `on_done`. The job must not touch widgets.
 
-        Whoever waits for a job that raises hears nothing.
+        Nothing is called for a job that raises.
         """
         with self._lock:
             if self._closed:
@@ -63,7 +66,7 @@ class JobQueue(QObject):
                 self._has_jobs.notify()
 
     def cancel(self, key: Hashable) -> bool:
-        """Do not do this job. Answers False when it is done already, or at hand: then its result is handed on."""
+        """Cancel a job. Return False if it is running or done: then its result is still delivered."""
         with self._lock:
             if key not in self._jobs:
                 return False
@@ -71,18 +74,18 @@ class JobQueue(QObject):
             return True
 
     def has(self, key: Hashable) -> bool:
-        """Whether a result of this job is still to come."""
+        """Return whether a result of this job is still to come."""
         with self._lock:
             return key in self._callbacks
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody still waits for a result."""
+        """Return whether any result is still to come."""
         with self._lock:
             return bool(self._callbacks)
 
     def close(self) -> None:
-        """Drop what waits; what is being done is not delivered. Waits for the job at hand."""
+        """Drop all waiting jobs and wait for the running one, whose result is not delivered."""
         self.closing.emit()
         with self._lock:
             self._closed = True
@@ -125,29 +128,29 @@ class JobQueue(QObject):
 
 
 def _error_location(error: Exception) -> str:
-    """Its kind and the places it came through. What it says may quote the conversation, which no log may hold."""
-    places = traceback.extract_tb(error.__traceback__)
-    return " ".join([type(error).__name__, *(f"{position.filename}:{position.lineno}" for position in places)])
+    """Return the type and the traceback lines. The message may quote the conversation, which must not be logged."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return " ".join([type(error).__name__, *(f"{frame.filename}:{frame.lineno}" for frame in frames)])
 
 
 WORKER_FLAG = "--child"
-"""The first word of a command line that is none of a person's; the part follows."""
+"""The first word of the command line of a worker; the name of its part follows."""
 
 _PROGRAM = Path(__file__).parents[1] / "__main__.py"
 
 
 def worker_command(part: str, python: str = sys.executable) -> list[str]:
-    """The words that start a part. A frozen program is its own interpreter and has no other."""
+    """Return the command that starts a worker. A frozen program is its own interpreter."""
     if getattr(sys, "frozen", False):
         return [sys.executable, WORKER_FLAG, part]
     return [python, "-I", "-B", "-X", "utf8", str(_PROGRAM), WORKER_FLAG, part]
 
 
 def worker_environment() -> dict[str, str]:
-    """Nothing of the person's but what the system needs to start a program."""
+    """Return an environment with only what the system needs to start a program."""
     return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
 
 
 def worker_folder() -> str:
-    """A folder that stays and says nothing: the topmost."""
+    """Return a folder that always exists and reveals nothing: the root."""
     return _PROGRAM.anchor

@@ -48,7 +48,7 @@ import sys
 import ui.app
 from ui.transcript.view import TranscriptView
 from ui.transcript.blocks.code.code_block import suggest_file_name
-assert suggested_name("bash") == "code.sh"
+assert suggest_file_name("bash") == "code.sh"
 print(sorted(name for name in sys.modules if name.startswith("pygments")))
 """
 
