@@ -59,10 +59,10 @@ def streamed(view, pieces):
         patch.setattr(BlockColumn, "layout", lambda row, index: lays.update([id(row.blocks[index])]) or lay(row, index))
         for piece in pieces:
             view.apply(feed(ContentDelta(piece)))
-            row = view.surface.rows.row(0)
+            row = view.row_viewport.rows.row(0)
             kept += [(block, lays[id(block)]) for block in row.blocks[len(kept) : row.closed]]
         view.apply(feed(RunFinished(RunEnd.COMPLETED)))
-    row = view.surface.rows.row(0)
+    row = view.row_viewport.rows.row(0)
     assert len(kept) <= len(row.blocks)
     assert all(mine is theirs for (mine, _), theirs in zip(kept, row.blocks, strict=False))
     # A definition that comes late is the only reason to lay out again what is finished.
@@ -115,7 +115,7 @@ def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_
     feed = Feed(transcript)
     drawing.set_transcript(transcript)
     drawing.apply(feed(TurnStarted("t", "m", "model")))
-    rows, orders = drawing.surface.rows, drawing._render_context.formulas._orders
+    rows, orders = drawing.row_viewport.rows, drawing._render_context.formulas._render_queue
     kept = []
     with pytest.MonkeyPatch.context() as patch:
         told = Told(patch)
@@ -131,7 +131,7 @@ def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_
             qtbot.wait(20)
         drawing.apply(feed(RunFinished(RunEnd.COMPLETED)))
         style()
-        qtbot.waitUntil(lambda: not orders._wanted and not orders._ready_listeners)
+        qtbot.waitUntil(lambda: not orders._queued and not orders._ready_listeners)
         drawing.viewport().grab()
         assert rows.row(0).blocks[: len(kept)] == [each for each, _, _ in kept]
         for block, before, tellings in kept:
@@ -142,7 +142,7 @@ def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_
 
 def opened(view, text):
     view.set_transcript(Transcript([Message.assistant(text)]))
-    row = view.surface.rows.row(0)
+    row = view.row_viewport.rows.row(0)
     read_all(row)
     view.scroller.row_arrived(0)
     return row
@@ -175,7 +175,7 @@ def test_a_message_read_section_by_section_is_the_same(view, text):
         patch.setattr(markdown_body, "LONG_TEXT", 40)
         patch.setattr(sections, "SECTION", 30)
         view.set_transcript(Transcript([Message.assistant(text)]))
-        row = view.surface.rows.row(0)
+        row = view.row_viewport.rows.row(0)
         assert row.plain() == said
         read_all(row)
         view.scroller.row_arrived(0)
@@ -198,11 +198,11 @@ def test_an_answer_that_is_opened_while_it_comes_goes_on_the_same(view, text, pa
         view.set_transcript(transcript)
         for number, piece in enumerate(cut_up(text[known:], sizes)):
             view.apply(feed(ContentDelta(piece)))
-            row = view.surface.rows.row(0)
+            row = view.row_viewport.rows.row(0)
             if number % 2 and (at := row.last_lazy_section()) is not None:
                 row.read(at)
         view.apply(feed(RunFinished(RunEnd.COMPLETED)))
-        row = view.surface.rows.row(0)
+        row = view.row_viewport.rows.row(0)
         read_all(row)
         view.scroller.row_arrived(0)
         assert mine == shape(row)
@@ -219,6 +219,6 @@ def test_an_item_written_from_right_to_left_has_its_indent_at_the_right(view):
 def test_what_hides_something_in_a_prompt_is_written_out(view):
     said = "rm \u202exyz\r\nnext\u200b line\tend 👩\u200d🚀"
     view.set_transcript(Transcript([Message.user(said)]))
-    row = view.surface.rows.row(0)
+    row = view.row_viewport.rows.row(0)
     assert row.plain() == "rm ⟨U+202E⟩xyz\nnext⟨U+200B⟩ line\tend 👩\u200d🚀"
     assert row.source() == said

@@ -243,9 +243,9 @@ def test_old_pictures_make_room_for_new_ones(formulas, qtbot, monkeypatch):
     monkeypatch.setattr(formulas_module, "_MAX_CACHED_ERRORS", 3)
     for number in range(6):
         wait_for(formulas, FormulaRequest(f"x^{number}", 16, "#000000"), qtbot)
-    assert len(formulas._drawn) < 6
+    assert len(formulas._pixmaps) < 6
     assert len(formulas._read) == 3
-    assert formulas._pixels == sum(each.picture.width() * each.picture.height() for each in formulas._drawn.values())
+    assert formulas._pixels == sum(each.picture.width() * each.picture.height() for each in formulas._pixmaps.values())
 
 
 def test_reading_happens_elsewhere(formulas, qtbot, monkeypatch):
@@ -399,7 +399,7 @@ def test_a_block_shows_its_source_until_it_is_drawn(formulas, look, qtbot):
 def test_an_open_block_is_not_drawn(formulas, look):
     block = MathBlock(r"\frac{a", host_of(formulas, []), is_open=True)
     block.layout(400, look)
-    assert not formulas._orders._wanted
+    assert not formulas._render_queue._queued
     block.append("}{b}")
     assert (block.text, block.is_laid_out) == (r"\frac{a}{b}", False)
     block.finish("x")

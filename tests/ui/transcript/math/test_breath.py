@@ -40,7 +40,7 @@ def clock(monkeypatch):
 
     def with_clock(breath):
         make(breath)
-        breath._held = made
+        breath._never_released = made
 
     monkeypatch.setattr(GilYielder, "__init__", with_clock)
     return made

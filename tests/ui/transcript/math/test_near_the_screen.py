@@ -39,7 +39,7 @@ def look(qapp):
 
 def waiting(formulas):
     """The sources of what is waited for."""
-    return [key[0].latex for key in formulas._orders._wanted]
+    return [key[0].latex for key in formulas._render_queue._queued]
 
 
 def column_of(formulas, look, count):
@@ -77,16 +77,16 @@ def test_another_width_asks_for_nothing_anew(formulas, look):
     block = MathBlock("y", host)
     for width in (300, 400):
         block.layout(width, look)
-    assert len(next(iter(formulas._orders._wanted.values())).tickets) == 1
+    assert len(next(iter(formulas._render_queue._queued.values())).tickets) == 1
 
 
 def test_a_paragraph_that_grows_goes_on_waiting_for_what_it_has(formulas, look):
     block = MarkdownTextBlock(Leaf("paragraph", "with $x$"), {}, math=MathCallbacks(formulas.get, lambda: None))
     block.layout(400, look)
-    (before,) = formulas._orders._wanted.values()
+    (before,) = formulas._render_queue._queued.values()
     block.set_leaf(Leaf("paragraph", "with $x$ and more"))
     block.layout(400, look)
-    assert list(formulas._orders._wanted.values()) == [before]
+    assert list(formulas._render_queue._queued.values()) == [before]
     assert len(before.tickets) == 1
     # What stands there is not painted again because of it.
     assert block.dirty_from == 0
@@ -101,7 +101,7 @@ def test_what_is_painted_is_seen(formulas, look):
     host = MathCallbacks(formulas.get, lambda: None)
     for block in (MarkdownTextBlock(Leaf("paragraph", "with $x$"), {}, math=host), MathBlock("y", host)):
         block.layout(400, look)
-    assert [each.seen for each in formulas._orders._wanted.values()] == [0, 0]
+    assert [each.last_visible for each in formulas._render_queue._queued.values()] == [0, 0]
     image = QImage(400, 100, QImage.Format.Format_RGB32)
     for text, block in (
         ("x", MarkdownTextBlock(Leaf("paragraph", "with $x$"), {}, math=host)),
@@ -111,7 +111,7 @@ def test_what_is_painted_is_seen(formulas, look):
         painter = QPainter(image)
         block.paint(PaintContext(painter, look, image.rect()))
         painter.end()
-        assert [key[0].latex for key, each in formulas._orders._wanted.items() if each.seen][-1] == text
+        assert [key[0].latex for key, each in formulas._render_queue._queued.items() if each.last_visible][-1] == text
 
 
 def test_a_formula_of_another_colour_is_seen_too(formulas, look, qtbot):
@@ -126,7 +126,7 @@ def test_a_formula_of_another_colour_is_seen_too(formulas, look, qtbot):
     painter = QPainter(image)
     text.paint(PaintContext(painter, dark, image.rect()))
     painter.end()
-    assert all(each.seen for each in formulas._orders._wanted.values())
+    assert all(each.last_visible for each in formulas._render_queue._queued.values())
 
 
 def test_fonts_are_measured_once_for_a_look(look, monkeypatch):
@@ -161,8 +161,8 @@ def view(qtbot):
 
 
 def until_quiet(view, bot):
-    orders = view._render_context.formulas._orders
-    bot.waitUntil(lambda: not (orders._wanted or orders._ready_listeners or view._job_queue.is_busy))
+    orders = view._render_context.formulas._render_queue
+    bot.waitUntil(lambda: not (orders._queued or orders._ready_listeners or view._job_queue.is_busy))
 
 
 def numbers(done):
@@ -203,10 +203,10 @@ def test_nothing_is_typeset_for_a_conversation_that_is_shown_no_more(view, qtbot
 
 def test_the_screen_is_painted_seldom_for_many_formulas(view, qtbot, monkeypatch):
     arrived = []
-    view._signals.arrived.connect(arrived.append)
+    view._signals.content_arrived.connect(arrived.append)
     view.set_transcript(Transcript([Message.user("Hello"), Message.assistant("".join(PAIRS[:20]))]))
     until_quiet(view, qtbot)
-    drawn = len(view._render_context.formulas._drawn)
+    drawn = len(view._render_context.formulas._pixmaps)
     assert drawn > 10
     assert 0 < len(arrived) < drawn / 2
 
@@ -215,7 +215,7 @@ def drawn_block(formulas, look, latex, qtbot, width=400):
     changed = []
     block = MathBlock(latex, MathCallbacks(formulas.get, lambda: changed.append(1)))
     block.layout(width, look)
-    block._order.mark_visible()
+    block._ticket.mark_visible()
     qtbot.waitUntil(lambda: bool(changed))
     block.layout(width, look)
     return block

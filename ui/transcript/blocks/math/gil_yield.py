@@ -1,4 +1,4 @@
-"""Give the interpreter lock to the window while a formula is typeset in the worker thread."""
+"""Yield the interpreter lock to the window while a formula is typeset in the worker thread."""
 
 import sys
 import threading
@@ -8,52 +8,49 @@ from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from types import FrameType, ModuleType
 
+# Seconds that the worker runs without a pause.
 _HOLD_SECONDS = 0.0005
-"""Seconds that the worker works without a pause."""
 
+# Seconds of a pause: while the window is idle, while it works, and on platforms that cannot tell.
 _SHORT, _LONG, _UNKNOWN = 0.0001, 0.002, 0.001
-"""Seconds of a pause: while the window rests, while it works, and where nobody can tell."""
 
+# The window works if its thread is busy for at least this part of the time.
 _WORK_SECONDS = 0.1
-"""The part of the time from which on the window is said to work."""
 
 _CALLS = 0x1F
 
 
 class GilYielder:
-    """Called often by a worker, it pauses when that is due. In the main thread it does nothing."""
+    """Pauses the calling worker thread when a pause is due. In the main thread it does nothing."""
 
     def __init__(self) -> None:
         self._main = threading.main_thread().ident or 0
-        # Some platforms tell no thread how long another one has worked.
+        # Some platforms have no clock for the processor time of another thread.
         find_clock = getattr(time, "pthread_getcpuclockid", None)
         self._clock: int | None = find_clock(self._main) if find_clock else None
-        self._until = self._looked = self._worked = 0.0
-        # Never given back: to wait for it in vain is a pause of this thread alone.
-        self._held = threading.Lock()
-        self._held.acquire()
+        self._until = self._checked_at = self._work_seconds = 0.0
+        # Never released: waiting for it in vain pauses this thread only.
+        self._never_released = threading.Lock()
+        self._never_released.acquire()
 
     def __call__(self) -> None:
-        """Pause, if the last pause is long enough ago."""
+        """Pause if the last pause is long enough ago."""
         if time.perf_counter() < self._until or threading.get_ident() == self._main:
             return
-        self._held.acquire(timeout=self._pause())
+        self._never_released.acquire(timeout=self._pause())
         self._until = time.perf_counter() + _HOLD_SECONDS
 
     def _pause(self) -> float:
         if self._clock is None:
             return _UNKNOWN
         now, worked = time.perf_counter(), time.clock_gettime(self._clock)
-        part = (worked - self._worked) / max(1e-6, now - self._looked)
-        self._looked, self._worked = now, worked
+        part = (worked - self._work_seconds) / max(1e-6, now - self._checked_at)
+        self._checked_at, self._work_seconds = now, worked
         return _LONG if part > _WORK_SECONDS else _SHORT
 
     @contextmanager
     def during_calls(self) -> Generator[None]:
-        """Be called by whatever runs in this thread, every few calls of functions: for code that cannot do it itself.
-
-        It makes that code about twice as slow.
-        """
+        """Yield every few function calls of code that cannot do it itself. It makes that code about twice as slow."""
         if threading.get_ident() == self._main:
             yield
             return
@@ -74,7 +71,7 @@ class GilYielder:
 
     @contextmanager
     def during_imports(self) -> Generator[None]:
-        """Be called before each module that is imported."""
+        """Yield before each module that is imported."""
         finder = _YieldingFinder(self)
         sys.meta_path.insert(0, finder)
         try:
@@ -86,14 +83,13 @@ class GilYielder:
 class _YieldingFinder(MetaPathFinder):
     """Finds nothing."""
 
-    def __init__(self, breath: GilYielder) -> None:
-        self._yielder = breath
+    def __init__(self, yielder: GilYielder) -> None:
+        self._yielder = yielder
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        """See MetaPathFinder."""
         del fullname, path, target
         self._yielder()
 
 
 yield_gil = GilYielder()
-"""Of the one interpreter."""
+"""The one for this process."""

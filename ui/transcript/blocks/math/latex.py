@@ -1,6 +1,4 @@
-"""Prepare LaTeX for the typesetter: rewrite what it misreads, chemistry too, refuse what would keep it busy, and say
-why.
-"""
+"""Prepare LaTeX for the typesetter: rewrite what it misreads, and chemistry, and refuse what would take too long."""
 
 import re
 from collections.abc import Callable
@@ -29,31 +27,31 @@ _BONDS = {"#": r"\equiv ", ".": r"\cdot ", "-": "{-}"}
 
 
 def chemistry_to_latex(text: str) -> str:
-    r"""The inside of `\ce{…}` as LaTeX."""
+    r"""Return the argument of `\ce{…}` as LaTeX."""
     parts: list[str] = []
-    # What was read last says what a number or a sign after it means.
+    # The last character decides the meaning of a number or sign after it.
     before = " "
-    for found in _PART.finditer(text.strip()):
-        kind, words = found.lastgroup or "", found[0]
-        if found["arrow"]:
-            parts.append(_arrow_to_latex(found))
+    for match in _PART.finditer(text.strip()):
+        kind, token = match.lastgroup or "", match[0]
+        if match["arrow"]:
+            parts.append(_arrow_to_latex(match))
         elif kind in {"raised", "lowered"}:
-            inside = words[1:].removeprefix("{").removesuffix("}")
-            parts.append(rf"{words[0]}{{\mathrm {{{inside}}}}}")
+            inside = token[1:].removeprefix("{").removesuffix("}")
+            parts.append(rf"{token[0]}{{\mathrm {{{inside}}}}}")
         elif kind == "number":
-            parts.append(f"_{{{words}}}" if before.isalpha() or before in ")]}" else rf"{words}\,")
+            parts.append(f"_{{{token}}}" if before.isalpha() or before in ")]}" else rf"{token}\,")
         elif kind == "charge" and not before.isspace():
-            parts.append(f"^{{{words}}}")
+            parts.append(f"^{{{token}}}")
         else:
-            parts.append(_part_to_latex(kind, words))
-        before = words[-1]
+            parts.append(_part_to_latex(kind, token))
+        before = token[-1]
     return "".join(parts)
 
 
-def _part_to_latex(kind: str, words: str) -> str:
+def _part_to_latex(kind: str, token: str) -> str:
     match kind:
         case "letters":
-            return rf"\mathrm {{{words}}}"
+            return rf"\mathrm {{{token}}}"
         case "plus":
             return " + "
         case "space":
@@ -61,14 +59,14 @@ def _part_to_latex(kind: str, words: str) -> str:
         case "dot":
             return r" \cdot "
         case "command":
-            return f"{words} "
+            return f"{token} "
         case _:
-            return _BONDS.get(words, words)
+            return _BONDS.get(token, token)
 
 
-def _arrow_to_latex(found: re.Match[str]) -> str:
-    arrow = _ARROWS[found["arrow"]]
-    over, under = (chemistry_to_latex(words) if words else "" for words in (found["over"], found["under"]))
+def _arrow_to_latex(match: re.Match[str]) -> str:
+    arrow = _ARROWS[match["arrow"]]
+    over, under = (chemistry_to_latex(label) if label else "" for label in (match["over"], match["under"]))
     arrow = rf"\overset{{{over}}}{{{arrow}}}" if over else arrow
     return rf"\;\underset{{{under}}}{{{arrow}}}\;" if under else rf"\;{arrow}\;"
 
@@ -91,7 +89,7 @@ _NUMBERED = re.compile(
 )
 _MATRIX = re.compile(r"\\(?:(begin)|end)\{([pbvBV]matrix)\}")
 _RAISED_MATRIX = re.compile(r"\\end\{[pbvBV]matrix\}\s*[\^_]")
-# These are set as operators, without the space that a name of a function has before its letter.
+# These are typeset as operators, without the space that a function name has before its argument.
 _NAMED = re.compile(r"\\(?:det|dim|ker|gcd|deg|Pr|hom|arg|max|min|sup|inf)(?=\s+[A-Za-z]|\s*\\math)")
 _CHOOSE = re.compile(r"\\[dt]?binom\s*(?=\{)")
 _CHEMISTRY = re.compile(r"\\ce\s*(?=\{)")
@@ -101,23 +99,25 @@ WriteArguments = Callable[[list[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class FormulaError(Exception):
-    """Why a formula cannot be drawn. `what` is the part of it that is to blame, where that is known."""
+    """Why a formula cannot be typeset. `detail` is the faulty part, if known."""
 
     cause: FormulaErrorCause
     detail: str = ""
 
 
 def prepare_latex(latex: str) -> str:
-    """The same formula in words that the typesetter reads well. Raises Problem when it is not worth trying."""
+    """Rewrite a formula for the typesetter. Raises FormulaError for formulas that are not worth trying."""
     _check_bounds(latex)
     latex = _WITHOUT_EFFECT.sub("", latex)
     latex = _TAG.sub(r"\\qquad\\text{(\1)}", latex)
     latex = _NUMBERED.sub(_without_number, latex)
     latex = _NAMED.sub(r"\g<0>\\,", latex)
     if _RAISED_MATRIX.search(latex):
-        latex = _MATRIX.sub(lambda found: f"{{{found[0]}" if found[1] else f"{found[0]}}}", latex)
-    latex = _rewrite_arguments(latex, _CHEMISTRY, 1, lambda of: f"{{{chemistry_to_latex(of[0])}}}")
-    return _rewrite_arguments(latex, _CHOOSE, 2, lambda of: rf"{{\left({{{of[0]} \atop {of[1]}}}\right)}}")
+        latex = _MATRIX.sub(lambda match: f"{{{match[0]}" if match[1] else f"{match[0]}}}", latex)
+    latex = _rewrite_arguments(latex, _CHEMISTRY, 1, lambda arguments: f"{{{chemistry_to_latex(arguments[0])}}}")
+    return _rewrite_arguments(
+        latex, _CHOOSE, 2, lambda arguments: rf"{{\left({{{arguments[0]} \atop {arguments[1]}}}\right)}}"
+    )
 
 
 def _check_bounds(latex: str) -> None:
@@ -126,8 +126,8 @@ def _check_bounds(latex: str) -> None:
     if len(latex) > MAX_LATEX_LENGTH:
         raise FormulaError("long")
     depth = 0
-    for found in _OPENS.finditer(latex):
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
+    for match in _OPENS.finditer(latex):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
         if depth > _MAX_DEPTH:
             raise FormulaError("deep")
     if latex.count(r"\left") > _MAX_DEPTH or latex.count(r"\begin") > _MAX_DEPTH:
@@ -136,42 +136,42 @@ def _check_bounds(latex: str) -> None:
         raise FormulaError("large")
 
 
-def _without_number(found: re.Match[str]) -> str:
-    """Numbers would begin at (1) in every formula of a conversation: nobody could refer to one."""
-    kind = {"equation": "gather", "eqnarray": "align", "flalign": "align", "alignat": "align"}.get(found[2], found[2])
-    return rf"\{found[1]}{{{kind}*}}"
+def _without_number(match: re.Match[str]) -> str:
+    """Drop equation numbers: they would begin at (1) in every formula, so nobody could refer to one."""
+    kind = {"equation": "gather", "eqnarray": "align", "flalign": "align", "alignat": "align"}.get(match[2], match[2])
+    return rf"\{match[1]}{{{kind}*}}"
 
 
 def _rewrite_arguments(latex: str, command: re.Pattern[str], count: int, write: WriteArguments) -> str:
-    """Commands with their arguments in balanced braces, written differently; as they are where an argument is open."""
-    while found := command.search(latex):
+    """Rewrite commands by their arguments in balanced braces. Raises FormulaError for missing or open arguments."""
+    while match := command.search(latex):
         arguments: list[str] = []
-        at = found.end()
-        while len(arguments) < count and latex[at : at + 1] == "{":
-            end = closing_brace(latex, at)
-            arguments.append(latex[at + 1 : end - 1])
-            at = end
-            while len(arguments) < count and latex[at : at + 1].isspace():
-                at += 1
+        offset = match.end()
+        while len(arguments) < count and latex[offset : offset + 1] == "{":
+            end = closing_brace(latex, offset)
+            arguments.append(latex[offset + 1 : end - 1])
+            offset = end
+            while len(arguments) < count and latex[offset : offset + 1].isspace():
+                offset += 1
         if len(arguments) < count:
-            raise FormulaError("missing", found[0].strip())
-        latex = latex[: found.start()] + write(arguments) + latex[at:]
+            raise FormulaError("missing", match[0].strip())
+        latex = latex[: match.start()] + write(arguments) + latex[offset:]
     return latex
 
 
 def closing_brace(latex: str, at: int) -> int:
-    """One past the brace that closes the one at `at`. Raises Problem when there is none."""
+    """Return the offset after the brace that closes the one at `at`. Raises FormulaError if there is none."""
     depth = 0
-    for found in _OPENS.finditer(latex, at):
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
+    for match in _OPENS.finditer(latex, at):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
         if not depth:
-            return found.end()
+            return match.end()
     raise FormulaError("unclosed", "{")
 
 
-def formula_error_sentence(problem: FormulaError) -> str:
-    """A sentence for the person."""
-    words = {
+def formula_error_sentence(error: FormulaError) -> str:
+    """Return the sentence for an error."""
+    sentences = {
         "long": QCoreApplication.translate("Transcript", "This formula is too long to be drawn."),
         "deep": QCoreApplication.translate("Transcript", "This formula is nested too deeply to be drawn."),
         "slow": QCoreApplication.translate("Transcript", "This formula takes too long to be drawn."),
@@ -190,5 +190,5 @@ def formula_error_sentence(problem: FormulaError) -> str:
             "Transcript", "This formula cannot be drawn: something in it is missing."
         ),
         "other": QCoreApplication.translate("Transcript", "This formula cannot be drawn."),
-    }[problem.cause]
-    return words.format(show_hidden(problem.detail))
+    }[error.cause]
+    return sentences.format(show_hidden(error.detail))

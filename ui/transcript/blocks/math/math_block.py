@@ -1,14 +1,14 @@
-"""Formulas in the text: a block of its own, or objects in a line; their source until they are rendered."""
+"""Formulas as blocks, and as objects in a line of text. Their source is shown until they are rendered."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF, QPainter
 
-from ui.transcript.blocks.block import FormulaSourceBlock, PaintContext, TextRange
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, TextRange
 from ui.transcript.blocks.math.formulas import (
     FormulaRequest,
     MathCallbacks,
@@ -27,21 +27,22 @@ from ui.transcript.blocks.text_layout import (
     formula_source_object,
     selection_overlay_color,
 )
-from ui.transcript.markdown.inline import LINE_BREAK, Line, Span, SpanStyle
+from ui.transcript.markdown.inline import LINE_BREAK, Line, Span, SpanStyle, slice_utf16
+from ui.transcript.markdown.serializer import math_html, math_markdown
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 
+# Of the font for formulas, in em.
 _X_HEIGHT = 0.467
-"""Of the font of formulas, in em."""
 
+# How far a formula may be scaled down to fit into the column.
 _SMALLEST = 0.55
-"""How much a formula may be made smaller so that it fits into the column."""
 
 _em_cache: WeakKeyDictionary[RenderStyle, dict[str, float]] = WeakKeyDictionary()
 
 
 def formula_em(font: QFont, style: RenderStyle) -> float:
-    """Pixels for one em of a formula in text of this font: its small letters are as high as those of the text."""
+    """Return one em in pixels for a formula in text of this font, whose x-height it matches."""
     known = _em_cache.setdefault(style, {})
     name = font.key()
     if name not in known:
@@ -51,7 +52,7 @@ def formula_em(font: QFont, style: RenderStyle) -> float:
 
 
 class InlineFormulas:
-    """Those of one block. What is asked for and comes later is told to the block, once for each formula."""
+    """The formulas of one text block, which is notified once for each formula that becomes ready."""
 
     def __init__(self, callbacks: MathCallbacks | None, renew: Callable[[], None]) -> None:
         self._callbacks = callbacks
@@ -60,56 +61,56 @@ class InlineFormulas:
         self._errors: dict[str, FormulaError] = {}
 
     def forget(self) -> None:
-        """Wait for none of them any more: the block is not near the screen."""
-        for each in self._pending.values():
-            each.ticket.cancel()
+        """Cancel all requests: the block is no longer near the viewport."""
+        for formula in self._pending.values():
+            formula.ticket.cancel()
         self._pending = {}
 
     def objects(
         self, line: Line, font: QFont, style: RenderStyle, width: float, color: str = "text"
     ) -> InlineObjects | None:
-        """By their offset; None for text without formulas."""
-        return {each.start: self._object(each, font, style, width, color) for each in line.formulas()} or None
+        """Return the formulas by offset, None for text without formulas."""
+        return {formula.start: self._object(formula, font, style, width, color) for formula in line.formulas()} or None
 
     def tooltip_at(self, text_layout: TextLayout, point: QPoint) -> str:
-        """The source of the formula under a point, and why it is not drawn."""
+        """Return the source of the formula at a point, and why it is not rendered."""
         boxes = text_layout.object_boxes()
-        for each in text_layout.line.formulas():
-            if each.start in boxes and boxes[each.start].contains(QPointF(point)):
-                problem = self._errors.get(each.source)
-                return "\n".join([each.source, *([formula_error_sentence(problem)] if problem else [])])
+        for formula in text_layout.line.formulas():
+            if formula.start in boxes and boxes[formula.start].contains(QPointF(point)):
+                error = self._errors.get(formula.source)
+                return "\n".join([formula.source, *([formula_error_sentence(error)] if error else [])])
         return ""
 
     def _object(self, span: Span, font: QFont, style: RenderStyle, width: float, color: str) -> InlineObject:
         request = FormulaRequest(
             span.source, formula_em(font, style), style.color(color).name(), bool(span.style & SpanStyle.DISPLAY)
         )
-        found, ticket = self._find_formula(request)
-        if isinstance(found, RenderedFormula):
-            scale = min(1.0, width / found.width)
+        formula, ticket = self._find_formula(request)
+        if isinstance(formula, RenderedFormula):
+            scale = min(1.0, width / formula.width)
             if scale >= _SMALLEST:
                 self._errors.pop(span.source, None)
-                wide = (found.width - 2 * found.margin) * scale
+                formula_width = (formula.width - 2 * formula.margin) * scale
                 return InlineObject(
-                    wide, found.ascent * scale, found.descent * scale, _DrawFormula(found, scale, ticket)
+                    formula_width, formula.ascent * scale, formula.descent * scale, _DrawFormula(formula, scale, ticket)
                 )
-            found = FormulaError("wide")
-        if isinstance(found, FormulaError):
-            self._errors[span.source] = found
-        source = formula_source_object(span.source, font, style, width, is_wrong=isinstance(found, FormulaError))
+            formula = FormulaError("wide")
+        if isinstance(formula, FormulaError):
+            self._errors[span.source] = formula
+        source = formula_source_object(span.source, font, style, width, is_wrong=isinstance(formula, FormulaError))
         return replace(source, draw=_DrawPendingFormula(source.draw, ticket)) if ticket and source.draw else source
 
     def _find_formula(
         self, request: FormulaRequest
     ) -> tuple[RenderedFormula | FormulaError | None, RenderTicket | None]:
-        """What is known of it, and the order for it while it is not drawn."""
-        found = self._pending.get(request)
-        if found is None and self._callbacks:
+        """Return what is known of a formula, and the ticket while it is not rendered."""
+        pending = self._pending.get(request)
+        if pending is None and self._callbacks:
             answer = self._callbacks.get(request, partial(self._on_ready, request))
             if not isinstance(answer, PendingFormula):
                 return answer, None
-            found = self._pending[request] = answer
-        return (found.formula, found.ticket) if found else (None, None)
+            pending = self._pending[request] = answer
+        return (pending.formula, pending.ticket) if pending else (None, None)
 
     def _on_ready(self, request: FormulaRequest) -> Notify | None:
         if self._pending.pop(request, None) is None or not self._callbacks:
@@ -120,14 +121,14 @@ class InlineFormulas:
 
 @dataclass(frozen=True, slots=True)
 class _DrawPendingFormula:
-    """Stands for a formula. Where it is painted, that one is seen soon."""
+    """Painted in place of a formula, whose rendering it gives priority."""
 
     draw: DrawObject
     ticket: RenderTicket
 
-    def __call__(self, painter: QPainter, at: QPointF) -> None:
+    def __call__(self, painter: QPainter, origin: QPointF) -> None:
         self.ticket.mark_visible()
-        self.draw(painter, at)
+        self.draw(painter, origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,15 @@ class _DrawFormula:
     scale: float
     ticket: RenderTicket | None
 
-    def __call__(self, painter: QPainter, at: QPointF) -> None:
+    def __call__(self, painter: QPainter, origin: QPointF) -> None:
         picture = self.formula.picture
         if picture is None:
             if self.ticket:
                 self.ticket.mark_visible()
             return
-        corner = QPointF(at.x() - self.formula.margin * self.scale, round(at.y()) - self.formula.ascent * self.scale)
+        corner = QPointF(
+            origin.x() - self.formula.margin * self.scale, round(origin.y()) - self.formula.ascent * self.scale
+        )
         if self.scale == 1:
             painter.drawPixmap(corner, picture)
             return
@@ -155,8 +158,11 @@ class _DrawFormula:
 _SCROLL_BAR_HEIGHT = 8
 
 
-class MathBlock(FormulaSourceBlock):
-    """While `is_open` its source is shown: half a formula says nothing."""
+_OPENING, _CLOSING = "$$\n", "\n$$"
+
+
+class MathBlock(Block):
+    """A formula on lines of its own. While `is_open` its source is shown: half a formula says nothing."""
 
     def __init__(self, text: str, callbacks: MathCallbacks | None = None, *, is_open: bool = False) -> None:
         self.text = text
@@ -172,33 +178,51 @@ class MathBlock(FormulaSourceBlock):
         self._pad = self._top = 0
         self._scrolled = 0
 
+    def plain(self) -> str:
+        """Return the source between its delimiters."""
+        return f"{_OPENING}{self.text}{_CLOSING}"
+
+    def spoken_text(self) -> str:
+        """Return the source, announced as a formula."""
+        return QCoreApplication.translate("Transcript", "Formula: {0}").format(self.text)
+
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """Return the formula, or the selected part of its source."""
+        plain = self.plain()
+        return math_markdown(self.text) if not start and end >= utf16_length(plain) else slice_utf16(plain, start, end)
+
+    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """Return the source as HTML."""
+        plain = self.plain()
+        return math_html(self.text if not start and end >= utf16_length(plain) else slice_utf16(plain, start, end))
+
     def append(self, text: str) -> None:
-        """More at the end."""
+        """Append text."""
         self.text += text
         self.is_laid_out = False
 
     def finish(self, text: str) -> None:
-        """The whole formula is known now."""
+        """Set the complete formula."""
         self.text, self.is_open, self.is_laid_out = text, False, False
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """As if its lines were fractions."""
+        """Estimate the height as if all lines were fractions."""
         del width
         rows = 1 + min(self.text.count("\\\\"), 40)
         return round(rows * style.line * 1.9)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Ask for the picture; lay out the source as long as there is none."""
+        """Request the formula, and lay out the source while it is not ready."""
         self._width, self.is_laid_out, self.dirty_from = width, True, 0
         self._formula = self._error = self._source = self._error_layout = None
-        found = None if self.is_open else self._request_formula(style)
-        if isinstance(found, RenderedFormula):
-            self._formula, self._pad = found, style.px(4)
-            bar = style.px(_SCROLL_BAR_HEIGHT) if found.width > width else 0
+        formula = None if self.is_open else self._request_formula(style)
+        if isinstance(formula, RenderedFormula):
+            self._formula, self._pad = formula, style.px(4)
+            bar = style.px(_SCROLL_BAR_HEIGHT) if formula.width > width else 0
             self._scrolled = min(self._scrolled, self._max_scroll())
-            self._height = round(found.ascent + found.descent) + 2 * self._pad + bar
+            self._height = round(formula.ascent + formula.descent) + 2 * self._pad + bar
         else:
-            self._error = found
+            self._error = formula
             self._height = self._layout_source(width, style)
         return self._height
 
@@ -207,11 +231,11 @@ class MathBlock(FormulaSourceBlock):
         if self._callbacks is None:
             return None
         request = FormulaRequest(self.text, formula_em(style.body, style), style.color("text").name(), display=True)
-        found = self._callbacks.get(request, self._on_ready)
-        if not isinstance(found, PendingFormula):
-            return found
-        self._ticket = found.ticket
-        return found.formula
+        answer = self._callbacks.get(request, self._on_ready)
+        if not isinstance(answer, PendingFormula):
+            return answer
+        self._ticket = answer.ticket
+        return answer.formula
 
     def _on_ready(self) -> Notify | None:
         self._ticket, self.is_laid_out = None, False
@@ -225,24 +249,24 @@ class MathBlock(FormulaSourceBlock):
     def _layout_source(self, width: int, style: RenderStyle) -> int:
         pad, self._top = style.px(10), style.px(7)
         self._pad = pad
-        shown = self.text if len(self.text) <= MAX_LATEX_LENGTH else f"{self.text[:MAX_LATEX_LENGTH]}…"
-        line = Line(shown.replace("\n", LINE_BREAK))
+        source_text = self.text if len(self.text) <= MAX_LATEX_LENGTH else f"{self.text[:MAX_LATEX_LENGTH]}…"
+        line = Line(source_text.replace("\n", LINE_BREAK))
         self._source = TextLayout(line, style.mono, style, width - 2 * pad, style.mono_line)
         height = self._source.height + 2 * self._top
         if self._error:
-            why = Line(formula_error_sentence(self._error))
-            self._error_layout = TextLayout(why, style.small, style, width - 2 * pad, style.line_of(style.small))
+            sentence = Line(formula_error_sentence(self._error))
+            self._error_layout = TextLayout(sentence, style.small, style, width - 2 * pad, style.line_of(style.small))
             height += self._error_layout.height + style.px(3)
         return height
 
     def forget(self) -> None:
-        """Keep the text alone."""
+        """Drop the layout, keep the text."""
         self._cancel_request()
         self._formula = self._source = self._error_layout = None
         self.is_laid_out = False
 
     def paint(self, context: PaintContext) -> None:
-        """The picture, or the source and why there is no picture."""
+        """Paint the formula, or the source and why there is no formula."""
         if self._ticket:
             self._ticket.mark_visible()
         if self._formula:
@@ -278,39 +302,39 @@ class MathBlock(FormulaSourceBlock):
         painter.drawRoundedRect(QRectF(0, 0, self._width, self._height), 6, 6)
         selection = context.selection
         if selection:
-            selection = (max(0, selection[0] - len(self.OPENING)), max(0, selection[1] - len(self.OPENING)))
-        at = QPointF(self._pad, self._top)
-        source.draw(painter, style, at, "text", selection, QRectF(context.clip))
+            selection = (max(0, selection[0] - len(_OPENING)), max(0, selection[1] - len(_OPENING)))
+        origin = QPointF(self._pad, self._top)
+        source.draw(painter, style, origin, "text", selection, QRectF(context.clip))
         if self._error_layout:
-            at += QPointF(0, source.height + style.px(3))
-            self._error_layout.draw(painter, style, at, "danger")
+            origin += QPointF(0, source.height + style.px(3))
+            self._error_layout.draw(painter, style, origin, "danger")
 
     def offset_at(self, point: QPoint) -> int:
-        """Before or after the picture; a place in the source."""
+        """Return the start or the end of a rendered formula, or an offset in the source."""
         if self._source:
-            return len(self.OPENING) + self._source.offset_at(point.x() - self._pad, point.y() - self._top)
+            return len(_OPENING) + self._source.offset_at(point.x() - self._pad, point.y() - self._top)
         return 0 if point.x() < self._width / 2 else utf16_length(self.plain())
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
-        """A part of what is drawn is all of it; of the source, what it covers there."""
+        """Return the whole rendered formula, or the rectangles of the part of the source."""
         if self._formula:
             return [self._box_of(self._formula) & QRectF(0, 0, self._width, self._height)]
         source = self._source
         if source is None:
             return []
-        # What is not shown of a long source stands behind its last sign, what encloses it beside its ends.
+        # The hidden end of a long source counts as its last character; delimiters count as its ends.
         last = utf16_length(source.line.text) - 1
-        first = min(max(0, start - len(self.OPENING)), last)
-        found = source.boxes(first, max(1, min(end - len(self.OPENING), last + 1) - first)) if last >= 0 else []
-        return [box.translated(self._pad, self._top) for box in found]
+        first = min(max(0, start - len(_OPENING)), last)
+        rects = source.boxes(first, max(1, min(end - len(_OPENING), last + 1) - first)) if last >= 0 else []
+        return [box.translated(self._pad, self._top) for box in rects]
 
     def paragraph_at(self, offset: int) -> TextRange:
-        """All of it."""
+        """Return the whole text."""
         del offset
         return 0, utf16_length(self.plain())
 
     def tooltip_at(self, point: QPoint) -> str:
-        """The source of what is drawn."""
+        """Return the source of a rendered formula."""
         del point
         return self.text if self._formula else ""
 
@@ -318,7 +342,7 @@ class MathBlock(FormulaSourceBlock):
         return max(0, int(self._formula.width) + 1 - self._width) if self._formula else 0
 
     def scroll_horizontally(self, pixels: int) -> bool:
-        """Only when it is wider than its column."""
+        """Scroll if the formula is wider than its column."""
         wanted = max(0, min(self._scrolled + pixels, self._max_scroll()))
         moved, self._scrolled = wanted != self._scrolled, wanted
         return moved

@@ -1,6 +1,4 @@
-"""Typeset LaTeX as SVG in the worker thread. The typesetter is imported late, its time is bounded, and its output is
-checked.
-"""
+"""Typeset LaTeX as SVG in the worker thread. The typesetter is imported late, limited in time, and checked."""
 
 import re
 import sys
@@ -17,26 +15,26 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 EM = 16.0
-"""Pixels for one em in the SVG."""
+"""One em in SVG pixels."""
 
 COLOR = "#010203"
-"""Stands in the SVG for the colour of the text."""
+"""The placeholder for the text colour in the SVG."""
 
 _MARGIN = 1.0
 MARGIN = _MARGIN / EM
-"""Em around every formula, for what reaches out of the boxes of its letters."""
+"""Em around every formula, for glyphs that extend beyond their boxes."""
+# Seconds of processor time of this thread for one formula.
 _TIMEOUT = 1.5
-"""Seconds of this thread's processor time for one formula."""
 
+# The number of characters that are typeset without a deadline, in about a second.
 _LITTLE = 1200
-"""Signs that are typeset without a look at the clock, in about a second."""
 
+# Characters parsed in less than a millisecond.
 _SHORT = 60
-"""Characters that are read in less than a millisecond."""
 
 _ROWS = frozenset({"mrow", "mtd", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "merror"})
+# Em, and square em.
 _MAX_WIDTH, _MAX_AREA = 800.0, 8000.0
-"""Em, and square em."""
 
 _ALLOWED_ELEMENTS = frozenset({"svg", "g", "path", "rect", "line", "polyline", "polygon", "circle", "ellipse", "title"})
 _BLACK = frozenset({"black", "#000", "#000000"})
@@ -58,7 +56,7 @@ _CAUSE_BY_ERROR: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class TypesetFormula:
-    """A formula as SVG, and its measures in em from the left end of its baseline, margins included."""
+    """A formula as SVG, with its measures in em from the left end of its baseline, margins included."""
 
     svg: str
     width: float
@@ -74,20 +72,20 @@ class _Box(Protocol):
 
 
 class _TimeoutError(BaseException):
-    """No Exception: the typesetter catches those."""
+    """No subclass of Exception, because the typesetter catches those."""
 
 
 def typeset(latex: str, *, display: bool) -> TypesetFormula | FormulaError:
-    """The formula, or why it cannot be drawn. Never raises. Takes tens of milliseconds, two seconds at most."""
+    """Return the formula, or why it cannot be typeset. Never raises. Takes tens of milliseconds, at most 2 seconds."""
     try:
         load()
         tree = _mathml(prepare_latex(latex), display=display)
         return _draw(tree) if _effort(tree) <= _LITTLE else _draw_in_time(tree)
-    except FormulaError as problem:
-        return problem
+    except FormulaError as error:
+        return error
     except _TimeoutError:
         return FormulaError("slow")
-    # The typesetter says with any exception at all that it does not understand.
+    # The typesetter raises any kind of exception for LaTeX that it does not understand.
     except Exception as error:  # noqa: BLE001
         return FormulaError(_CAUSE_BY_ERROR.get(type(error).__name__, "other"))
 
@@ -96,34 +94,34 @@ def load() -> None:
     """Import the typesetter, which takes a third of a second."""
     if "ziamath" not in sys.modules:
         with warnings.catch_warnings():
-            # It finds its font in a way that Python 3.11 calls deprecated and 3.13 does not.
+            # Its way to find the font is deprecated in Python 3.11, but not in 3.13.
             warnings.simplefilter("ignore", DeprecationWarning)
             with yield_gil.during_imports():
                 _import()
     from ziamath.config import config
 
-    # Qt clips glyphs that are drawn by reference, as SVG 2 allows.
+    # Qt clips glyphs drawn by reference, as SVG 2 allows.
     config.svg2 = False
 
 
 def _import() -> None:
-    """What the library prepares for formulas that are given as words of XML is left out: here they are trees."""
+    """Import the library without its preparations for formulas in XML text: here they are trees."""
     import ziafont.font
     from ziafont.fontread import FontReader
 
     class Reader(FontReader):
-        """Most of what it reads are pairs of letters that stand closer: eighteen thousand."""
+        """Yields the lock while reading eighteen thousand kerning pairs."""
 
         def readvaluerecord(self, fmt: int) -> dict[str, int]:
-            """How close."""
+            """Read the kerning of a pair."""
             yield_gil()
             return super().readvaluerecord(fmt)
 
     library: Any = ziafont.font
     library.FontReader = Reader
-    of_words = ModuleType("ziamath.escapes")
-    vars(of_words)["unescape"] = str
-    sys.modules[of_words.__name__] = of_words
+    escapes = ModuleType("ziamath.escapes")
+    vars(escapes)["unescape"] = str
+    sys.modules[escapes.__name__] = escapes
     import ziamath  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 
@@ -143,28 +141,28 @@ def _mathml(latex: str, *, display: bool) -> "Element":
 
 
 def _effort(element: "Element") -> int:
-    """About how many signs are looked at: the typesetter looks at all that is in a row twice, row by row."""
+    """Estimate the number of characters visited: the typesetter visits the content of every row twice."""
     inside = sum(map(_effort, element)) or 1
     return inside * 2 if element.tag.rpartition("}")[2] in _ROWS else inside
 
 
 def _draw_in_time(tree: "Element") -> TypesetFormula:
-    """A thread cannot be ended from outside; it looks at its own clock when it calls a function, which costs time."""
+    """Draw with a deadline. A thread cannot be ended from outside, so it checks a clock at calls, which is slow."""
     before, end, calls, late = sys.gettrace(), time.thread_time() + _TIMEOUT, 0, False
 
-    def look_at_the_clock(frame: FrameType, event: str, argument: object) -> None:
+    def check_clock(frame: FrameType, event: str, argument: object) -> None:
         nonlocal calls, late
         del event, argument
         calls += 1
         if not calls & 0x1F:
             yield_gil()
-        # The clock of a thread is slow to read: once for about a millisecond of work is enough.
+        # Reading a thread's clock is slow: once for about a millisecond of work is enough.
         late = late or (not calls & 0x1FF and time.thread_time() > end)
-        # Raised in a generator that is being closed it would be lost, and the looking would be over.
+        # Raised in a generator that is being closed, the exception would be lost and tracing would end.
         if late and str(frame.f_globals.get("__name__")).startswith("ziamath.nodes"):
             raise _TimeoutError
 
-    sys.settrace(look_at_the_clock)
+    sys.settrace(check_clock)
     try:
         return _draw(tree)
     finally:
@@ -185,7 +183,7 @@ def _draw(tree: "Element") -> TypesetFormula:
     width, ascent, descent = box.xmax - box.xmin, box.ymax, -box.ymin
     height = ascent + descent
     if not (width > 0 and height > 0):
-        # The library gives an accent over nothing a height far below zero.
+        # The library gives an accent without a base a height far below zero.
         raise FormulaError("empty")
     if max(width, abs(ascent) + abs(descent)) > _MAX_WIDTH * EM or width * height > _MAX_AREA * EM * EM:
         raise FormulaError("large")

@@ -1,4 +1,4 @@
-"""Faster nodes and a fallback font for ziamath. Imported with the typesetter only."""
+"""Faster nodes and a fallback font for ziamath. Imported only with the typesetter."""
 
 import unicodedata
 from collections.abc import Callable
@@ -27,17 +27,17 @@ _ROW_HEIGHT_METHOD = "_get_height_nostretch"
 
 
 class SvgElement(Element):
-    """A formula is drawn into it, letter by letter."""
+    """Collects the SVG elements of a formula."""
 
     def findall(self, path: str, namespaces: dict[str, str] | None = None) -> list[Element]:
-        """Each letter looks here whether it was drawn before. None is drawn by reference."""
+        """Return nothing: each glyph looks here for an earlier one to draw by reference, which is never done."""
         del path, namespaces
         yield_gil()
         return []
 
 
 def patch_nodes() -> None:
-    """From now on. The typesetter's own copy the style of the node above in depth, and make every row twice."""
+    """Patch the typesetter, which copies the style of each parent node deeply, and lays out every row twice."""
     node: Any = ziamath.nodes.mnode
     if node.parse_style is parse_style:
         node.parse_style = child_style
@@ -48,15 +48,15 @@ def patch_nodes() -> None:
 _heights: list[Callable[..., tuple[float, float]]] = []
 
 
-def _row_height(row: Mrow, line: list[Element], **told: object) -> tuple[float, float]:
-    """Lowest and highest point of a row without what stretches. Only what stretches asks for it."""
-    return _heights[0](row, line, **told) if any(map(_has_stretchy_sign, line)) else (0.0, 0.0)
+def _row_height(row: Mrow, line: list[Element], **options: object) -> tuple[float, float]:
+    """Return the lowest and highest point of a row without stretchy operators, which only those need."""
+    return _heights[0](row, line, **options) if any(map(_has_stretchy_sign, line)) else (0.0, 0.0)
 
 
 def _has_stretchy_sign(element: Element) -> bool:
-    """Whether it may have a sign in it that grows with its row; names may turn out to be signs."""
-    for each in element.iter():
-        if each.tag in {"mo", "mi"} and ("stretchy" in each.attrib or _may_stretch((each.text or "").strip())):
+    """Return whether it may contain an operator that grows with its row; identifiers may turn out to be operators."""
+    for child in element.iter():
+        if child.tag in {"mo", "mi"} and ("stretchy" in child.attrib or _may_stretch((child.text or "").strip())):
             return True
     return False
 
@@ -68,7 +68,7 @@ def _may_stretch(sign: str) -> bool:
 
 
 def child_style(element: Element, above: MathStyle | None = None) -> MathStyle:
-    """The style of a node below another one; the answer is the caller's own."""
+    """Return the style of a child node, as an object of its own."""
     own = element.attrib
     if above is None or "style" in own:
         return parse_style(element, above)
@@ -94,14 +94,14 @@ def child_style(element: Element, above: MathStyle | None = None) -> MathStyle:
 
 
 FONT_NAME = "with the system's letters"
-"""Under which the typesetter knows it."""
+"""The name of the font for the typesetter."""
 
 _UNITS = 1000
 _ELEMENT = QPainterPath.ElementType
 
 
 class _FallbackGlyph(SimpleGlyph):
-    """The outline of a letter in the system's font."""
+    """The outline of a letter in a system font."""
 
     def __init__(self, char: str, font: MathFont) -> None:
         letter = QFont()
@@ -115,31 +115,31 @@ class _FallbackGlyph(SimpleGlyph):
         self._advance: int = round(QFontMetricsF(letter).horizontalAdvance(char) * scale)
 
     def advance(self, nextchr: SimpleGlyph | None = None) -> int:
-        """In units of the font."""
+        """Return the advance in font units."""
         del nextchr
         return self._advance
 
 
 def _outline_operators(outline: QPainterPath, scale: float) -> list[Any]:
-    """The typesetter's y grows upward."""
-    found: list[Any] = []
+    """Return the outline as path operators, whose y axis points up."""
+    operators: list[Any] = []
     points = [outline.elementAt(index) for index in range(outline.elementCount())]
-    places = [Point(each.x * scale, -each.y * scale) for each in points]  # pyright: ignore[reportOperatorIssue]
-    for index, each in enumerate(points):
-        if each.isMoveTo():
-            found.append(Moveto(places[index]))
-        elif each.isLineTo():
-            found.append(Lineto(places[index]))
-        elif each.isCurveTo():
-            found.append(Cubic(*places[index : index + 3]))
-    return found
+    places = [Point(point.x * scale, -point.y * scale) for point in points]  # pyright: ignore[reportOperatorIssue]
+    for index, point in enumerate(points):
+        if point.isMoveTo():
+            operators.append(Moveto(places[index]))
+        elif point.isLineTo():
+            operators.append(Lineto(places[index]))
+        elif point.isCurveTo():
+            operators.append(Cubic(*places[index : index + 3]))
+    return operators
 
 
 class _FallbackFont(MathFont):
     fallback_glyphs: dict[str, _FallbackGlyph]
 
     def findglyph(self, char: str, variant: Any) -> SimpleGlyph:
-        """The glyph of a letter, borrowed where the font has none. Every node of a formula asks for one."""
+        """Return the glyph of a letter, from the system font if the font has none. Called for every node."""
         yield_gil()
         glyph = super().findglyph(char, variant)
         if glyph.index or not char.isprintable():
@@ -150,7 +150,7 @@ class _FallbackFont(MathFont):
 
 
 def prepare_font(text: str) -> None:
-    """Have the font ready for this text. Raises Problem for letters that would have to be joined or turned round."""
+    """Load the font for this text. Raises FormulaError for letters that need joining or run from right to left."""
     for char in text:
         if char > "\u02ff" and (unicodedata.bidirectional(char) in {"R", "AL"} or "\u0900" <= char <= "\u0dff"):
             raise FormulaError("letter", char)
@@ -161,8 +161,8 @@ def prepare_font(text: str) -> None:
 
 
 def _with_fallback(font: Any) -> _FallbackFont:
-    """The font that the typesetter has read when it was imported: to read it again would take as long as the import."""
+    """Adapt the font read at the import of the typesetter: reading it again would take as long as the import."""
     font.__class__ = _FallbackFont
-    made = cast("_FallbackFont", font)
-    made.fallback_glyphs = {}
-    return made
+    fallback = cast("_FallbackFont", font)
+    fallback.fallback_glyphs = {}
+    return fallback
