@@ -7,7 +7,7 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 
 from ui.style.theme import LIGHT
-from ui.transcript.blocks.code.code_lines import PositionedCodeLines
+from ui.transcript.blocks.code.code_lines import CodeLines
 from ui.transcript.blocks.code.line_breaking import spell_out_line
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
@@ -71,8 +71,8 @@ def painted(lines, look, selection=None):
 
 def test_code_shows_it_and_stays_what_it_is(look):
     lines, harmless = (
-        PositionedCodeLines(TROJAN, wraps=False),
-        PositionedCodeLines(TROJAN.replace("\u202e", ""), wraps=False),
+        CodeLines(TROJAN, wraps=False),
+        CodeLines(TROJAN.replace("\u202e", ""), wraps=False),
     )
     for each in (lines, harmless):
         each.layout(700, look)
@@ -84,7 +84,7 @@ def test_code_shows_it_and_stays_what_it_is(look):
 
 
 def test_places_in_such_a_line_are_those_of_the_code(look):
-    lines = PositionedCodeLines(TROJAN, wraps=False)
+    lines = CodeLines(TROJAN, wraps=False)
     lines.layout(700, look)
     painted(lines, look)
     assert lines.offset_at(5000, 3) == utf16_length(TROJAN)
@@ -94,7 +94,7 @@ def test_places_in_such_a_line_are_those_of_the_code(look):
 
 
 def test_a_selection_covers_what_it_selects(look):
-    lines = PositionedCodeLines(TROJAN, wraps=False)
+    lines = CodeLines(TROJAN, wraps=False)
     lines.layout(700, look)
     image = painted(lines, look, (17, 18))
     marked = [x for x in range(image.width()) if image.pixelColor(x, 3) == look.color("selection")]

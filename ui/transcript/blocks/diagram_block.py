@@ -1,4 +1,4 @@
-"""A Mermaid diagram: code with a control that shows the diagram. What is selected and copied is always the source."""
+"""A Mermaid diagram: code with a button that renders it. Selecting and copying always means the source."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ _ERROR_PREFIX = re.compile(r"^(?:Mermaid rendering failed:|\w*Error:)\s*")
 
 
 def diagram_error_sentence(error: DiagramError) -> str:
-    """For the person."""
+    """Return the sentence for an error."""
     translate = QCoreApplication.translate
     match error.reason:
         case DiagramErrorReason.NOT_INSTALLED:
@@ -54,10 +54,9 @@ def diagram_error_sentence(error: DiagramError) -> str:
 
 
 def _shorten_message(words: str) -> str:
-    """What the renderer says, without its habits."""
     while (shorter := _ERROR_PREFIX.sub("", words)) != words:
         words = shorter
-    # What follows on further lines is a picture of the place, drawn in signs.
+    # Further lines are a text picture of the location.
     first = words.strip().partition("\n")[0]
     line = " ".join(show_hidden(first[:_MAX_MESSAGE_LENGTH]).split()).rstrip(".:")
     return line or QCoreApplication.translate("Transcript", "its renderer does not say why")
@@ -68,7 +67,7 @@ DIAGRAM_LANGUAGES = {"mermaid", "mmd"}
 
 @dataclass(frozen=True, slots=True)
 class DiagramCallbacks:
-    """Whom a diagram talks to. `shown` is whether the person wanted to see it; `on_shown` hears of their choice."""
+    """The services of a diagram block. `shown` is the person's last choice; `on_shown` is called with a new one."""
 
     diagrams: DiagramCache
     ratio: Callable[[], float]
@@ -78,7 +77,7 @@ class DiagramCallbacks:
 
 
 class DiagramBlock(CodeBlock):
-    """As code, until the person asks for the picture."""
+    """A code block that shows the rendered diagram on request."""
 
     def __init__(
         self,
@@ -100,12 +99,12 @@ class DiagramBlock(CodeBlock):
         self._box = QRect()
 
     def finish(self, text: str) -> None:
-        """Half a diagram is none: what shows it comes with the end."""
+        """Finish the block; only then it can be rendered."""
         super().finish(text)
         self._buttons.clear()
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """The picture, if it is wanted and there; the code otherwise, under a note why."""
+        """Lay out the diagram if it is wanted and available, otherwise the code, below a note that says why."""
         self._diagram = None
         if self._is_diagram_wanted and not self.is_open and not self._error:
             self._diagram = self._find_diagram(style)
@@ -116,32 +115,32 @@ class DiagramBlock(CodeBlock):
         return height
 
     def header_height(self, style: RenderStyle) -> int:
-        """With the note, if there is one."""
-        words = diagram_error_sentence(self._error) if self._error else ""
+        """Return the height of the header with its note."""
+        message = diagram_error_sentence(self._error) if self._error else ""
         if self._pending_request:
-            words = QCoreApplication.translate("Transcript", "Drawing…")
+            message = QCoreApplication.translate("Transcript", "Drawing…")
         self._note = None
-        if words:
+        if message:
             self._note = TextLayout(
-                Line(words), style.small, style, self._width - 2 * style.px(14), style.line_of(style.small)
+                Line(message), style.small, style, self._width - 2 * style.px(14), style.line_of(style.small)
             )
         return super().header_height(style) + (self._note.height + style.px(6) if self._note else 0)
 
     def _find_diagram(self, style: RenderStyle) -> RenderedDiagram | None:
         request = make_request(self.text, style.theme, style.px(90) / 100 * self._diagram_callbacks.ratio())
-        found = self._diagram_callbacks.diagrams.get(request)
-        if isinstance(found, DiagramError):
+        result = self._diagram_callbacks.diagrams.get(request)
+        if isinstance(result, DiagramError):
             if not self._asks_again and request != self._pending_request:
-                self._fail(found)
+                self._fail(result)
                 return None
-            # Whoever asks again may have more memory or time now.
-            found = None
-        if found is None and request != self._pending_request:
+            # A retry may have more memory or time now.
+            result = None
+        if result is None and request != self._pending_request:
             self._pending_request, self._asks_again = request, False
             self._diagram_callbacks.diagrams.draw(request, lambda result: self._on_rendered(request, result))
-        elif found:
+        elif result:
             self._pending_request = None
-        return found
+        return result
 
     def _on_rendered(self, request: DiagramRequest, result: RenderedDiagram | DiagramError) -> None:
         if request != self._pending_request:
@@ -153,7 +152,7 @@ class DiagramBlock(CodeBlock):
         (self._callbacks.on_arrived or self._callbacks.on_changed)()
 
     def _fail(self, error: DiagramError) -> None:
-        """A block made anew does not try it again, unless it was only stopped."""
+        """Record an error. A block made anew does not retry, unless rendering was only stopped."""
         self._is_diagram_wanted, self._pending_request = False, None
         self._buttons.clear()
         if error.reason is not DiagramErrorReason.STOPPED:
@@ -162,14 +161,13 @@ class DiagramBlock(CodeBlock):
                 self._diagram_callbacks.on_shown(False)
 
     def _picture_box(self, own: QSize, style: RenderStyle) -> QRect:
-        """In the middle, not wider than the box."""
         room = max(1, self._width - 2 * self._pad)
         scale = min(style.px(90) / 100, room / max(1, own.width()))
         size = QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
-        return QRect(QPoint((self._width - size.width()) // 2, self._head + style.px(6)), size)
+        return QRect(QPoint((self._width - size.width()) // 2, self._header_height + style.px(6)), size)
 
     def _header_buttons(self) -> list[HeaderButton]:
-        """The one that shows the diagram stands furthest to the left."""
+        """Return the buttons; the diagram's own is leftmost."""
         translate = QCoreApplication.translate
         buttons = super()._header_buttons()
         if self.is_open:
@@ -178,27 +176,27 @@ class DiagramBlock(CodeBlock):
             words, press = translate("Transcript", "Stop drawing"), self._stop_rendering
         elif self._diagram:
             words, press = translate("Transcript", "Show source"), self._show_source
-            buttons = [each for each in buttons if each.press != self._toggle_wrap]
+            buttons = [button for button in buttons if button.press != self._toggle_wrap]
         else:
             words, press = translate("Transcript", "Show diagram"), self._show_diagram
         return [*buttons, HeaderButton(words, words, press)]
 
     def _show_diagram(self) -> None:
-        self._choose(wanted=True)
+        self._choose(is_wanted=True)
 
     def _show_source(self) -> None:
-        self._choose(wanted=False)
+        self._choose(is_wanted=False)
 
     def _stop_rendering(self) -> None:
         if self._pending_request:
             self._diagram_callbacks.diagrams.stop(self._pending_request)
             self._pending_request = None
-        self._choose(wanted=False)
+        self._choose(is_wanted=False)
 
-    def _choose(self, *, wanted: bool) -> None:
-        self._is_diagram_wanted, self._asks_again, self._error = wanted, wanted, None
+    def _choose(self, *, is_wanted: bool) -> None:
+        self._is_diagram_wanted, self._asks_again, self._error = is_wanted, is_wanted, None
         if self._diagram_callbacks.on_shown:
-            self._diagram_callbacks.on_shown(wanted)
+            self._diagram_callbacks.on_shown(is_wanted)
         self._refresh()
         self._callbacks.on_changed()
 
@@ -207,7 +205,7 @@ class DiagramBlock(CodeBlock):
         self._buttons.clear()
 
     def paint(self, context: PaintContext) -> None:
-        """Box, head and note, then the code or the picture."""
+        """Paint the box, the header and the note, then the code or the diagram."""
         if self._diagram:
             self.paint_box(context, self._box.bottom() + 1 + context.style.px(14))
             self._paint_picture(context, self._diagram)
@@ -215,8 +213,8 @@ class DiagramBlock(CodeBlock):
             super().paint(context)
         if self._note:
             color = "danger" if self._error and self._error.reason is DiagramErrorReason.WRONG else "muted"
-            at = QPointF(self._pad, super().header_height(context.style))
-            self._note.draw(context.painter, context.style, at, color)
+            origin = QPointF(self._pad, super().header_height(context.style))
+            self._note.draw(context.painter, context.style, origin, color)
 
     def _paint_picture(self, context: PaintContext, diagram: RenderedDiagram) -> None:
         painter = context.painter
@@ -230,7 +228,7 @@ class DiagramBlock(CodeBlock):
             paint_focus_ring(painter, context.style, self._box)
 
     def controls(self) -> Sequence[Control]:
-        """The buttons, and the picture, which opens large."""
+        """Return the buttons, and the diagram, which opens in the viewer."""
         if not self._diagram:
             return super().controls()
         return [*super().controls(), Control(_open_label(), self._box, self._open_image)]
@@ -240,13 +238,13 @@ class DiagramBlock(CodeBlock):
             self._diagram_callbacks.open(self._diagram.image)
 
     def offset_at(self, point: QPoint) -> int:
-        """In the picture: before it or after it."""
+        """Return the start or the end of the text if the diagram is displayed."""
         if not self._diagram:
             return super().offset_at(point)
         return 0 if point.y() < self._box.center().y() else utf16_length(self.text)
 
     def scroll_horizontally(self, pixels: int) -> bool:
-        """A picture always fits."""
+        """Scroll the code; a diagram always fits."""
         return False if self._diagram else super().scroll_horizontally(pixels)
 
 

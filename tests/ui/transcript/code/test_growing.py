@@ -61,14 +61,14 @@ class Ask:
     """Answers what a block asks for, when it is told to."""
 
     def __init__(self):
-        self.waiting, self.later, self.arrived = [], [], 0
+        self.waiting, self.run_later, self.arrived = [], [], 0
         self.host = CodeCallbacks(
             lambda text: None,
             lambda: None,
             self.colour,
             on_arrived=self.on_arrived,
             highlight_more=self.load_more,
-            run_later=self.later.append,
+            run_later=self.run_later.append,
         )
 
     def on_arrived(self):
@@ -102,7 +102,7 @@ def test_code_is_coloured_while_it_grows_and_keeps_its_colours_at_its_end(look):
     growing_words = [list(line) for line in block._lines.words]
     assert sum(map(bool, growing_words)) >= len(growing_words) // 2
     kept = {number: UnwrappedLine("", block._lines._options) for number in range(len(growing_words))}
-    block._lines._cut.update(kept)
+    block._lines._laid_out.update(kept)
     block.finish(text)
     block.layout(400, look)
     ask.arrived = 0
@@ -110,12 +110,12 @@ def test_code_is_coloured_while_it_grows_and_keeps_its_colours_at_its_end(look):
     assert block._lines.words == words_by_line(text, "python")
     lines = [number for number, line in enumerate(growing_words) if line == block._lines.words[number]]
     assert set(lines) >= set(range(len(growing_words) - 1))
-    assert all(block._lines._cut.get(number) is kept[number] for number in lines)
+    assert all(block._lines._laid_out.get(number) is kept[number] for number in lines)
 
 
 def test_new_colours_are_painted_with_the_next_text_or_by_themselves(look):
     ask, block = streamed(look, "a = 1\nb = 2\nc")
-    (first, *_), ask.arrived = ask.later, 0
+    (first, *_), ask.arrived = ask.run_later, 0
     block.append(" = 3")
     first()
     assert ask.arrived == 0
@@ -123,11 +123,11 @@ def test_new_colours_are_painted_with_the_next_text_or_by_themselves(look):
     block.layout(400, look)
     ask.answer()
     block.append("d = 4")
-    assert block.dirty_from == block._head + block._lines.top(2)
+    assert block.dirty_from == block._header_height + block._lines.top(2)
     block.append("\n")
     block.layout(400, look)
     ask.answer()
-    ask.later[-1]()
+    ask.run_later[-1]()
     assert ask.arrived == 1
 
 

@@ -27,7 +27,7 @@ def left(block, offset=0):
 def test_other_output_is_moved_sideways_as_far(output, text):
     block, style = output
     before = left(block)
-    block.show(text, [])
+    block.set_output(text, [])
     block.layout(WIDTH, style)
     assert block.text == text
     assert left(block) == before
@@ -35,7 +35,7 @@ def test_other_output_is_moved_sideways_as_far(output, text):
 
 def test_shorter_output_is_moved_no_further_than_it_reaches(output):
     block, style = output
-    block.show("x" * 60, [])
+    block.set_output("x" * 60, [])
     block.layout(WIDTH, style)
     assert left(block, 60) < WIDTH
     assert left(block, 60) > WIDTH - style.px(60)

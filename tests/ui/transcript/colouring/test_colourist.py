@@ -67,13 +67,13 @@ def test_one_child_does_it_all(desk):
         HighlightRequest('"\ud83d😀" + 1\n', "python", LexerState(7)), HighlightRequest("x", "no-such-language")
     )
     assert desk.child == first
-    assert (growing[0].line, growing[0].standing.line) == (7, 8)
+    assert (growing[0].line, growing[0].lexer_state.line) == (7, 8)
     assert unknown == [HighlightSlice(0, [], is_last=True)]
     assert (desk.process.started, desk.process.sent) == (1, 4)
 
 
 def test_no_child_without_code(qtbot, desk):
-    desk.process.style()
+    desk.process.start_next()
     assert desk.process.started == 0
 
 
@@ -129,7 +129,7 @@ def test_where_no_signal_ends_the_child_the_window_does(desk, qtbot):
 def test_a_window_that_stood_still_does_not_blame_the_child(desk, qtbot):
     heard = []
     desk._errands.append(HighlightJob(HighlightRequest("x = 1", "python"), heard.append))
-    desk.process.style()
+    desk.process.start_next()
     assert desk.process._child.waitForReadyRead(30_000)
     desk.process._on_late()
     qtbot.waitUntil(lambda: bool(heard))
@@ -173,7 +173,7 @@ def test_after_a_while_without_work_the_child_is_let_go(desk, qtbot):
     child = desk.child
     assert desk.process._idle.interval() == module.IDLE_MS
     assert desk.process._idle.isActive()
-    desk.process._let_go()
+    desk.process._let_finish()
     qtbot.waitUntil(lambda: not child.is_running())
     (found,) = desk.ask(HighlightRequest("x = 2", "python"))
     assert words_in(found)
@@ -183,12 +183,12 @@ def test_after_a_while_without_work_the_child_is_let_go(desk, qtbot):
 def test_the_end_leaves_nothing(desk, text):
     heard = []
     desk._errands.append(HighlightJob(HighlightRequest(text, "python"), heard.append))
-    desk.process.style()
+    desk.process.start_next()
     child = desk.child
     desk.process.close()
     assert not child.is_running()
     assert heard == []
-    desk.process.style()
+    desk.process.start_next()
     assert not desk.process.is_busy
 
 
@@ -216,9 +216,9 @@ from PySide6.QtCore import QCoreApplication
 from ui.transcript.blocks.code.highlighter_protocol import HighlightRequest
 from ui.transcript.blocks.code.highlighter import HighlighterProcess, HighlightJob
 app = QCoreApplication([])
-errands = [Errand(Code(sys.argv[1], "scala"), lambda answer: print("said", flush=True))]
-colourist = Colourist(lambda: errands.pop() if errands else None)
-colourist.look()
+errands = [HighlightJob(HighlightRequest(sys.argv[1], "scala"), lambda answer: print("said", flush=True))]
+colourist = HighlighterProcess(lambda: errands.pop() if errands else None)
+colourist.start_next()
 print(colourist._child.processId(), flush=True)
 app.exec()
 """

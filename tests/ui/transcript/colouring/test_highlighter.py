@@ -34,12 +34,12 @@ def words_in(heard):
 
 def test_everybody_who_asks_is_answered_and_nothing_is_coloured_twice(highlighter, qtbot):
     one, two, late, later = [], [], [], []
-    highlighter.colour(LONG, "python", one.append)
-    highlighter.colour(LONG, "python", two.append)
+    highlighter.highlight(LONG, "python", one.append)
+    highlighter.highlight(LONG, "python", two.append)
     qtbot.waitUntil(lambda: bool(one))
-    highlighter.colour(LONG, "python", late.append)
+    highlighter.highlight(LONG, "python", late.append)
     wait(qtbot, highlighter)
-    highlighter.colour(LONG, "python", later.append)
+    highlighter.highlight(LONG, "python", later.append)
     expected = words_by_line(LONG, "python")
     for heard in (one, two, late, later):
         assert words_in(heard) == expected
@@ -51,18 +51,18 @@ def test_everybody_who_asks_is_answered_and_nothing_is_coloured_twice(highlighte
 def test_who_asks_again_meanwhile_is_not_told_twice(highlighter, qtbot):
     heard = []
     for _ in range(3):
-        highlighter.colour("x = 1", "python", heard.append)
+        highlighter.highlight("x = 1", "python", heard.append)
     wait(qtbot, highlighter)
     assert len(heard) == 1
 
 
 def test_what_is_too_much_is_plain_at_once_the_next_time(highlighter, qtbot):
     heard, again, other = [], [], []
-    highlighter.colour(ENDLESS, "scala", heard.append)
-    highlighter.colour("x = 1", "python", other.append)
+    highlighter.highlight(ENDLESS, "scala", heard.append)
+    highlighter.highlight("x = 1", "python", other.append)
     wait(qtbot, highlighter)
     assert words_in(other)
-    highlighter.colour(ENDLESS, "scala", again.append)
+    highlighter.highlight(ENDLESS, "scala", again.append)
     assert heard == again == [HighlightSlice(0, [], is_last=True)]
     assert highlighter.process.sent == 2
 
@@ -70,7 +70,7 @@ def test_what_is_too_much_is_plain_at_once_the_next_time(highlighter, qtbot):
 def test_only_so_many_wait(highlighter, qtbot):
     heard = []
     for number in range(60):
-        highlighter.colour(f"x = {number}", "python", heard.append)
+        highlighter.highlight(f"x = {number}", "python", heard.append)
     wait(qtbot, highlighter)
     assert len(heard) == highlighter.process.sent == 40
 
@@ -79,9 +79,9 @@ def block_of(highlighter, text, language, told):
     host = CodeCallbacks(
         lambda text: None,
         lambda: None,
-        highlighter.colour,
+        highlighter.highlight,
         on_arrived=lambda: told.append(len(block._lines.words)),
-        run_later=highlighter.later,
+        run_later=highlighter.run_later,
     )
     block = CodeBlock(text, language, host)
     block.layout(400, RenderStyle(LIGHT, 100))

@@ -70,9 +70,9 @@ def test_it_is_shown_and_hidden_again_and_opens_large(stand):
     stand.press("Show diagram")
     assert "Stop drawing" in stand.names()
     stand.wait_for("Show source")
-    row = stand.view.surface.rows.row(0)
+    row = stand.view.row_viewport.rows.row(0)
     assert row.block_box(1).height() > before
-    middle = row.block_box(1).center() + stand.view.surface.row_box(0).topLeft()
+    middle = row.block_box(1).center() + stand.view.row_viewport.row_box(0).topLeft()
     color = stand.view.viewport().grab().toImage().pixelColor(middle)
     assert (color.red(), color.green(), color.blue()) == (0x10, 0x80, 0x40)
     with stand.bot.waitSignal(stand.view.image_opened) as opened:
@@ -91,18 +91,18 @@ def test_another_theme_draws_it_anew(stand):
     stand.wait_for("Show source")
     stand.themes.use(DARK, 100)
     stand.wait_for("Show source")
-    assert len(stand.view._render_context.diagrams._kept) == 2
+    assert len(stand.view._render_context.diagrams._cache) == 2
 
 
 def test_what_cannot_be_drawn_says_why_above_its_source(stand):
     block = stand.notify("```mermaid\nwrong\n```")
     stand.press("Show diagram")
-    stand.bot.waitUntil(lambda: block._problem is not None)
-    assert diagram_error_sentence(block._problem) == (
+    stand.bot.waitUntil(lambda: block._error is not None)
+    assert diagram_error_sentence(block._error) == (
         "This diagram cannot be drawn: Parse error on line 2. Ask for it again, or mend the source."
     )
     assert "Show diagram" in stand.names()
-    assert block._head > stand.view._render_context.style.px(34)
+    assert block._header_height > stand.view._render_context.style.px(34)
 
 
 def test_stop_ends_it(stand):
@@ -111,7 +111,7 @@ def test_stop_ends_it(stand):
     stand.bot.waitUntil(lambda: bool(stand.view._render_context.diagrams._renderer._running))
     stand.press("Stop drawing")
     stand.bot.waitUntil(lambda: not stand.view._render_context.diagrams._job_queue.is_busy)
-    assert block._problem is None
+    assert block._error is None
     assert "Show diagram" in stand.names()
 
 
@@ -156,7 +156,7 @@ class Scripted(DiagramRenderer):
 
 
 def failed(stand, block):
-    stand.bot.waitUntil(lambda: block._problem is not None)
+    stand.bot.waitUntil(lambda: block._error is not None)
 
 
 def test_what_failed_is_not_drawn_again_by_a_rebuild(stand):
@@ -182,7 +182,7 @@ def test_the_same_source_fails_once_until_the_person_asks_again(stand):
     block = stand.notify(f"```mermaid\n{SOURCE}\n```\n\nx")
     stand.press("Show diagram")
     failed(stand, block)
-    other = DiagramBlock(block.text, "mermaid", block._host, replace(block._drawing, shown=True))
+    other = DiagramBlock(block.text, "mermaid", block._callbacks, replace(block._diagram_callbacks, shown=True))
     other.layout(700, stand.view._render_context.style)
     assert other._error == DiagramError(DiagramErrorReason.TOO_SLOW)
     assert len(renderer.asked) == 1
@@ -198,7 +198,7 @@ def test_what_was_stopped_is_not_remembered_as_failed(stand):
     block = stand.notify(f"```mermaid\n{SOURCE}\n```")
     stand.press("Show diagram")
     stand.wait_for("Show diagram")
-    assert block._problem is None
+    assert block._error is None
     stand.press("Show diagram")
     failed(stand, block)
     assert len(renderer.asked) == 2
@@ -227,6 +227,6 @@ def test_the_old_one_is_stopped_when_another_is_awaited(stand):
     block = stand.block
     go.set()
     failed(stand, block)
-    assert block._problem == DiagramError(DiagramErrorReason.WRONG, "bad")
+    assert block._error == DiagramError(DiagramErrorReason.WRONG, "bad")
     assert renderer.asked[0] == renderer.asked[1]
     assert len(renderer.asked) == 2

@@ -1,4 +1,4 @@
-"""A code block: its header with Copy, Wrap and Save as, its callbacks, its syntax highlighting, and its lines."""
+"""A code block: its header with Copy, Wrap and Save as, its syntax highlighting, and its lines."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,16 +11,21 @@ from typing import TypeVar
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 
-from ui.transcript.blocks.block import CodeSourceBlock, Control, MenuAction, PaintContext, TextRange
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, Control, MenuAction, PaintContext, TextRange
 from ui.transcript.blocks.buttons import flat_button_width, paint_flat_button
-from ui.transcript.blocks.code.code_lines import CodeLines, PositionedCodeLines
+from ui.transcript.blocks.code.code_lines import CodeLines
 from ui.transcript.blocks.code.highlighter_protocol import MAX_TEXT_LENGTH, HighlightedLines, HighlightSlice, LexerState
+from ui.transcript.markdown.inline import slice_utf16
+from ui.transcript.markdown.serializer import code_html, code_markdown
 from ui.transcript.style import RenderStyle
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderButton:
-    """`name` is for assistive technology, `words` are what is seen. Where there is no room, the least needed go."""
+    """A button of the header: `name` is for assistive technology, `words` are displayed.
+
+    Buttons of low priority are left out where there is no room.
+    """
 
     name: str
     words: str
@@ -30,7 +35,7 @@ class HeaderButton:
 
 
 class CodeHeader:
-    """Buttons are placed from the right."""
+    """The buttons of a code block, placed from the right."""
 
     def __init__(self) -> None:
         self.controls: list[Control] = []
@@ -38,31 +43,31 @@ class CodeHeader:
         self._room = 0
 
     def place_buttons(self, buttons: Sequence[HeaderButton], width: int, style: RenderStyle) -> None:
-        """The first one stands at the right end."""
+        """Place the buttons; the first one is at the right end."""
         buttons = list(buttons)
-        while len(buttons) > 1 and sum(_button_width(each, style) for each in buttons) > width - style.px(12):
-            buttons.remove(min(buttons, key=lambda each: each.priority))
+        while len(buttons) > 1 and sum(_button_width(button, style) for button in buttons) > width - style.px(12):
+            buttons.remove(min(buttons, key=lambda button: button.priority))
         self._buttons, self.controls = buttons, []
         x = width - style.px(6)
         for button in buttons:
-            wide = _button_width(button, style) - style.px(2)
-            x -= wide
-            self.controls.append(Control(button.name, QRect(x, style.px(5), wide, style.px(24)), button.press))
+            button_width = _button_width(button, style) - style.px(2)
+            x -= button_width
+            self.controls.append(Control(button.name, QRect(x, style.px(5), button_width, style.px(24)), button.press))
             x -= style.px(2)
         self._room = x
 
     def clear(self) -> None:
-        """No buttons."""
+        """Remove all buttons."""
         self.controls, self._buttons = [], ()
 
     def paint(self, context: PaintContext, left: int, title: str) -> None:
-        """Title and buttons."""
+        """Paint the title and the buttons."""
         painter, style = context.painter, context.style
         painter.setPen(style.color("muted"))
         painter.setFont(style.small)
         room = max(0, self._room - left - style.px(4))
-        words = QFontMetricsF(style.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(QRect(left, style.px(5), room, style.px(24)), Qt.AlignmentFlag.AlignVCenter, words)
+        elided = QFontMetricsF(style.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QRect(left, style.px(5), room, style.px(24)), Qt.AlignmentFlag.AlignVCenter, elided)
         for control, button in zip(self.controls, self._buttons, strict=True):
             paint_flat_button(context, control, button.words, button.icon)
 
@@ -72,21 +77,21 @@ def _button_width(button: HeaderButton, style: RenderStyle) -> int:
 
 
 RequestHighlight = Callable[[str, str, Callable[[HighlightSlice], None]], None]
-"""Text, language, and whom to tell: asks for colours, which come later or at once, in slices."""
+"""Requests the highlighting of a text in a language; the callback gets it in slices, now or later."""
 
 RequestMoreHighlight = Callable[[str, str, LexerState, Callable[[HighlightedLines | None], None]], None]
-"""New lines of code that still grows, its language, what is known before them, and whom to tell, later."""
+"""Requests the highlighting of new lines of growing code, from a lexer state; the callback gets it later."""
 
 RunLater = Callable[[Callable[[], None]], None]
-"""Do this once some frames have passed."""
+"""Calls back after some frames."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeCallbacks:
-    """`wraps` is how it begins; `on_wrap` hears of the person's choice.
+    """The services of code blocks. `wraps` is the initial state; `on_wrap` is called with the person's choice.
 
-    `changed` hears that the person changed how it looks, `arrived` that it looks different by itself. `save` is given
-    a name and a text.
+    `on_changed` is called after a change by the person, `on_arrived` after one by itself. `save` gets a name and a
+    text.
     """
 
     copy: Callable[[str], None]
@@ -100,92 +105,12 @@ class CodeCallbacks:
     run_later: RunLater | None = None
 
 
-_Result = TypeVar("_Result")
-
-
-class CodeLinesBlock(CodeSourceBlock):
-    """`_head` is what stands above the lines, `_pad` what stands beside them, in pixels."""
-
-    def __init__(self, lines: PositionedCodeLines, callbacks: CodeCallbacks) -> None:
-        self._lines = lines
-        self._callbacks = callbacks
-        self._width = 0
-        self._header_height = 0
-        self._pad = 0
-        self._counts = False
-
-    @property
-    def text(self) -> str:
-        """All of it."""
-        return self._lines.text
-
-    def _continue_counting(self) -> None:
-        """Rows are counted a little at a time."""
-        if not self._lines.rows.is_complete and not self._counts:
-            self._counts = True
-            if self._callbacks.run_later:
-                self._callbacks.run_later(self._count)
-
-    def _count(self) -> None:
-        self._counts = False
-        rows = self._lines.rows
-        if rows.is_complete:
-            return
-        # All at its end: heights that change every few frames would let what is read jump.
-        is_over = rows.count_more()
-        if rows.was_wrong_on_screen or (is_over and rows.is_estimate_wrong):
-            self.is_laid_out = False
-            (self._callbacks.on_arrived or self._callbacks.on_changed)()
-        self._continue_counting()
-
-    def offset_at(self, point: QPoint) -> int:
-        """The nearest place."""
-        return self._after_lookup(self._lines.offset_at(point.x() - self._pad, point.y() - self._header_height))
-
-    def _after_lookup(self, found: _Result) -> _Result:
-        """Looking for places may have told more of the height than was known."""
-        if self._lines.rows.was_wrong_on_screen or self._lines.rows.underestimated_lines():
-            self.is_laid_out = False
-        return found
-
-    def boxes(self, start: int, end: int) -> list[QRectF]:
-        """What a part of the code covers."""
-        return self._after_lookup(
-            [box.translated(self._pad, self._header_height) for box in self._lines.boxes((start, end))]
-        )
-
-    def caret_rect_at(self, offset: int) -> QRectF | None:
-        """In its line."""
-        return self._after_lookup(self._lines.caret_rect_at(offset).translated(self._pad, self._header_height))
-
-    def caret_stop_at(self, offset: int) -> int:
-        """Not within hidden characters that one label stands for."""
-        return self._lines.caret_stop_at(offset)
-
-    def visible_ranges(self, clip: QRect) -> list[TextRange]:
-        """The parts of the code that are inside a clip, from above to below. Only when laid out."""
-        inner = clip.intersected(QRect(1, self._header_height, self._width - 2, self._lines.height))
-        return (
-            list(self._lines.visible_ranges(inner.translated(-self._pad, -self._header_height)))
-            if not inner.isEmpty()
-            else []
-        )
-
-    def paragraph_at(self, offset: int) -> TextRange:
-        """The line."""
-        return self._lines.line_span(offset)
-
-    def scroll_horizontally(self, pixels: int) -> bool:
-        """Only when lines do not wrap and one is too long."""
-        return self._lines.scroll_horizontally(pixels)
-
-
+# Lines that must be lexed again are lexed once new lines amount to this part of them: so growth is not quadratic.
 _REPEAT_SHARE = 5
-"""What must be read again is read when this part of it has come in addition: so growing costs no square."""
 
 
 class CodeHighlighting:
-    """`dirty` is the first line that looks different since `taken` was called."""
+    """Requests the highlighting of a code block and applies it to its lines."""
 
     def __init__(self, lines: CodeLines, language: str, callbacks: CodeCallbacks) -> None:
         self._lines = lines
@@ -199,7 +124,7 @@ class CodeHighlighting:
         self._dirty: int | None = None
 
     def request(self, *, is_open: bool) -> None:
-        """Ask for what is not known yet."""
+        """Request the highlighting that is still missing."""
         if not self._language or self._lines.size > MAX_TEXT_LENGTH:
             return
         if is_open:
@@ -209,31 +134,35 @@ class CodeHighlighting:
             self._callbacks.highlight(self._lines.text, self._language, self._take)
 
     def forget(self) -> None:
-        """It is far from the screen: ask again when it comes back, unless all is known."""
+        """Request again when the block comes back near the viewport, unless the highlighting is complete."""
         self._is_requested = self._complete
 
     def take_dirty_line(self) -> int | None:
-        """The first line that looks different since this was asked last."""
+        """Return the first line whose look changed since the last call."""
         dirty, self._dirty = self._dirty, None
         return dirty
 
     def _request_more(self) -> None:
         complete = len(self._lines) - 1
-        again = self._read - self._lexer_state.line
-        if self._is_waiting or not self._callbacks.highlight_more or complete - self._read <= again // _REPEAT_SHARE:
+        lexed_again = self._read - self._lexer_state.line
+        if (
+            self._is_waiting
+            or not self._callbacks.highlight_more
+            or complete - self._read <= lexed_again // _REPEAT_SHARE
+        ):
             return
         self._is_waiting, self._read = True, complete
         text = self._lines.lines_between(self._lexer_state.line, complete)
         self._callbacks.highlight_more(text, self._language, self._lexer_state, self._take_more)
 
-    def _take_more(self, found: HighlightedLines | None) -> None:
-        if found is None or self._is_requested:
+    def _take_more(self, highlighted: HighlightedLines | None) -> None:
+        if highlighted is None or self._is_requested:
             return
-        self._is_waiting, self._lexer_state = False, found.lexer_state
-        first = self._lines.highlight(found.line, found.words)
+        self._is_waiting, self._lexer_state = False, highlighted.lexer_state
+        first = self._lines.highlight(highlighted.line, highlighted.words)
         if first is None:
             return
-        # The next piece of text paints them too. Only when none comes they are painted by themselves.
+        # The next text repaints them too; without one they are repainted later.
         self._show_later(first)
 
     def _show_later(self, first: int) -> None:
@@ -246,11 +175,11 @@ class CodeHighlighting:
             self._dirty = None
             self._notify()
 
-    def _take(self, found: HighlightSlice) -> None:
-        """The first slice is what can be seen, so it is shown at once; and the last, so that all is."""
-        self._complete = found.is_last
-        first = self._lines.highlight(found.line, found.words) if found.words else None
-        if found.line and not found.is_last:
+    def _take(self, highlight_slice: HighlightSlice) -> None:
+        """Show the first slice, which is what is visible, at once, and the last one, to complete it."""
+        self._complete = highlight_slice.is_last
+        first = self._lines.highlight(highlight_slice.line, highlight_slice.words) if highlight_slice.words else None
+        if highlight_slice.line and not highlight_slice.is_last:
             if first is not None:
                 self._show_later(first)
         elif first is not None or self._dirty is not None:
@@ -261,7 +190,7 @@ class CodeHighlighting:
         (self._callbacks.on_arrived or self._callbacks.on_changed)()
 
 
-# Where the first pattern of the grammar is not what people use, and words that are no grammar.
+# Languages whose first pattern is not the usual extension, and names that are no lexers.
 _EXTENSIONS = {
     "text": "txt",
     "plain": "txt",
@@ -284,10 +213,10 @@ _FILE = re.compile(r"[\w][\w .+@-]{0,80}\.[A-Za-z0-9]{1,8}")
 
 
 def suggest_file_name(language: str, title: str = "") -> str:
-    """By a file's name in the title of the block, or by the language: `code.py`, `result.txt`. Never with a folder."""
-    for words in (title, language):
-        if _FILE.fullmatch(words):
-            return words
+    """Suggest a file name by the title of the block, if it is one, or by the language. Never with a folder."""
+    for candidate in (title, language):
+        if _FILE.fullmatch(candidate):
+            return candidate
     word = language.lower()
     if word in _FILE_NAMES:
         return _FILE_NAMES[word]
@@ -306,30 +235,33 @@ def _extension(language: str) -> str:
 
 
 def _patterns(language: str) -> Sequence[str]:
-    """Of the files in a language, by the table of Pygments; no grammar is loaded."""
+    """Return the file patterns of a language by the table of Pygments, without loading a lexer."""
     if not language:
         return ()
-    # Only who saves code needs the table.
+    # Only saving code needs the table.
     from pygments.lexers import get_all_lexers
 
     return next((patterns for _, names, patterns, _ in get_all_lexers(plugins=False) if language in names), ())
 
 
+# Seconds for which the button says that the code was copied.
 _COPIED_SECONDS = 2.0
-"""Seconds for which it is said that the code was copied."""
 
 _LANGUAGE = re.compile(r"[\w+#.-]*")
 
 
+_Result = TypeVar("_Result")
+
+
 @dataclass(slots=True)
 class _TimedFlag:
-    """On for some seconds after it was begun last."""
+    """A flag that is on for some seconds after it was last started."""
 
     is_on: bool = False
     _since: float = 0.0
 
     def start(self, later: RunLater | None, over: Callable[[], None]) -> None:
-        """`over` hears the end; without `later` there is none."""
+        """Start or restart the flag. `over` is called at its end, which needs `later`."""
         was_on, self.is_on, self._since = self.is_on, True, monotonic()
         if later and not was_on:
             later(partial(self._check, later, over))
@@ -342,13 +274,18 @@ class _TimedFlag:
         over()
 
 
-class CodeBlock(CodeLinesBlock):
-    """A box with a head. While `is_open`, text comes in at the end at the cost of the new text alone."""
+class CodeBlock(Block):
+    """A box with code below a header. While `is_open`, text is appended at the cost of the new text alone."""
 
     def __init__(
         self, text: str, language: str, callbacks: CodeCallbacks, *, is_open: bool = False, title: str = ""
     ) -> None:
-        super().__init__(PositionedCodeLines(text, wraps=callbacks.wraps), callbacks)
+        self._lines = CodeLines(text, wraps=callbacks.wraps)
+        self._callbacks = callbacks
+        self._width = 0
+        self._header_height = 0
+        self._pad = 0
+        self._counts = False
         word = _LANGUAGE.match(language)
         self.language = word[0] if word else ""
         self.info = language
@@ -359,34 +296,36 @@ class CodeBlock(CodeLinesBlock):
         self._copied = _TimedFlag()
 
     def append(self, text: str) -> None:
-        """More at the end."""
+        """Append text."""
         first = self._lines.append(text)
-        recoloured = self._highlighting.take_dirty_line()
+        highlighted = self._highlighting.take_dirty_line()
         if self.is_laid_out:
-            self.dirty_from = self._head + self._lines.top(first if recoloured is None else min(first, recoloured))
+            self.dirty_from = self._header_height + self._lines.top(
+                first if highlighted is None else min(first, highlighted)
+            )
         self.is_laid_out = False
 
     def finish(self, text: str) -> None:
-        """The whole text is known now."""
+        """Set the complete text."""
         self.is_open = False
         if text != self._lines.text:
             self._lines = self._lines.with_text(text)
             self._highlighting = CodeHighlighting(self._lines, self.language, self._callbacks)
             self.dirty_from = 0
-        elif (recoloured := self._highlighting.take_dirty_line()) is not None:
-            self.dirty_from = min(self.dirty_from, self._head + self._lines.top(recoloured))
+        elif (highlighted := self._highlighting.take_dirty_line()) is not None:
+            self.dirty_from = min(self.dirty_from, self._header_height + self._lines.top(highlighted))
         self.is_laid_out = False
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Exact unless lines wrap."""
+        """Return the height without wrapping."""
         del width
         return style.px(34) + len(self._lines) * style.mono_line + style.px(12)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Place the head's buttons; count the lines."""
+        """Place the buttons and lay out the lines."""
         is_new = width != self._width or not self._buttons.controls
         self._width, self._pad = width, style.px(14)
-        self._head = self.header_height(style)
+        self._header_height = self.header_height(style)
         if is_new:
             self.dirty_from = 0
             self._buttons.place_buttons(self._header_buttons(), width, style)
@@ -394,21 +333,21 @@ class CodeBlock(CodeLinesBlock):
         self.is_laid_out = True
         self._continue_counting()
         self._highlighting.request(is_open=self.is_open)
-        return self._head + self._lines.height + style.px(12)
+        return self._header_height + self._lines.height + style.px(12)
 
     def header_height(self, style: RenderStyle) -> int:
-        """What stands above the lines."""
+        """Return the height above the lines."""
         return style.px(34)
 
     def forget(self) -> None:
-        """Lines are laid out again when they are seen again."""
+        """Drop the layouts of lines and buttons."""
         self._lines.forget()
         self._highlighting.forget()
         self._buttons.clear()
         self.is_laid_out = False
 
     def _header_buttons(self) -> list[HeaderButton]:
-        """From right to left."""
+        """Return the buttons from right to left."""
         translate = QCoreApplication.translate
         copy = translate("Transcript", "Copied") if self._copied.is_on else translate("Transcript", "Copy")
         wrap = translate("Transcript", "No wrap") if self._lines.wraps else translate("Transcript", "Wrap")
@@ -444,15 +383,15 @@ class CodeBlock(CodeLinesBlock):
         self._callbacks.on_changed()
 
     def paint(self, context: PaintContext) -> None:
-        """Box, head, then the lines inside the clip."""
-        self.paint_box(context, self._head + self._lines.height + context.style.px(12))
+        """Paint the box, the header and the lines inside the clip."""
+        self.paint_box(context, self._header_height + self._lines.height + context.style.px(12))
         painter, style = context.painter, context.style
-        height = self._head + self._lines.height + style.px(12)
+        height = self._header_height + self._lines.height + style.px(12)
         painter.save()
-        inner = QRect(1, self._head, self._width - 2, self._lines.height)
+        inner = QRect(1, self._header_height, self._width - 2, self._lines.height)
         painter.setClipRect(inner, Qt.ClipOperation.IntersectClip)
-        painter.translate(self._pad, self._head)
-        clip = context.clip.intersected(inner).translated(-self._pad, -self._head)
+        painter.translate(self._pad, self._header_height)
+        clip = context.clip.intersected(inner).translated(-self._pad, -self._header_height)
         self._lines.paint(painter, style, clip, context.selection)
         painter.restore()
         self._lines.paint_scroll_bar(
@@ -460,7 +399,7 @@ class CodeBlock(CodeLinesBlock):
         )
 
     def paint_box(self, context: PaintContext, height: int) -> None:
-        """The box and its head."""
+        """Paint the box and the header."""
         painter, style = context.painter, context.style
         painter.setPen(style.color("border"))
         painter.setBrush(style.color("code_background"))
@@ -470,13 +409,90 @@ class CodeBlock(CodeLinesBlock):
             self._buttons.paint(context, self._pad, title)
 
     def controls(self) -> Sequence[Control]:
-        """The buttons of the head."""
+        """Return the buttons of the header."""
         return self._buttons.controls
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
-        """What the buttons do."""
+        """Return the actions of the buttons."""
         del point
         words = QCoreApplication.translate("Transcript", "Copy code")
         return [MenuAction(words, self._copy)] + [
             MenuAction(button.words, button.press) for button in self._header_buttons()[1:]
         ]
+
+    @property
+    def text(self) -> str:
+        """Return the whole code."""
+        return self._lines.text
+
+    def plain(self) -> str:
+        """Return the code."""
+        return self.text
+
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """Return the code in a fence."""
+        return code_markdown(slice_utf16(self.text, start, end), self.info)
+
+    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """Return the code with its line ends."""
+        return code_html(slice_utf16(self.text, start, end), self.language)
+
+    def _continue_counting(self) -> None:
+        """Count rows in small portions."""
+        if not self._lines.rows.is_complete and not self._counts:
+            self._counts = True
+            if self._callbacks.run_later:
+                self._callbacks.run_later(self._count)
+
+    def _count(self) -> None:
+        self._counts = False
+        rows = self._lines.rows
+        if rows.is_complete:
+            return
+        # Report the count at its end: heights that change every few frames would make the text jump.
+        is_over = rows.count_more()
+        if rows.was_wrong_on_screen or (is_over and rows.is_estimate_wrong):
+            self.is_laid_out = False
+            (self._callbacks.on_arrived or self._callbacks.on_changed)()
+        self._continue_counting()
+
+    def offset_at(self, point: QPoint) -> int:
+        """Return the nearest offset."""
+        return self._after_lookup(self._lines.offset_at(point.x() - self._pad, point.y() - self._header_height))
+
+    def _after_lookup(self, result: _Result) -> _Result:
+        """Finding an offset may have revealed a larger height."""
+        if self._lines.rows.was_wrong_on_screen or self._lines.rows.underestimated_lines():
+            self.is_laid_out = False
+        return result
+
+    def boxes(self, start: int, end: int) -> list[QRectF]:
+        """Return the rectangles of a part of the code."""
+        return self._after_lookup(
+            [box.translated(self._pad, self._header_height) for box in self._lines.boxes((start, end))]
+        )
+
+    def caret_rect_at(self, offset: int) -> QRectF | None:
+        """Return the caret in its line."""
+        return self._after_lookup(self._lines.caret_rect_at(offset).translated(self._pad, self._header_height))
+
+    def caret_stop_at(self, offset: int) -> int:
+        """Return the offset, or the end of the label of hidden characters that it is in."""
+        return self._lines.caret_stop_at(offset)
+
+    def visible_ranges(self, clip: QRect) -> list[TextRange]:
+        """Return the ranges of the code inside a clip, from top to bottom. Requires a layout."""
+        inner = clip.intersected(QRect(1, self._header_height, self._width - 2, self._lines.height))
+        return (
+            list(self._lines.visible_ranges(inner.translated(-self._pad, -self._header_height)))
+            if not inner.isEmpty()
+            else []
+        )
+
+    def paragraph_at(self, offset: int) -> TextRange:
+        """Return the line at an offset."""
+        return self._lines.line_span(offset)
+
+    def scroll_horizontally(self, pixels: int) -> bool:
+        """Scroll if lines do not wrap and one is too long."""
+        return self._lines.scroll_horizontally(pixels)

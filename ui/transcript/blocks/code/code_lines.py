@@ -1,4 +1,4 @@
-"""The lines of a code block: heights by arithmetic, layouts only for what is visible, and where text offsets are."""
+"""The lines of a code block: heights by arithmetic, layouts only for visible lines, and their text offsets."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -15,41 +15,55 @@ from ui.transcript.blocks.code.row_counter import RowCounter
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle, WordFormats
 
+# Lines whose layouts are kept.
+_KEPT = 400
 
-class CodeText:
-    """Appending costs what the new text costs. Places are UTF-16 units."""
 
-    def __init__(self, text: str) -> None:
+class CodeLines:
+    """The text of a code block as lines, laid out when visible. Appending costs only what the new text costs.
+
+    Offsets are UTF-16 units, coordinates pixels from where the lines are painted. Unwrapped lines are equally high.
+    """
+
+    def __init__(self, text: str, *, wraps: bool) -> None:
         self.words: list[list[StyledWord]] = []
         self._lines = text.split("\n")
         self._starts = [0]
         for line in self._lines:
             self._starts.append(self._starts[-1] + utf16_length(line) + 1)
         self._longest = max(range(len(self._lines)), key=lambda index: len(self._lines[index]))
+        self.wraps = wraps
+        self.rows = RowCounter()
+        self._laid_out: dict[int, CodeLine] = {}
+        self._line_height = 1
+        self._width = 0
+        self._scrolled = 0
+        self._content_width = 0
+        self._options: LineLayoutOptions | None = None
 
     def __len__(self) -> int:
         return len(self._lines)
 
     @property
     def text(self) -> str:
-        """All lines."""
+        """Return all lines."""
         return "\n".join(self._lines)
 
     @property
     def size(self) -> int:
-        """Of all lines."""
+        """Return the length of the text."""
         return self._starts[-1] - 1
 
     def lines_between(self, first: int, last: int) -> str:
-        """Whole lines, each with its end."""
+        """Return complete lines with their line ends."""
         return "".join(f"{line}\n" for line in self._lines[first:last])
 
     def words_of(self, index: int) -> list[StyledWord]:
-        """The words of a line, as far as they are known."""
+        """Return the highlighted words of a line, as far as known."""
         return self.words[index] if index < len(self.words) else []
 
     def highlight(self, first: int, words: list[list[StyledWord]]) -> int | None:
-        """Words of the lines from `first` on; answers the first line that looks different."""
+        """Set the words of the lines from `first` on; return the first line whose look changed."""
         self.words += [[] for _ in range(len(self.words), first)]
         old = self.words[first : first + len(words)]
         self.words[first : first + len(words)] = words
@@ -60,7 +74,7 @@ class CodeText:
         return changed[0] if changed else None
 
     def append(self, text: str) -> int:
-        """Add text at the end; answers the first line that changed."""
+        """Append text; return the first line that changed."""
         first = len(self._lines) - 1
         head, *more = text.split("\n")
         self._lines[-1] += head
@@ -73,70 +87,45 @@ class CodeText:
         self._on_line_grown(first, head)
         return first
 
-    def _on_highlighted(self, index: int) -> None:
-        """The words of a line are others."""
-
-    def _on_line_grown(self, index: int, more: str) -> None:
-        """A line has more text at its end, and there may be lines behind it."""
-
     def line_span(self, offset: int) -> TextRange:
-        """The line around a place."""
+        """Return the range of the line at an offset."""
         index = self._line_of(offset)
         return self._starts[index], self._starts[index + 1] - 1
 
     def _line_of(self, offset: int) -> int:
         return max(0, min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1))
 
-    def _range_in_line(self, index: int, span: TextRange | None) -> TextRange | None:
-        """Start and end of what of a span is in a line."""
-        if not span:
+    def _range_in_line(self, index: int, selected_range: TextRange | None) -> TextRange | None:
+        """Return the part of a range that is in a line, in offsets of the line."""
+        if not selected_range:
             return None
-        start = max(span[0], self._starts[index])
-        end = min(span[1], self._starts[index + 1] - 1)
+        start = max(selected_range[0], self._starts[index])
+        end = min(selected_range[1], self._starts[index + 1] - 1)
         return (start - self._starts[index], end - self._starts[index]) if end > start else None
-
-
-_KEPT = 400
-"""Lines whose layouts are kept at once."""
-
-
-class CodeLines(CodeText):
-    """Without wrapping all lines are equally high."""
-
-    def __init__(self, text: str, *, wraps: bool) -> None:
-        super().__init__(text)
-        self.wraps = wraps
-        self.rows = RowCounter()
-        self._cut: dict[int, CodeLine] = {}
-        self._line_height = 1
-        self._width = 0
-        self._scrolled = 0
-        self._content_width = 0
-        self._options: LineLayoutOptions | None = None
 
     @property
     def height(self) -> int:
-        """Of all lines."""
+        """Return the height of all lines."""
         return self.top(len(self))
 
     def top(self, index: int) -> int:
-        """Where a line begins."""
+        """Return the y of a line."""
         return self._line_height * (self.rows.top(index) if self.wraps else index)
 
     def _on_highlighted(self, index: int) -> None:
-        if found := self._cached_line(index):
-            found.set_words(self.words_of(index))
+        if line := self._cached_line(index):
+            line.set_words(self.words_of(index))
 
     def _on_line_grown(self, index: int, more: str) -> None:
-        if found := self._cached_line(index):
-            found.append(self._lines[index], more)
+        if line := self._cached_line(index):
+            line.append(self._lines[index], more)
         self.rows.line_changed(index)
 
     def _cached_line(self, index: int) -> CodeLine | None:
-        return self._cut.get(index) or self.rows.counting.get(index)
+        return self._laid_out.get(index) or self.rows.counting.get(index)
 
     def layout(self, width: int, style: RenderStyle) -> None:
-        """Take the width; count rows only when lines wrap."""
+        """Set the width; count rows only if lines wrap."""
         self._line_height, self._width = style.mono_line, width
         options = self._set_options(width, style)
         if self.wraps:
@@ -147,7 +136,6 @@ class CodeLines(CodeText):
         self._scrolled = min(self._scrolled, self._max_scroll())
 
     def _set_options(self, width: int, style: RenderStyle) -> LineLayoutOptions:
-        """Forget what was laid out for something else."""
         options = self._options
         if options is None or (options.style, options.wraps) != (style, self.wraps):
             options = LineLayoutOptions(style, WordFormats(style), self.wraps, width)
@@ -155,40 +143,39 @@ class CodeLines(CodeText):
         elif options.width != width:
             options = replace(options, width=width)
             if self.wraps:
-                self._cut.clear()
+                self._laid_out.clear()
                 self.rows.forget_rows()
         self._options = options
         return options
 
     def _line_to_count(self, index: int, options: LineLayoutOptions) -> WrappedLine:
-        """Kept if it is the last one, which may grow."""
-        found = self._cached_line(index)
-        if isinstance(found, WrappedLine):
-            return found
-        made = WrappedLine(self._lines[index], options, self.words_of(index))
+        """Return a line to count its rows; the last one is cached, because it may grow."""
+        line = self._cached_line(index)
+        if isinstance(line, WrappedLine):
+            return line
+        line = WrappedLine(self._lines[index], options, self.words_of(index))
         if index == len(self) - 1:
-            self._cache_line(index, made)
-        return made
+            self._cache_line(index, line)
+        return line
 
     def _widen(self, index: int) -> None:
-        """A line may reach further than was known."""
         if self._options:
             width = self._cut_line(index, self._options).width
             self._content_width = max(self._content_width, int(width) + self._options.style.px(8))
 
     def forget(self) -> None:
-        """All layouts."""
-        self._cut.clear()
+        """Drop all layouts."""
+        self._laid_out.clear()
         self.rows.forget()
 
     def paint(self, painter: QPainter, style: RenderStyle, clip: QRect, selection: TextRange | None) -> None:
-        """The lines inside the clip, from the painter's origin."""
+        """Paint the lines inside the clip, which starts at the painter's origin."""
         marked = QTextCharFormat()
         marked.setBackground(style.color("selection"))
         painter.setPen(style.color("text"))
         for index, line in self._visible_lines(clip):
             if isinstance(line, UnwrappedLine) and self._scrolled:
-                # What was a guess becomes exact to the left of the screen: what is on it stays where it is.
+                # Exact widths replace estimates left of the viewport; keep the visible part where it is.
                 self._scrolled = max(0, self._scrolled + round(line.settle_at(clip.left() + self._scrolled)))
             part = self._range_in_line(index, selection) or (0, 0)
             for piece in line.pieces_in(self._visible_area(index, clip)):
@@ -200,13 +187,11 @@ class CodeLines(CodeText):
                 self._widen(index)
 
     def _visible_lines(self, clip: QRect) -> Iterator[tuple[int, CodeLine]]:
-        """The lines inside the clip."""
         if self._options:
             for index in range(self._index_at(clip.top()), self._index_at(clip.bottom()) + 1):
                 yield index, self._cut_line(index, self._options)
 
     def _visible_area(self, index: int, clip: QRect) -> VisibleArea:
-        """What of a line is inside the clip."""
         top, high = self.top(index), self._line_height
         last = min((clip.bottom() - top) // high, (self.top(index + 1) - top) // high - 1)
         return VisibleArea(
@@ -214,7 +199,7 @@ class CodeLines(CodeText):
         )
 
     def paint_scroll_bar(self, painter: QPainter, style: RenderStyle, track: QRect) -> None:
-        """How far a long line was moved."""
+        """Paint the scroll bar of long lines."""
         if not self._max_scroll():
             return
         wide = min(track.width(), max(style.px(16), int(track.width() * self._width / self._content_width)))
@@ -224,7 +209,7 @@ class CodeLines(CodeText):
         painter.drawRoundedRect(QRect(left, track.top(), wide, track.height()), 2, 2)
 
     def scroll_horizontally(self, pixels: int) -> bool:
-        """Answers whether anything moved."""
+        """Scroll sideways; return whether anything moved."""
         wanted = max(0, min(self._scrolled + pixels, self._max_scroll()))
         moved, self._scrolled = wanted != self._scrolled, wanted
         return moved
@@ -237,32 +222,28 @@ class CodeLines(CodeText):
         return max(0, min(self.rows.line_at(row) if self.wraps else row, len(self) - 1))
 
     def _cut_line(self, index: int, options: LineLayoutOptions) -> CodeLine:
-        found = self._cached_line(index)
-        if found is None:
-            made = WrappedLine if self.wraps else UnwrappedLine
-            found = made(self._lines[index], options, self.words_of(index))
-            self._cache_line(index, found)
-        if isinstance(found, WrappedLine):
-            self.rows.on_line_visible(index, found)
-        return found
+        line = self._cached_line(index)
+        if line is None:
+            line_class = WrappedLine if self.wraps else UnwrappedLine
+            line = line_class(self._lines[index], options, self.words_of(index))
+            self._cache_line(index, line)
+        if isinstance(line, WrappedLine):
+            self.rows.on_line_visible(index, line)
+        return line
 
     def _cache_line(self, index: int, line: CodeLine) -> None:
-        if len(self._cut) >= _KEPT:
-            del self._cut[next(iter(self._cut))]
-        self._cut[index] = line
+        if len(self._laid_out) >= _KEPT:
+            del self._laid_out[next(iter(self._laid_out))]
+        self._laid_out[index] = line
 
-
-class PositionedCodeLines(CodeLines):
-    """Lines of code with their places, all in pixels from where they are painted."""
-
-    def with_text(self, text: str) -> "PositionedCodeLines":
-        """Another text that wraps as this one does, and is moved as far, if it is as wide."""
-        made = PositionedCodeLines(text, wraps=self.wraps)
+    def with_text(self, text: str) -> "CodeLines":
+        """Return lines with another text, and the same wrapping and scrolling."""
+        made = CodeLines(text, wraps=self.wraps)
         made._scrolled = self._scrolled
         return made
 
     def offset_at(self, x: int, y: int) -> int:
-        """The nearest place. Only when laid out."""
+        """Return the nearest offset. Requires a layout."""
         if y < 0:
             return 0
         if y >= self.height:
@@ -274,23 +255,23 @@ class PositionedCodeLines(CodeLines):
         return self._starts[index] + self._cut_line(index, self._options).offset_at(x + self._scrolled, row)
 
     def boxes(self, span: TextRange) -> list[QRectF]:
-        """What a part of the text covers, a box for each row it stands on."""
+        """Return the rectangles of a part of the text, one for each row."""
         first, last = self._line_of(span[0]), self._line_of(span[1])
-        found: list[QRectF] = []
+        rects: list[QRectF] = []
         for index in range(first, last + 1):
             part = self._range_in_line(index, span)
             if part and self._options:
-                found += [self._box(index, *box) for box in self._cut_line(index, self._options).boxes(*part)]
-        return found
+                rects += [self._box(index, *box) for box in self._cut_line(index, self._options).boxes(*part)]
+        return rects
 
     def visible_ranges(self, clip: QRect) -> Iterator[TextRange]:
-        """The parts of the text that are inside the clip, and some characters beside them."""
+        """Yield the ranges inside the clip, with some characters beside them."""
         for index, line in self._visible_lines(clip):
             first, end = line.visible_range(self._visible_area(index, clip))
             yield self._starts[index] + first, self._starts[index] + end
 
     def caret_rect_at(self, offset: int) -> QRectF:
-        """Where a caret stands before the character at a place."""
+        """Return the caret before the character at an offset."""
         index = self._line_of(offset)
         if self._options is None:
             return self._box(index, 0, 0, 0)
@@ -298,7 +279,7 @@ class PositionedCodeLines(CodeLines):
         return self._box(index, row, x, x)
 
     def caret_stop_at(self, offset: int) -> int:
-        """The place itself, or the end of the hidden characters that one label stands for."""
+        """Return the offset, or the end of the label of hidden characters that it is in."""
         index = self._line_of(offset)
         if self._options is None:
             return offset

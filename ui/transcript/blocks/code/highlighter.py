@@ -1,4 +1,4 @@
-"""Ask for syntax highlighting, not while scrolling and nothing twice, and run the worker process that does it."""
+"""Request syntax highlighting, not while scrolling and nothing twice, and run the worker process that does it."""
 
 import signal
 import sys
@@ -25,26 +25,26 @@ from ui.transcript.blocks.code.highlighter_protocol import (
 )
 from ui.transcript.workers import JobQueue, Result, worker_command, worker_environment, worker_folder
 
+# Milliseconds of wall time for one slice. The worker ends itself earlier, after a second of processor time; this is for
+# machines without such a limit, and for a worker that hangs.
 TIMEOUT_MS = 5000
-"""Milliseconds for one slice on a clock on the wall. The child ends itself earlier, after a second of the processor's
-time; this is for a machine that has no such limit, and for a child that hangs."""
 
+# Milliseconds without work after which the worker is released.
 IDLE_MS = 30_000
-"""Milliseconds without work after which the child is let go."""
 
+# Timeouts of one language, after which it is no longer highlighted.
 _MAX_OVERRUNS = 3
-"""Of one language, after which it is not asked for again."""
 
+# Texts remembered as refused.
 _MAX_REFUSED = 1000
-"""Texts that are remembered as too much."""
 
+# Unexplained crashes of the worker over one job.
 _MAX_CRASHES = 2
-"""Of the child, over one errand, that nobody can explain."""
 
 
 @dataclass(slots=True, eq=False)
 class HighlightJob:
-    """Code, and who hears each answer; None is the last one, and says that there are no more colours."""
+    """Code to highlight. `on_answer` gets every slice; None is the last answer and means that there are no colours."""
 
     code: HighlightRequest
     on_answer: Callable[[HighlightAnswer], None]
@@ -52,38 +52,38 @@ class HighlightJob:
 
 
 class HighlighterProcess(QObject):
-    """Takes what `next_errand` gives whenever it is free. The child is started with the first errand.
+    """Runs the job that `next_job` returns whenever the worker is free, which starts with the first job.
 
-    `started` counts the children, `sent` the errands that went to one.
+    `started` counts workers, `sent` jobs sent to one.
     """
 
-    def __init__(self, next_errand: Callable[[], HighlightJob | None], parent: QObject | None = None) -> None:
+    def __init__(self, next_job: Callable[[], HighlightJob | None], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.started = 0
         self.sent = 0
-        self._next_job = next_errand
+        self._next_job = next_job
         self._child: QProcess | None = None
         self._job: HighlightJob | None = None
         self._is_closed = False
         self._cannot_start = False
         self._overruns: Counter[str] = Counter()
         self._refused_texts: OrderedDict[bytes, None] = OrderedDict()
-        self._late = self._timer(TIMEOUT_MS, self._on_late)
-        self._idle = self._timer(IDLE_MS, self._let_finish)
-        self._turn = self._timer(0, self._read)
+        self._late = _single_shot(self, TIMEOUT_MS, self._on_late)
+        self._idle = _single_shot(self, IDLE_MS, self._let_finish)
+        self._turn = _single_shot(self, 0, self._read)
 
     @property
     def is_busy(self) -> bool:
-        """Whether one is being run."""
+        """Return whether a job is running."""
         return self._job is not None
 
     def is_refused(self, code: HighlightRequest) -> bool:
-        """Whether it was too much before."""
+        """Return whether this code failed before."""
         is_hopeless = self._overruns[code.language.lower()] >= _MAX_OVERRUNS or self._cannot_start
         return is_hopeless or (bool(self._refused_texts) and _digest_of(code) in self._refused_texts)
 
     def start_next(self) -> None:
-        """There may be something to do."""
+        """Run the next job, if any."""
         while not self._is_closed and self._job is None and (job := self._next_job()):
             if self.is_refused(job.code):
                 job.on_answer(None)
@@ -93,7 +93,7 @@ class HighlighterProcess(QObject):
             self._idle.start()
 
     def close(self) -> None:
-        """Nothing is coloured any more, and nothing is left running."""
+        """Stop, and end the worker."""
         self._is_closed = True
         self._job = None
         for timer in (self._late, self._idle, self._turn):
@@ -103,13 +103,6 @@ class HighlighterProcess(QObject):
             child.blockSignals(True)
             child.kill()
             child.waitForFinished(TIMEOUT_MS)
-
-    def _timer(self, interval: int, callback: Callable[[], None]) -> QTimer:
-        timer = QTimer(self)
-        timer.setSingleShot(True)
-        timer.setInterval(interval)
-        timer.timeout.connect(callback)
-        return timer
 
     def _send(self, job: HighlightJob) -> None:
         self._job = job
@@ -129,7 +122,7 @@ class HighlighterProcess(QObject):
         child.setStandardErrorFile(QProcess.nullDevice())
         child.readyReadStandardOutput.connect(self._turn.start)
         child.finished.connect(partial(self._on_finished, child))
-        # That it does not start may be said before `start` returns.
+        # The error may be reported before `start` returns.
         child.errorOccurred.connect(partial(self._on_error, child), Qt.ConnectionType.QueuedConnection)
         program, *words = worker_command("colouring")
         child.start(program, words)
@@ -137,7 +130,7 @@ class HighlighterProcess(QObject):
         return child
 
     def _read(self) -> None:
-        """One message; what else happens in the window comes before the next."""
+        """Handle one message; other events of the window come before the next."""
         child, job = self._child, self._job
         if child is None or child.bytesAvailable() < HEADER_SIZE:
             return
@@ -162,12 +155,12 @@ class HighlighterProcess(QObject):
         self.start_next()
 
     def _on_late(self) -> None:
-        child = self._child
-        # When something has come that nobody has read yet, it was the window that stood still.
-        if self._turn.isActive() or (child and child.waitForReadyRead(0)):
+        process = self._child
+        # If unread data has arrived, it was the window that blocked.
+        if self._turn.isActive() or (process and process.waitForReadyRead(0)):
             self._late.start()
-        elif child and child is self._child:
-            self._end(child)
+        elif process and process is self._child:
+            self._end(process)
             self._give_up(count=True)
 
     def _on_finished(self, child: QProcess, *_: object) -> None:
@@ -195,7 +188,7 @@ class HighlighterProcess(QObject):
             self._give_up(count=False)
 
     def _give_up(self, *, count: bool) -> None:
-        """What is being read stays plain; `count`: because it took too long."""
+        """Answer the current job with None; `count` records a timeout of its language."""
         self._turn.stop()
         self._late.stop()
         job, self._job = self._job, None
@@ -208,7 +201,6 @@ class HighlighterProcess(QObject):
         self.start_next()
 
     def _let_finish(self) -> None:
-        """It ends by itself when it hears nothing more."""
         if self._child:
             self._child.closeWriteChannel()
             self._child = None
@@ -218,42 +210,50 @@ class HighlighterProcess(QObject):
         child.kill()
 
 
+def _single_shot(parent: QObject, interval: int, callback: Callable[[], None]) -> QTimer:
+    timer = QTimer(parent)
+    timer.setSingleShot(True)
+    timer.setInterval(interval)
+    timer.timeout.connect(callback)
+    return timer
+
+
 def _hit_cpu_limit(child: QProcess) -> bool:
-    """Whether the system ended it at its limit: of a process that a signal ended, Qt says which."""
+    """Return whether the system ended it at its CPU limit: Qt reports the signal."""
     crashed = child.exitStatus() is QProcess.ExitStatus.CrashExit
     return sys.platform != "win32" and crashed and child.exitCode() == signal.SIGPROF
 
 
 def _digest_of(code: HighlightRequest) -> bytes:
-    """Short, and of no other code: what is refused may be as long as a book."""
+    """Return a digest: refused texts may be as long as a book."""
     return blake2b(f"{code.language}\0{code.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+# Code blocks whose highlighting is cached.
 _MAX_CACHED = 200
-"""Code blocks whose colours are remembered."""
 
+# Milliseconds.
 _QUIET_MS = 90
-"""Milliseconds."""
 
+# Milliseconds after which highlighted code that has stopped growing is repainted.
 _UNPAINTED_MS = 300
-"""Milliseconds after which colours of code that has stopped growing are painted by themselves."""
 
-_IMMEDIATE_LINES = 40
-"""Code blocks that wait for colours; earlier ones ask again when they are seen again."""
+# Waiting code blocks; dropped ones request again when they are visible again.
+_MAX_WAITING_BLOCKS = 40
 
 OnSlice = Callable[[HighlightSlice], None]
 
 
 @dataclass(slots=True)
 class _Request:
-    """Who waits for a block, and what has come of it."""
+    """The blocks that wait for one text, and the result so far."""
 
     code: HighlightRequest
     listeners: list[OnSlice] = field(default_factory=list[OnSlice])
     words: list[list[StyledWord]] = field(default_factory=list[list[StyledWord]])
 
     def add(self, on_slice: OnSlice) -> None:
-        """One more, who hears what has come already."""
+        """Add a listener, which gets the result so far."""
         if on_slice not in self.listeners:
             self.listeners.append(on_slice)
             if self.words:
@@ -261,9 +261,9 @@ class _Request:
 
 
 class Highlighter(QObject):
-    """Colours of code, from what is remembered, or from the colourist once nobody has asked for a moment.
+    """Highlights code from a cache, or in the worker once nothing was requested for a moment.
 
-    What scrolls by is not worth colouring, so that waits until scrolling has come to rest.
+    Code that scrolls by is not worth highlighting, so requests wait until scrolling stops.
     """
 
     def __init__(self, job_queue: JobQueue, parent: QObject) -> None:
@@ -272,73 +272,66 @@ class Highlighter(QObject):
         self.process = HighlighterProcess(self._next_job, self)
         self._waiting: OrderedDict[HighlightRequest, _Request] = OrderedDict()
         self._ready: OrderedDict[HighlightRequest, _Request] = OrderedDict()
-        self._at_hand: _Request | None = None
+        self._current: _Request | None = None
         self._cache: OrderedDict[HighlightRequest, list[list[StyledWord]]] = OrderedDict()
         self._growing: list[HighlightJob] = []
         self._ready_growing: deque[HighlightJob] = deque()
         self._unpainted: list[Callable[[], None]] = []
-        self._rest = self._timer(_QUIET_MS, self._send)
-        self._beat = self._timer(_QUIET_MS, self._send_growing)
-        self._late = self._timer(_UNPAINTED_MS, self._paint)
+        self._quiet_timer = _single_shot(self, _QUIET_MS, self._send)
+        self._growing_timer = _single_shot(self, _QUIET_MS, self._send_growing)
+        self._late = _single_shot(self, _UNPAINTED_MS, self._paint)
 
     def highlight(self, text: str, language: str, then: OnSlice) -> None:
-        """Ask; the answer comes at once or later, in slices."""
+        """Request highlighting; `then` gets it in slices, now or later."""
         code = HighlightRequest(text, language)
         if code in self._cache:
             self._cache.move_to_end(code)
             then(HighlightSlice(0, self._cache[code], is_last=True))
         elif self.process.is_refused(code):
             then(HighlightSlice(0, [], is_last=True))
-        elif self._at_hand and self._at_hand.code == code:
-            self._at_hand.add(then)
+        elif self._current and self._current.code == code:
+            self._current.add(then)
         elif code in self._ready:
             self._ready[code].add(then)
         else:
             self._waiting.setdefault(code, _Request(code)).add(then)
             _truncate(self._waiting)
-            self._rest.start()
+            self._quiet_timer.start()
 
     def highlight_more(
         self, text: str, language: str, lexer_state: LexerState, then: Callable[[HighlightedLines | None], None]
     ) -> None:
-        """Colours for what was added to code that still grows; asked for a few times a second."""
+        """Highlight what was added to growing code; requested a few times a second."""
 
-        def on_slice(found: HighlightAnswer) -> None:
-            then(found if isinstance(found, HighlightedLines) else None)
+        def on_slice(answer: HighlightAnswer) -> None:
+            then(answer if isinstance(answer, HighlightedLines) else None)
 
         self._growing.append(HighlightJob(HighlightRequest(text, language, lexer_state), on_slice))
-        if not self._beat.isActive():
-            self._beat.start()
+        if not self._growing_timer.isActive():
+            self._growing_timer.start()
 
     def run_in_worker(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        """Do the job in the worker, and hand its result to `then`."""
+        """Run a job in the worker thread and pass its result to `then`."""
         self._job_queue.submit(key, job, then)
 
     def run_later(self, callback: Callable[[], None]) -> None:
-        """Once some frames have passed; never, when the view is gone by then."""
+        """Call back after some frames, unless the view is gone by then."""
         self._unpainted.append(callback)
         if not self._late.isActive():
             self._late.start()
 
     @property
     def is_idle(self) -> bool:
-        """Whether no colours are still to come."""
+        """Return whether no highlighting is pending."""
         request = self._waiting or self._ready or self._growing or self._ready_growing or self.process.is_busy
         return not (request or self._unpainted or self._job_queue.is_busy)
 
     def stop(self) -> None:
-        """Nothing is coloured any more."""
-        self._rest.stop()
-        self._beat.stop()
+        """Stop all highlighting."""
+        self._quiet_timer.stop()
+        self._growing_timer.stop()
         self._late.stop()
         self.process.close()
-
-    def _timer(self, interval: int, callback: Callable[[], None]) -> QTimer:
-        timer = QTimer(self)
-        timer.setSingleShot(True)
-        timer.setInterval(interval)
-        timer.timeout.connect(callback)
-        return timer
 
     def _paint(self) -> None:
         unpainted, self._unpainted = self._unpainted, []
@@ -357,24 +350,26 @@ class Highlighter(QObject):
         self.process.start_next()
 
     def _next_job(self) -> HighlightJob | None:
-        """What grows comes first: it is looked at, and short."""
+        """Return the next job. Growing code comes first: it is visible and short."""
         if self._ready_growing:
             return self._ready_growing.popleft()
         if not self._ready:
             return None
         _, request = self._ready.popitem(last=False)
-        self._at_hand = request
+        self._current = request
         return HighlightJob(request.code, lambda answer: self._on_answer(request, answer))
 
     def _on_answer(self, request: _Request, answer: HighlightAnswer) -> None:
-        found = answer if isinstance(answer, HighlightSlice) else HighlightSlice(len(request.words), [], is_last=True)
-        request.words[found.line :] = found.words
-        if found.is_last:
-            self._at_hand = None
+        highlight_slice = (
+            answer if isinstance(answer, HighlightSlice) else HighlightSlice(len(request.words), [], is_last=True)
+        )
+        request.words[highlight_slice.line :] = highlight_slice.words
+        if highlight_slice.is_last:
+            self._current = None
             if answer is not None:
                 self._cache_result(request)
         for on_slice in [*request.listeners]:
-            on_slice(found)
+            on_slice(highlight_slice)
 
     def _cache_result(self, request: _Request) -> None:
         self._cache[request.code] = request.words
@@ -383,5 +378,5 @@ class Highlighter(QObject):
 
 
 def _truncate(request: OrderedDict[HighlightRequest, _Request]) -> None:
-    while len(request) > _IMMEDIATE_LINES:
+    while len(request) > _MAX_WAITING_BLOCKS:
         request.popitem(last=False)

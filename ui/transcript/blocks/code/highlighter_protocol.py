@@ -1,6 +1,6 @@
 """The protocol between the window and the highlighter process: requests, answers, and frames of length and JSON.
 
-Knows neither Qt nor grammars.
+It imports neither Qt nor lexers.
 """
 
 import json
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 StyledWord = tuple[int, int, str]
-"""Start, length (UTF-16 units) and colour kind."""
+"""Start, length (UTF-16 units) and kind."""
 
 MAX_TEXT_LENGTH = 200_000
-"""Characters. Longer code stays plain."""
+"""The maximum number of characters; longer code stays plain."""
 
 WORD_KINDS = ("comment", "keyword", "function", "builtin", "string", "number")
-"""Of code."""
+"""The kinds of words."""
 
 
 @dataclass(frozen=True, slots=True)
 class LexerState:
-    """A line, and the states that the lexer is in where it begins."""
+    """A line, and the states of the lexer at its beginning."""
 
     line: int = 0
     states: tuple[str, ...] = ("root",)
@@ -28,7 +28,7 @@ class LexerState:
 
 @dataclass(frozen=True, slots=True)
 class HighlightedLines:
-    """Words of the lines from `line` on, and where to go on."""
+    """Words of the lines from `line` on, and the state to continue from."""
 
     line: int
     words: list[list[StyledWord]]
@@ -37,7 +37,7 @@ class HighlightedLines:
 
 @dataclass(frozen=True, slots=True)
 class HighlightSlice:
-    """Words of the lines from `line` on, of code that is complete; after the last slice nothing follows."""
+    """Words of the lines from `line` on in complete code."""
 
     line: int
     words: list[list[StyledWord]]
@@ -46,7 +46,7 @@ class HighlightSlice:
 
 @dataclass(frozen=True, slots=True)
 class HighlightRequest:
-    """What is to be coloured; with `lexer_state` it is whole lines of code that still grows."""
+    """Code to highlight; with `lexer_state` it is complete lines of growing code."""
 
     text: str
     language: str
@@ -57,23 +57,23 @@ HEADER_SIZE = 4
 """Bytes."""
 
 MAX_FRAME_SIZE = 16_000_000
-"""Bytes of one message. The longest code, each of its characters escaped, has room."""
+"""Bytes of one message. The longest code fits, even with every character escaped."""
 
 HighlightAnswer = HighlightSlice | HighlightedLines | None
-"""None: there is nothing to colour it by."""
+"""None if the code cannot be highlighted."""
 
 _LENGTH = struct.Struct(">I")
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(WORD_KINDS)}
 
 
 def encode_frame(message: dict[str, Any]) -> bytes:
-    """A message as it goes over the pipe. Raises what `json` raises."""
+    """Return a message with its length prefix. Raises what `json` raises."""
     data = json.dumps(message, separators=(",", ":")).encode("ascii")
     return _LENGTH.pack(len(data)) + data
 
 
 def frame_length(head: bytes) -> int:
-    """Bytes of the message behind its head. Raises ValueError when nobody would send as much."""
+    """Return the length of a message from its header. Raises ValueError if it is too long."""
     (length,) = _LENGTH.unpack(head)
     if length > MAX_FRAME_SIZE:
         raise ValueError("a message is too long")
@@ -81,7 +81,7 @@ def frame_length(head: bytes) -> int:
 
 
 def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
-    """The next message; None when the other side has gone. Raises ValueError."""
+    """Read the next message, None at the end of the stream. Raises ValueError."""
     head = stream.read(HEADER_SIZE)
     if len(head) < HEADER_SIZE:
         return None
@@ -90,7 +90,7 @@ def read_frame(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 def encode_request(code: HighlightRequest) -> dict[str, Any]:
-    """Code as a message."""
+    """Return a request as a message."""
     message: dict[str, Any] = {"text": code.text, "language": code.language}
     if code.lexer_state:
         message["standing"] = _encode_state(code.lexer_state)
@@ -98,13 +98,13 @@ def encode_request(code: HighlightRequest) -> dict[str, Any]:
 
 
 def decode_request(message: dict[str, Any]) -> HighlightRequest:
-    """And back."""
+    """Return the request in a message."""
     lexer_state = message.get("standing")
     return HighlightRequest(message["text"], message["language"], _decode_state(lexer_state) if lexer_state else None)
 
 
 def encode_answer(answer: HighlightAnswer) -> dict[str, Any]:
-    """What was found, as a message."""
+    """Return an answer as a message."""
     if answer is None:
         return {}
     words = [
@@ -121,7 +121,7 @@ def encode_answer(answer: HighlightAnswer) -> dict[str, Any]:
 
 
 def decode_answer(data: bytes) -> HighlightAnswer:
-    """And back. Raises ValueError, LookupError or TypeError for what is no answer."""
+    """Return the answer in a message. Raises ValueError, LookupError or TypeError for anything else."""
     message = json.loads(data)
     if not message:
         return None

@@ -1,4 +1,4 @@
-"""The worker process that highlights code with the grammars of Pygments. Nothing else may import this."""
+"""The worker process that highlights code with the lexers of Pygments. Nothing else may import this."""
 
 import os
 import signal
@@ -27,8 +27,8 @@ from ui.transcript.blocks.code.highlighter_protocol import (
 )
 from ui.transcript.markdown.text_units import utf16_length
 
+# In one line. The rest of an endless line stays plain, because drawing it would take seconds.
 _MAX_WORDS = 4000
-"""In one line. The rest of an endless one stays plain: who draws it would need seconds."""
 
 _KINDS = (
     (Token.Comment, "comment"),
@@ -50,7 +50,7 @@ _KINDS = (
 
 
 def find_lexer(language: str) -> Lexer | None:
-    """The reader of a language by one of its names."""
+    """Return the lexer of a language by one of its names."""
     find = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
     try:
         return find(language, stripnl=False, ensurenl=False)
@@ -58,62 +58,62 @@ def find_lexer(language: str) -> Lexer | None:
         return None
 
 
-def _word_kind(token_type: _TokenType, known: dict[_TokenType, str]) -> str:
-    found = known.get(token_type)
-    if found is None:
-        found = next((kind for family, kind in _KINDS if token_type in family), "")
-        known[token_type] = found
-    return found
+def _word_kind(token_type: _TokenType, kinds: dict[_TokenType, str]) -> str:
+    kind = kinds.get(token_type)
+    if kind is None:
+        kind = next((kind for family, kind in _KINDS if token_type in family), "")
+        kinds[token_type] = kind
+    return kind
 
 
 def iter_highlighted_lines(text: str, language: str) -> Iterator[list[StyledWord]]:
-    """What to colour, each line as soon as it is read; nothing for an unknown language."""
+    """Yield the words of each line as soon as it is lexed; nothing for an unknown language."""
     lexer = find_lexer(language)
     return iter_words_by_line(lexer.get_tokens(text)) if lexer else iter(())
 
 
 def words_by_line(tokens: Iterable[tuple[_TokenType, str]]) -> list[list[StyledWord]]:
-    """Words by line; a last line that is not ended counts."""
+    """Return words by line, including an incomplete last line."""
     return list(iter_words_by_line(tokens))
 
 
 def iter_words_by_line(tokens: Iterable[tuple[_TokenType, str]]) -> Iterator[list[StyledWord]]:
-    """The same, each line as soon as it is ended."""
+    """Yield the words of each line as soon as it ends."""
     known: dict[_TokenType, str] = {}
     line: list[StyledWord] = []
-    at = 0
+    offset = 0
     for token_type, value in tokens:
         kind = _word_kind(token_type, known)
         first = True
         for piece in value.split("\n"):
             if not first:
                 yield line
-                line, at = [], 0
+                line, offset = [], 0
             first = False
             length = utf16_length(piece)
             if kind and length and len(line) < _MAX_WORDS:
-                line.append((at, length, kind))
-            at += length
+                line.append((offset, length, kind))
+            offset += length
     yield line
 
 
 @lru_cache(maxsize=32)
 def _resumable(kind: type[RegexLexer]) -> type[Lexer]:
-    """The same language, read by the loop of the library that can begin anywhere."""
+    """Return a lexer class for the same language that can start in the middle of a text."""
     bases: tuple[Any, ...] = (kind, ExtendedRegexLexer)
     return cast("type[Lexer]", type(f"Resumable{kind.__name__}", bases, {}))
 
 
 def highlight_more_lines(text: str, language: str, lexer_state: LexerState) -> HighlightedLines | None:
-    """Colours of whole lines, the first of which is `standing.line`; None for an unknown language.
+    """Highlight complete lines, the first of which is `lexer_state.line`. None for an unknown language.
 
-    A guess: a later line may show that it was something else.
+    A later line may still show that something else was meant.
     """
     lexer = find_lexer(language)
     if lexer is None:
         return None
     if isinstance(lexer, RegexLexer) and not isinstance(lexer, ExtendedRegexLexer):
-        # Grammars are foreign code, and some are not made for this loop: those are read from the beginning.
+        # Some lexers do not support this loop and may raise anything: those lex from the beginning.
         with suppress(Exception):
             return _highlight_from(lexer, text, lexer_state)
     words = words_by_line((kind, value) for _, kind, value in lexer.get_tokens_unprocessed(text))
@@ -125,12 +125,12 @@ def _highlight_from(lexer: RegexLexer, text: str, lexer_state: LexerState) -> Hi
     reader = cast("Any", _resumable(type(lexer)))(stripnl=False, ensurenl=False)
     tokens = list(_tokens(reader.get_tokens_unprocessed, text, context))
     words = words_by_line((kind, value) for _, kind, value in tokens)[:-1]
-    next_one = lexer_state if _is_open(text) else _next_state(lexer_state, tokens, len(words), tuple(context.stack))
-    return HighlightedLines(lexer_state.line, words, next_one)
+    next_state = lexer_state if _is_open(text) else _next_state(lexer_state, tokens, len(words), tuple(context.stack))
+    return HighlightedLines(lexer_state.line, words, next_state)
 
 
 def _is_open(text: str) -> bool:
-    """Whether something that reaches over lines has begun. Some grammars know it only by its end."""
+    """Return whether a multi-line construct has begun. Some lexers recognise it only at its end."""
     pairs = any(text.rfind(begin) > text.rfind(end) for begin, end in (("/*", "*/"), ("<!--", "-->")))
     return pairs or any(text.count(quote) % 2 for quote in ("`", '"""', "'''"))
 
@@ -138,63 +138,59 @@ def _is_open(text: str) -> bool:
 def _tokens(
     read: Callable[[str, LexerContext], Iterator[tuple[int, _TokenType, str]]], text: str, context: LexerContext
 ) -> Iterator[tuple[int, _TokenType, str]]:
-    """What lies between two tokens counts as well."""
-    at = 0
+    """Yield tokens including errors for the text between two of them."""
+    offset = 0
     for position, kind, value in read(text, context):
-        if position > at:
-            yield at, Error, text[at:position]
+        if position > offset:
+            yield offset, Error, text[offset:position]
         yield position, kind, value
-        at = position + len(value)
+        offset = position + len(value)
 
 
 def _next_state(
     lexer_state: LexerState, tokens: list[tuple[int, _TokenType, str]], lines: int, states: tuple[str, ...]
 ) -> LexerState:
-    """Go on behind these lines, unless they end within something that the next line may end."""
+    """Advance behind these lines, unless they end inside something that a later line may end."""
     last = next((kind for _, kind, value in reversed(tokens) if value.strip()), None)
     is_open = last is None or last in Comment or last in String or any(kind is Error for _, kind, _ in tokens)
     return lexer_state if is_open else LexerState(lexer_state.line + lines, states)
 
 
+# Bytes of address space. It needs 24 million, or 83 million when packaged, where Qt is loaded as well.
 MEMORY_LIMIT = 500_000_000
-"""Bytes of address space. Usually it takes 24 million; packaged, where Qt comes along unasked, 83 million."""
 
+# Processor seconds for one slice. 200,000 characters of any usual language take half of it.
 SLICE_SECONDS = 1.0
-"""Of the processor's time, whatever else the machine does. 200,000 characters of any usual language take half of it."""
 
+# Processor seconds for all slices of one text.
 TEXT_SECONDS = 10.0
-"""Of the processor's time for all slices of one text."""
 
 _LINES = 100
+# About one screen.
 _FIRST_LINES = 60
-"""About a screen."""
 
 _WORDS = 2000
 
 
 class _CpuClock:
-    """Ends the process by a signal that nothing in it can hear first. Where there is none, the other side looks."""
+    """Ends the process by a signal that it cannot handle. Where there is none, the parent uses its timeout."""
 
     def __init__(self) -> None:
         self._left = 0.0
 
     def begin_text(self) -> None:
-        """A new text."""
         self._left = TEXT_SECONDS
         _set_cpu_limit(SLICE_SECONDS)
 
     def begin_slice(self) -> None:
-        """A new slice of it."""
         self._left -= SLICE_SECONDS - _cpu_seconds_left()
         _set_cpu_limit(max(0.001, min(self._left, SLICE_SECONDS)))
 
     def finish(self) -> None:
-        """Nothing is being read."""
         _set_cpu_limit(0.0)
 
 
 def _set_cpu_limit(seconds: float) -> None:
-    """Of the processor's time; 0: never."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
@@ -204,8 +200,7 @@ def _cpu_seconds_left() -> float:
 
 
 def _confine() -> None:
-    """Behind everything else, and not all of the memory."""
-    # Ctrl-C in a terminal is for the program above, which closes the input.
+    # Ctrl-C in a terminal is for the parent, which closes the input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "win32":
         return
@@ -220,40 +215,40 @@ def _confine() -> None:
 
 
 def highlight_slices(code: HighlightRequest) -> Iterator[HighlightSlice]:
-    """Complete code, the first screen of it first."""
+    """Yield slices of complete code, the first screen first."""
     line, words, count = 0, list[list[StyledWord]](), 0
-    for each in iter_highlighted_lines(code.text, code.language):
+    for line_words in iter_highlighted_lines(code.text, code.language):
         if len(words) >= (_LINES if line else _FIRST_LINES) or count >= _WORDS:
             yield HighlightSlice(line, words, is_last=False)
             line, words, count = line + len(words), [], 0
-        words.append(each)
-        count += len(each)
+        words.append(line_words)
+        count += len(line_words)
     yield HighlightSlice(line, words, is_last=True)
 
 
 def answers_to(code: HighlightRequest) -> Iterator[dict[str, Any]]:
-    """What is answered. Grammars are foreign code: whatever one raises, the answer is that there is none."""
-    found: Iterator[HighlightAnswer]
+    """Yield the encoded answers. Lexers are third-party code: if one raises, there is no highlighting."""
+    answers: Iterator[HighlightAnswer]
     try:
-        found = (
+        answers = (
             iter((highlight_more_lines(code.text, code.language, code.lexer_state),))
             if code.lexer_state
             else highlight_slices(code)
         )
-        for each in found:
-            yield encode_answer(each)
+        for answer in answers:
+            yield encode_answer(answer)
     except Exception:  # noqa: BLE001  see above
         yield encode_answer(None)
 
 
 def main() -> int:
-    """Until the input is closed; that is also when whoever started this is gone."""
+    """Answer requests until the input is closed, which also happens when the parent is gone."""
     _confine()
     clock = _CpuClock()
     while (message := read_frame(sys.stdin.buffer)) is not None:
         clock.begin_text()
-        for each in answers_to(decode_request(message)):
-            sys.stdout.buffer.write(encode_frame(each))
+        for answer in answers_to(decode_request(message)):
+            sys.stdout.buffer.write(encode_frame(answer))
             sys.stdout.buffer.flush()
             clock.begin_slice()
         clock.finish()

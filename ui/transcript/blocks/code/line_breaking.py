@@ -1,6 +1,4 @@
-"""Where a line of code is broken into pieces and rows, how wide characters are, and which hidden characters are
-spelled out.
-"""
+"""Break a line of code into pieces and rows, measure its characters, and spell out hidden ones."""
 
 import re
 from bisect import bisect_right
@@ -20,22 +18,22 @@ from ui.transcript.style import RenderStyle
 
 _MAY_HIDE = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
 
+# Consecutive equal characters that become one label.
 _MIN_RUN = 4
-"""Characters of one kind that become one label."""
 
 LONG_RUN = 33
-"""Hidden characters of any kind, one behind the other, that become one label."""
+"""The number of consecutive hidden characters of any kind that become one label."""
 
 _LONG_RUN = re.compile(f"[{DECEPTIVE_CHARACTERS}]{{{LONG_RUN},}}")
 _KINDS = 3
 _SCAN_STEP = 1000
+# Characters beside a hidden one that decide whether it is legitimate: the tags of a flag are seven.
 _CONTEXT = 8
-"""Characters beside a hidden one that decide whether it belongs there: a flag that is spelled has seven."""
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenLabel:
-    """What stands for `length` units of code from `start` on; `shown_start` and `shown_length` say where."""
+    """A label for `length` units of code from `start` on, displayed at `shown_start` in `shown_length` units."""
 
     start: int
     length: int
@@ -45,86 +43,90 @@ class HiddenLabel:
 
 @dataclass(frozen=True, slots=True)
 class SpelledOutLine:
-    """`labels` stand for what was spelled out. All places are UTF-16 units."""
+    """A line with labels in place of hidden characters. Offsets are UTF-16 units."""
 
     text: str
     labels: tuple[HiddenLabel, ...]
 
     def to_shown(self, offset: int) -> int:
-        """Where a place of the code is; one within a label is at its end."""
-        at = bisect_right(self.labels, offset - 1, key=lambda label: label.start) - 1
-        if at < 0:
+        """Return the displayed offset of an offset in the code; the end of a label for offsets inside it."""
+        index = bisect_right(self.labels, offset - 1, key=lambda label: label.start) - 1
+        if index < 0:
             return offset
-        label = self.labels[at]
+        label = self.labels[index]
         return label.shown_start + label.shown_length + max(0, offset - label.start - label.length)
 
     def caret_stop_at(self, offset: int) -> int:
-        """The place itself, or the end of the label that it lies in."""
-        at = bisect_right(self.labels, offset - 1, key=lambda label: label.start) - 1
-        return max(offset, self.labels[at].start + self.labels[at].length) if at >= 0 else offset
+        """Return the offset, or the end of the label that it is in."""
+        index = bisect_right(self.labels, offset - 1, key=lambda label: label.start) - 1
+        return max(offset, self.labels[index].start + self.labels[index].length) if index >= 0 else offset
 
     def from_shown(self, offset: int) -> int:
-        """Which place of the code this is; the end of a character, where that is spelled out."""
-        at = bisect_right(self.labels, offset - 1, key=lambda label: label.shown_start) - 1
-        if at < 0:
+        """Return the offset in the code of a displayed offset; for a label, the end of its characters."""
+        index = bisect_right(self.labels, offset - 1, key=lambda label: label.shown_start) - 1
+        if index < 0:
             return offset
-        label = self.labels[at]
+        label = self.labels[index]
         return label.start + label.length + max(0, offset - label.shown_start - label.shown_length)
 
 
 def spell_out_line(code: str, start: int = 0, end: int | None = None) -> SpelledOutLine | None:
-    """A part of a line between two characters; None for what hides nothing, as nearly every line."""
+    """Spell out a part of a line. Returns None if it hides nothing, like nearly every line."""
     end = len(code) if end is None else end
     if not _MAY_HIDE.search(code, start, end):
         return None
     parts: list[str] = []
     labels: list[HiddenLabel] = []
-    last, at, shown = start, 0, 0
+    last, offset, shown = start, 0, 0
     for first, stop in _spelled_out(code, start, end):
         plain, label = code[last:first], _label(code, first, stop)
-        at, shown = at + utf16_length(plain), shown + utf16_length(plain)
+        offset, shown = offset + utf16_length(plain), shown + utf16_length(plain)
         length = utf16_length(code[first:stop])
-        labels.append(HiddenLabel(at, length, shown, len(label)))
+        labels.append(HiddenLabel(offset, length, shown, len(label)))
         parts += [plain, label]
-        at, shown, last = at + length, shown + len(label), stop
+        offset, shown, last = offset + length, shown + len(label), stop
     return SpelledOutLine("".join([*parts, code[last:end]]), tuple(labels)) if labels else None
 
 
 def find_long_runs(code: str, start: int = 0) -> list[tuple[int, int]]:
-    """Start and end of what is one label whatever stands in it; behind a place that is not within one."""
-    return [found.span() for found in _LONG_RUN.finditer(code, start)]
+    """Return the ranges that become one label whatever they contain, from an offset outside of such a range on."""
+    return [match.span() for match in _LONG_RUN.finditer(code, start)]
 
 
 def may_be_spelled_out(character: str) -> bool:
-    """Whether it may be, depending on what stands around it."""
+    """Return whether a character may be spelled out, depending on its neighbours."""
     return _MAY_HIDE.match(character) is not None
 
 
 def longest_label() -> str:
-    """What the label of a run has room in."""
+    """Return a label as wide as any for several characters."""
     return _join_labels(["⟨U+00000⟩"] * _KINDS, 9_999_999, has_more=True)
 
 
 def _spelled_out(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     last = start
-    for found in _LONG_RUN.finditer(code, start, end):
-        yield from _between(code, last, found.start())
-        yield found.span()
-        last = found.end()
+    for match in _LONG_RUN.finditer(code, start, end):
+        yield from _between(code, last, match.start())
+        yield match.span()
+        last = match.end()
     yield from _between(code, last, end)
 
 
 def _between(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Single ones, and several of one kind."""
+    """Yield single hidden characters, and runs of equal ones."""
     if not _MAY_HIDE.search(code, start, end):
         return
     first = max(0, start - _CONTEXT)
-    near = code[first : end + _CONTEXT]
-    places = [at for at in (first + position for position in find_deceptive(near, is_code=True)) if start <= at < end]
-    for _, group in groupby(enumerate(places), key=lambda each: (each[1] - each[0], code[each[1]])):
-        run = [at for _, at in group]
+    context = code[first : end + _CONTEXT]
+    places = [
+        offset
+        for offset in (first + position for position in find_deceptive(context, is_code=True))
+        if start <= offset < end
+    ]
+    for _, group in groupby(enumerate(places), key=lambda entry: (entry[1] - entry[0], code[entry[1]])):
+        run = [offset for _, offset in group]
         if len(run) < _MIN_RUN:
-            yield from ((at, at + 1) for at in run)
+            yield from ((offset, offset + 1) for offset in run)
         else:
             yield run[0], run[-1] + 1
 
@@ -132,9 +134,9 @@ def _between(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _label(code: str, start: int, end: int) -> str:
     if end - start == 1:
         return code_point_text(code[start])
-    looked_at = code[start : min(end, start + _SCAN_STEP)]
-    kinds = list(dict.fromkeys(looked_at))
-    has_more = len(kinds) > _KINDS or (len(kinds) > 1 and len(looked_at) < end - start)
+    sample = code[start : min(end, start + _SCAN_STEP)]
+    kinds = list(dict.fromkeys(sample))
+    has_more = len(kinds) > _KINDS or (len(kinds) > 1 and len(sample) < end - start)
     return _join_labels([code_point_text(kind) for kind in kinds[:_KINDS]], end - start, has_more=has_more)
 
 
@@ -144,9 +146,9 @@ def _join_labels(labels: list[str], count: int, *, has_more: bool) -> str:
 
 
 MAX_PIECE_LENGTH = 1000
-"""Characters of a piece."""
+"""Characters."""
 
-# What goes with the character before it, and joiners, after which the next one belongs to it as well.
+# Characters that belong to the previous one, and joiners, to which the next one belongs as well.
 _JOINED = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u06d6-\u06ed\u0900-\u0903"
     "\u093a-\u094f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1160-\u11ff\u1ab0-\u1aff\u1dc0-\u1dff\u200d\u20d0-\u20ff"
@@ -155,38 +157,38 @@ _JOINED = (
 _JOINS_PREVIOUS = re.compile(f"[{_JOINED}]")
 _FLAG = re.compile("[\U0001f1e6-\U0001f1ff]")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
+# The maximum number of characters that are kept together.
 _LOOKBACK = 32
-"""Characters after which it is cut, whatever belongs together."""
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff]")
 
 
 def find_piece_starts(line: str, first: int = 0) -> list[int]:
-    """Where pieces begin that stand side by side, from one of them on."""
+    """Return the starts of the pieces of a line, from a known start on."""
     if len(line) - first <= MAX_PIECE_LENGTH:
         return [first]
     rest = line[first:]
     if rest.isascii() and rest.isprintable():
         return list(range(first, len(line), MAX_PIECE_LENGTH))
     runs = find_long_runs(line, first)
-    starts, at = [first], first
-    while (at := find_cut(line, at, at + MAX_PIECE_LENGTH, runs)) < len(line):
-        starts.append(at)
+    starts, start = [first], first
+    while (start := find_cut(line, start, start + MAX_PIECE_LENGTH, runs)) < len(line):
+        starts.append(start)
     return starts
 
 
 def stable_end(size: int) -> int:
-    """Up to this place it does not matter what comes behind a text of this size."""
+    """Return the offset up to which appending to a text of this size changes no cut."""
     return max(0, size - LONG_RUN)
 
 
 def stable_count(starts: Sequence[int], size: int) -> int:
-    """How many of its cuts stay where they are, however a text of this size goes on; the first one always does."""
+    """Return how many cuts stay when text is appended; the first one always does."""
     return max(1, bisect_right(starts, stable_end(size)))
 
 
 def find_cut(line: str, before: int, at: int, runs: Sequence[tuple[int, int]]) -> int:
-    """The next place to cut: `at`, or a little earlier, or behind a long run of hidden characters."""
+    """Return where to cut: at `at`, a little earlier to keep characters together, or beside a long hidden run."""
     if at >= len(line):
         return len(line)
     nearest = bisect_right(runs, (at, 0)) - 1
@@ -200,32 +202,32 @@ def find_cut(line: str, before: int, at: int, runs: Sequence[tuple[int, int]]) -
 
 
 def _can_cut(line: str, before: int, at: int) -> bool:
-    """Whether what stands on both sides of a place is drawn apart; it is at `before`."""
+    """Return whether the characters beside an offset are drawn independently; the piece begins at `before`."""
     if _JOINS_PREVIOUS.match(line, at) or line[at - 1] == "\u200d":
         return False
     if not _FLAG.match(line, at):
         return True
-    run = next((found for found in _FLAGS.finditer(line, before, at) if found.end() == at), None)
+    run = next((match for match in _FLAGS.finditer(line, before, at) if match.end() == at), None)
     return run is None or (at - run.start()) % 2 == 0
 
 
 def has_right_to_left(part: str) -> bool:
-    """Whether some of it is read from right to left: what stands side by side is then not in order."""
+    """Return whether part of the text runs from right to left, so that its pieces are not in visual order."""
     return not part.isascii() and _RIGHT_TO_LEFT.search(part) is not None
 
 
 TAB = 4
-"""Characters from one tab stop to the next."""
+"""The number of characters between tab stops."""
 
 ALMOST = 0.001
-"""Pixels that are no reason for another row."""
+"""The number of pixels by which a row may be exceeded."""
 
 _SAMPLES = 64
 _MAX_KEPT = 20_000
 
 
 class Advances(dict[str, float]):
-    """Pixels for each character of one font; of what is hidden, those of its label."""
+    """The widths of characters of one font in pixels; for hidden ones, those of their labels."""
 
     def __init__(self, font: QFont, *, is_even: bool) -> None:
         super().__init__({"\t": TAB / 2 * QFontMetricsF(font).horizontalAdvance("0")})
@@ -237,35 +239,32 @@ class Advances(dict[str, float]):
 
     def __missing__(self, character: str) -> float:
         if may_be_spelled_out(character):
-            found = self._metrics.horizontalAdvance("⟨U+00000⟩")
+            width = self._metrics.horizontalAdvance("⟨U+00000⟩")
         elif "\u3041" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3":
-            found = self.wide
+            width = self.wide
         else:
-            found = self._metrics.horizontalAdvance(character)
+            width = self._metrics.horizontalAdvance(character)
         if len(self) < _MAX_KEPT:
-            self[character] = found
-        return found
+            self[character] = width
+        return width
 
     def width_after(self, used: float, character: str) -> float:
-        """How much of a row is used with one more character."""
+        """Return the used width of a row after one more character."""
         if character != "\t":
             return used + self[character]
         stop = TAB * self.plain
         return (used // stop + 1) * stop
 
     def is_plain(self, text: str) -> bool:
-        """Whether all its characters are equally wide, and none of them is drawn as something else."""
+        """Return whether all characters are equally wide and displayed as themselves."""
         return self.is_even and text.isascii() and text.isprintable()
 
     def columns_per_row(self, width: float) -> int:
-        """Plain characters that stand on one row."""
+        """Return how many plain characters fit into a row."""
         return max(1, min(MAX_PIECE_LENGTH, int((width + ALMOST) / self.plain)))
 
     def columns(self, lines: Sequence[str]) -> list[int]:
-        """On how many columns lines stand; negative, where that says no more than whether it is one row; 0: unknown.
-
-        Quick: nothing is measured.
-        """
+        """Return the columns of each line without measuring: 0 if unknown, negative if only good for a single row."""
         whole = "".join(lines)
         if self.is_plain(whole):
             return [len(line) or 1 for line in lines]
@@ -279,15 +278,15 @@ class Advances(dict[str, float]):
         return -len(line.expandtabs(TAB)) if self.is_plain(line.replace("\t", "")) else 0
 
     def max_columns(self, text: str) -> int:
-        """Columns of a text, measured; wherever it has its tabs, it needs no more."""
-        wide = sum(map(self.__getitem__, text.replace("\t", " " * TAB)))
-        return max(1, ceil((wide - ALMOST) / self.plain))
+        """Measure the columns of a text; with tabs anywhere in it, it needs no more."""
+        width = sum(map(self.__getitem__, text.replace("\t", " " * TAB)))
+        return max(1, ceil((width - ALMOST) / self.plain))
 
     def estimate_width(self, text: str) -> float:
-        """About how wide a text is; every so many of its characters are looked at."""
+        """Estimate the width of a text from a sample of its characters."""
         if self.is_plain(text):
             return len(text) * self.plain
-        # Odd: what alternates is met as often as it is there.
+        # An odd step meets alternating characters in their proportion.
         every = len(text) // _SAMPLES | 1
         return sum(map(self.__getitem__, text[::every])) * every
 
@@ -297,22 +296,22 @@ _FONTS = 4
 
 
 def advances_of(style: RenderStyle) -> Advances:
-    """Those of the font of code."""
+    """Return the widths for the code font."""
     key = style.mono.key()
-    found = _KNOWN.get(key)
-    if found is None:
+    advances = _KNOWN.get(key)
+    if advances is None:
         if len(_KNOWN) >= _FONTS:
             _KNOWN.clear()
-        found = _KNOWN[key] = Advances(style.mono, is_even=style.mono_is_even)
-    return found
+        advances = _KNOWN[key] = Advances(style.mono, is_even=style.mono_is_even)
+    return advances
 
 
+# Characters measured at once.
 _MEASURED_AT_ONCE = 2000
-"""Characters that are measured together."""
 
 
 class LineWrapper:
-    """`starts` are the characters at which rows begin, as far as they are known; a row has one character at least."""
+    """Wraps a line into rows. `starts` are the known starts of rows; every row has at least one character."""
 
     def __init__(self, line: str, width: float, advances: Advances) -> None:
         self._line = line
@@ -321,18 +320,18 @@ class LineWrapper:
         self._in_row = advances.columns_per_row(width)
         self._is_plain = advances.is_plain(line)
         self.starts = [0]
-        self._at = 0
+        self._offset = 0
         self._runs = [] if self._is_plain else find_long_runs(line)
         self._run = 0
         self._first = 0
-        self._reaches = [0.0]
+        self._cumulative_widths = [0.0]
         self._wrap_plain()
 
     def append(self, line: str, more: str) -> None:
-        """The line has more at its end. The rows before it stay."""
+        """Extend the line; earlier rows stay."""
         self._is_plain = self._is_plain and self._advances.is_plain(more)
         del self.starts[stable_count(self.starts, len(self._line)) :]
-        self._at = self.starts[-1]
+        self._offset = self.starts[-1]
         if not self._is_plain:
             self._find_runs(line)
         self._line = line
@@ -341,86 +340,85 @@ class LineWrapper:
     def _wrap_plain(self) -> None:
         if self._is_plain:
             self.starts += range(self.starts[-1] + self._in_row, len(self._line), self._in_row)
-            self._at = len(self._line)
+            self._offset = len(self._line)
 
     def _find_runs(self, line: str) -> None:
-        """From where the text may have ended within one."""
+        """Find hidden runs from where the old end may have split one."""
         runs, size = self._runs, len(self._line)
         first = stable_end(size)
         if runs and runs[-1][1] >= first:
             first = runs.pop()[0] if runs[-1][1] == size else runs[-1][1]
         runs += find_long_runs(line, first)
         self._run = min(self._run, len(runs))
-        while self._run and runs[self._run - 1][1] > self._at:
+        while self._run and runs[self._run - 1][1] > self._offset:
             self._run -= 1
 
     @property
     def is_complete(self) -> bool:
-        """Whether all are known."""
-        return self._at >= len(self._line)
+        """Return whether all rows are known."""
+        return self._offset >= len(self._line)
 
     @property
     def count(self) -> int:
-        """How many there are; a guess, until all are known."""
+        """Return the number of rows, an estimate until all are known."""
         known = len(self.starts)
-        return known if self.is_complete else max(known, known * len(self._line) // max(1, self._at))
+        return known if self.is_complete else max(known, known * len(self._line) // max(1, self._offset))
 
     def count_more(self, until: float) -> None:
-        """Look for more until the clock says so."""
+        """Wrap further rows until the time is over."""
         while not self.is_complete:
-            self.wrap_until(self._at + _MEASURED_AT_ONCE)
+            self.wrap_until(self._offset + _MEASURED_AT_ONCE)
             if perf_counter() > until:
                 return
 
     def wrap_until(self, character: int) -> None:
-        """The rows up to the one that holds a character, and where that ends."""
-        while self._at <= character and not self.is_complete:
+        """Wrap the rows up to the end of the one with this character."""
+        while self._offset <= character and not self.is_complete:
             self._wrap_next()
 
     def wrap_rows(self, count: int) -> None:
-        """So many rows, if there are so many, and where the last of them ends."""
+        """Wrap this many rows, if there are so many."""
         while len(self.starts) <= count and not self.is_complete:
             self._wrap_next()
 
     def _wrap_next(self) -> None:
-        before = self._at
+        before = self._offset
         at = find_cut(self._line, before, self._row_end(before), self._runs)
-        self._at = at
+        self._offset = at
         if at < len(self._line):
             self.starts.append(at)
 
     def _row_end(self, at: int) -> int:
-        """Where the row that begins here is full."""
         self._measure(at)
-        used = self._reaches[at - self._first]
-        found = self._first + bisect_right(self._reaches, used + self._width) - 1
+        used = self._cumulative_widths[at - self._first]
+        end = self._first + bisect_right(self._cumulative_widths, used + self._width) - 1
         while self._run < len(self._runs) and self._runs[self._run][1] <= at:
             self._run += 1
-        has_run = self._run < len(self._runs) and self._runs[self._run][0] <= found
-        if has_run or self._line.find("\t", at, found + 1) >= 0:
-            found = self._unit_length(at)
-        return max(at + 1, min(found, at + MAX_PIECE_LENGTH))
+        has_run = self._run < len(self._runs) and self._runs[self._run][0] <= end
+        if has_run or self._line.find("\t", at, end + 1) >= 0:
+            end = self._unit_length(at)
+        return max(at + 1, min(end, at + MAX_PIECE_LENGTH))
 
     def _measure(self, at: int) -> None:
-        """Know how far a row's characters reach, and those of some more rows."""
-        end = self._first + len(self._reaches) - 1
+        """Compute the cumulative widths from here on, for this and some more rows."""
+        end = self._first + len(self._cumulative_widths) - 1
         if at < self._first or (end < len(self._line) and end - at < MAX_PIECE_LENGTH):
             part = self._line[at : at + MAX_PIECE_LENGTH + _MEASURED_AT_ONCE]
             self._first = at
-            self._reaches = list(accumulate(map(self._advances.__getitem__, part), initial=0.0))
+            self._cumulative_widths = list(accumulate(map(self._advances.__getitem__, part), initial=0.0))
 
     def _unit_length(self, at: int) -> int:
-        """From one tab or label to the next: what they need depends on where they stand."""
+        """Find the end of a row step by step: the widths of tabs and labels depend on their positions."""
         used, run, end = 0.0, self._run, min(len(self._line), at + MAX_PIECE_LENGTH)
         while at < end:
             label = self._runs[run][0] if run < len(self._runs) else end
             tab = self._line.find("\t", at, end)
             if (special := min(label, end, end if tab < 0 else tab)) > at:
-                begin = self._reaches[at - self._first]
-                full = self._first + bisect_right(self._reaches, begin + self._width - used) - 1
+                begin = self._cumulative_widths[at - self._first]
+                full = self._first + bisect_right(self._cumulative_widths, begin + self._width - used) - 1
                 if full < special:
                     return full
-                used, at = used + self._reaches[special - self._first] - begin, special
+                used, at = used + self._cumulative_widths[special - self._first] - begin, special
                 continue
             if label <= at:
                 used, after, run = used + self._advances.label, self._runs[run][1], run + 1

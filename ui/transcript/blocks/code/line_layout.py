@@ -25,14 +25,14 @@ from ui.transcript.markdown.text_units import Utf16Offsets, utf16_length
 from ui.transcript.style import RenderStyle, WordFormats
 
 FormatSpan = tuple[int, int, QTextCharFormat]
-"""Start, length in UTF-16 units, and how that is drawn."""
+"""Start and length in UTF-16 units, and the format."""
 
 _UNBOUNDED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class LinePiece:
-    """Its places are UTF-16 units from where the piece begins; all else is pixels."""
+    """The layout of a part of a line. Offsets are UTF-16 units from the start of the piece, the rest is pixels."""
 
     layout: QTextLayout
     line: QTextLine
@@ -41,19 +41,19 @@ class LinePiece:
     width: float
 
     def x_of(self, offset: int) -> float:
-        """Where a place is."""
+        """Return the x of an offset."""
         return cursor_x(self.line, self.shown.to_shown(offset) if self.shown else offset)
 
     def offset_at(self, x: float) -> int:
-        """The place nearest to an x."""
+        """Return the offset nearest to an x."""
         position = self.line.xToCursor(x)
         return self.shown.from_shown(position) if self.shown else position
 
-    def draw(self, painter: QPainter, at: QPointF, part: TextRange | None, marked: QTextCharFormat) -> None:
-        """With a part of it marked."""
+    def draw(self, painter: QPainter, origin: QPointF, part: TextRange | None, marked: QTextCharFormat) -> None:
+        """Paint the piece with a part of it marked."""
         if part and self.shown:
             part = self.shown.to_shown(part[0]), self.shown.to_shown(part[1])
-        self.layout.draw(painter, at, make_format_ranges([(part[0], part[1] - part[0], marked)]) if part else [])
+        self.layout.draw(painter, origin, make_format_ranges([(part[0], part[1] - part[0], marked)]) if part else [])
 
 
 def layout_piece(
@@ -80,24 +80,23 @@ def layout_piece(
 
 
 def _display_formats(shown: SpelledOutLine, words: Sequence[FormatSpan], style: RenderStyle) -> list[FormatSpan]:
-    """The colours of a line, moved to where its words stand, and hidden characters in the colour of a warning."""
-    label = QTextCharFormat()
-    label.setForeground(style.color("warning"))
-    label.setBackground(style.color("warning_background"))
+    label_format = QTextCharFormat()
+    label_format.setForeground(style.color("warning"))
+    label_format.setBackground(style.color("warning_background"))
     moved: list[FormatSpan] = []
     for start, length, form in words:
         first = shown.to_shown(start)
         moved.append((first, shown.to_shown(start + length) - first, form))
-    return [*moved, *((each.shown_start, each.shown_length, label) for each in shown.labels)]
+    return [*moved, *((label.shown_start, label.shown_length, label_format) for label in shown.labels)]
 
 
+# Pieces of a line whose layouts are kept.
 _KEPT_PIECES = 200
-"""Pieces of a line whose layouts are kept at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineLayoutOptions:
-    """How lines are set. `width` counts where they wrap."""
+    """How lines are laid out. `width` matters only if they wrap."""
 
     style: RenderStyle
     word_formats: WordFormats
@@ -107,7 +106,7 @@ class LineLayoutOptions:
 
 @dataclass(frozen=True, slots=True)
 class VisibleArea:
-    """What of a line is seen: x in pixels and rows, the last ones included."""
+    """The visible part of a line: x in pixels, and rows including the last one."""
 
     left: float
     right: float
@@ -117,7 +116,7 @@ class VisibleArea:
 
 @dataclass(frozen=True, slots=True)
 class PlacedPiece:
-    """A piece by its number, with the row it stands on and its left edge."""
+    """A piece by number, with its row and its left edge."""
 
     number: int
     row: int
@@ -125,7 +124,7 @@ class PlacedPiece:
 
 
 class CodeLine:
-    """The base of both. Places are UTF-16 units of the line; `starts` are characters."""
+    """The base class of wrapped and unwrapped lines. Offsets are UTF-16 units, but `starts` count characters."""
 
     def __init__(
         self, line: str, options: LineLayoutOptions, words: Sequence[StyledWord], starts: Sequence[int]
@@ -138,64 +137,64 @@ class CodeLine:
         self._pieces: dict[int, LinePiece] = {}
 
     def append(self, line: str, more: str) -> None:
-        """The line has more at its end: what lies before that stays."""
+        """Extend the line; what precedes the new text stays."""
         kept = stable_count(self.starts, len(self.line))
         self.line = line
         self._recut(more, kept)
         self._units.append(line, more, kept)
-        for number in [each for each in self._pieces if each >= kept - 1]:
+        for number in [piece_number for piece_number in self._pieces if piece_number >= kept - 1]:
             del self._pieces[number]
 
     def _recut(self, more: str, kept: int) -> None:
-        """Cut the line anew behind so many starts that stay."""
+        """Cut the line again after `kept` starts, which stay."""
         raise NotImplementedError
 
     @property
     def size(self) -> int:
-        """Of the line."""
+        """Return the length of the line."""
         return self._units.size
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """Return the number of rows."""
         raise NotImplementedError
 
     @property
     def width(self) -> float:
-        """Of the widest row; a guess, as long as not all of it was seen."""
+        """Return the width of the widest row, an estimate until all of it was visible."""
         raise NotImplementedError
 
     def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
-        """The pieces that reach into an area, from the left or from above."""
+        """Yield the pieces that overlap an area, from the left or from the top."""
         raise NotImplementedError
 
     def visible_range(self, area: VisibleArea) -> TextRange:
-        """From the first to the last place in an area."""
+        """Return the range from the first to the last offset in an area."""
         raise NotImplementedError
 
     def position_of(self, number: int) -> tuple[int, float]:
-        """The row of a piece, and its left edge."""
+        """Return the row of a piece and its left edge."""
         raise NotImplementedError
 
     def offset_at(self, x: float, row: int) -> int:
-        """The place nearest to an x of a row."""
+        """Return the offset nearest to an x in a row."""
         raise NotImplementedError
 
     def boxes(self, start: int, end: int) -> Iterator[tuple[int, float, float]]:
-        """Row, left and right of what a part covers. Only where it begins and ends something is laid out."""
+        """Yield row, left and right of what a range covers. Only the pieces at its ends are laid out."""
         raise NotImplementedError
 
     def piece(self, number: int) -> LinePiece:
-        """Laid out, if it was not."""
-        found = self._pieces.get(number)
-        if found is None:
+        """Return the layout of a piece."""
+        piece = self._pieces.get(number)
+        if piece is None:
             if len(self._pieces) >= _KEPT_PIECES:
                 del self._pieces[next(iter(self._pieces))]
-            found = self._pieces[number] = self._layout_piece(number)
-        return found
+            piece = self._pieces[number] = self._layout_piece(number)
+        return piece
 
     def set_words(self, words: Sequence[StyledWord]) -> None:
-        """Other colours."""
+        """Set the highlighted words."""
         self._words = words
         self._pieces.clear()
 
@@ -205,40 +204,39 @@ class CodeLine:
         return layout_piece(self.line[first:end], shown, self._format_spans(self.span(number)), self.options.style)
 
     def _format_spans(self, span: TextRange) -> list[FormatSpan]:
-        """The colours of a piece."""
-        found: list[FormatSpan] = []
+        spans: list[FormatSpan] = []
         words = self._words
-        at = max(0, bisect_right(words, span[0], key=lambda word: word[0]) - 1)
-        while at < len(words) and words[at][0] < span[1]:
-            start, length, kind = words[at]
+        index = max(0, bisect_right(words, span[0], key=lambda word: word[0]) - 1)
+        while index < len(words) and words[index][0] < span[1]:
+            start, length, kind = words[index]
             left, right = max(start, span[0]), min(start + length, span[1])
             if left < right:
-                found.append((left - span[0], right - left, self.options.word_formats[kind]))
-            at += 1
-        return found
+                spans.append((left - span[0], right - left, self.options.word_formats[kind]))
+            index += 1
+        return spans
 
     def characters(self, number: int) -> TextRange:
-        """The characters of a piece."""
+        """Return the range of a piece in characters."""
         following = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.line)
         return self.starts[number], following
 
     def span(self, number: int) -> TextRange:
-        """Where a piece begins and ends."""
-        known = self._units.offsets
-        return known[number], known[number + 1] if number + 1 < len(known) else self.size
+        """Return the range of a piece."""
+        offsets = self._units.offsets
+        return offsets[number], offsets[number + 1] if number + 1 < len(offsets) else self.size
 
     def number_at(self, offset: int) -> int:
-        """The piece that holds a place."""
+        """Return the piece that contains an offset."""
         return max(0, bisect_right(self._units.offsets, offset) - 1)
 
     def caret_stop_at(self, offset: int) -> int:
-        """The place itself, or the end of the label that it lies in."""
+        """Return the offset, or the end of the label that it is in."""
         number = self.number_at(offset)
         first, shown = self.span(number)[0], self.piece(number).shown
         return first + shown.caret_stop_at(offset - first) if shown else offset
 
     def point_of(self, offset: int) -> tuple[int, float]:
-        """The row and the x of a place."""
+        """Return row and x of an offset."""
         number = self.number_at(offset)
         inside = self.piece(number).x_of(offset - self.span(number)[0])
         row, left = self.position_of(number)
@@ -246,7 +244,7 @@ class CodeLine:
 
 
 class UnwrappedLine(CodeLine):
-    """All on one row."""
+    """A line on a single row."""
 
     def __init__(self, line: str, options: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
         self._starts = find_piece_starts(line)
@@ -256,10 +254,9 @@ class UnwrappedLine(CodeLine):
         self._estimate_widths()
 
     def _estimate_widths(self) -> None:
-        """Of the pieces that have none."""
-        about = advances_of(self.options.style).estimate_width
+        estimate = advances_of(self.options.style).estimate_width
         parts = (self.characters(number) for number in range(len(self._widths), len(self.starts)))
-        self._widths += [about(self.line[first:end]) for first, end in parts]
+        self._widths += [estimate(self.line[first:end]) for first, end in parts]
 
     def _recut(self, more: str, kept: int) -> None:
         del more
@@ -269,7 +266,7 @@ class UnwrappedLine(CodeLine):
 
     @property
     def edges(self) -> Sequence[float]:
-        """The left edge of each piece, and the right one of the last."""
+        """Return the left edge of each piece, and the right edge of the last one."""
         known = len(self._edges)
         if known <= len(self._widths):
             self._edges[known - 1 :] = accumulate(self._widths[known - 1 :], initial=self._edges[-1])
@@ -277,24 +274,24 @@ class UnwrappedLine(CodeLine):
 
     @property
     def rows(self) -> int:
-        """One."""
+        """Return 1."""
         return 1
 
     @property
     def width(self) -> float:
-        """Of all pieces."""
+        """Return the width of all pieces."""
         return self.edges[-1]
 
     def piece(self, number: int) -> LinePiece:
-        """From now on its width is exact."""
-        found = super().piece(number)
-        if self._widths[number] != found.width:
-            self._widths[number] = found.width
+        """Return the layout of a piece, and store its exact width."""
+        piece = super().piece(number)
+        if self._widths[number] != piece.width:
+            self._widths[number] = piece.width
             del self._edges[number + 1 :]
-        return found
+        return piece
 
     def settle_at(self, x: float) -> float:
-        """Lay out the piece that an x lies in; answers by how much what stands behind it moved."""
+        """Lay out the piece at an x; return how far the following pieces moved."""
         number = self._number_at(x)
         before = self.edges[number + 1]
         self.piece(number)
@@ -304,7 +301,7 @@ class UnwrappedLine(CodeLine):
         return max(0, min(bisect_right(self.edges, x) - 1, len(self.starts) - 1))
 
     def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
-        """Laid out as they come."""
+        """Yield the pieces in an area, laid out one by one."""
         number = self._number_at(area.left)
         while number < len(self.starts) and (number == 0 or self.edges[number] <= area.right):
             self.piece(number)
@@ -312,7 +309,7 @@ class UnwrappedLine(CodeLine):
             number += 1
 
     def visible_range(self, area: VisibleArea) -> TextRange:
-        """Some characters more at both ends; whole pieces where the text turns."""
+        """Return a range with some characters more at both ends, or whole pieces for right-to-left text."""
         numbers = [piece.number for piece in self.pieces_in(area)]
         if not numbers:
             return 0, 0
@@ -322,21 +319,21 @@ class UnwrappedLine(CodeLine):
         return max(start, self.offset_at(area.left, 0) - 1), min(end, self.offset_at(area.right, 0) + 1)
 
     def position_of(self, number: int) -> tuple[int, float]:
-        """Behind all pieces before it."""
+        """Return row 0 and the left edge."""
         return 0, self.edges[number]
 
     def offset_at(self, x: float, row: int) -> int:
-        """The place nearest to an x."""
+        """Return the offset nearest to an x."""
         del row
         number = self._number_at(x)
         return self.span(number)[0] + self.piece(number).offset_at(x - self.edges[number])
 
     def boxes(self, start: int, end: int) -> Iterator[tuple[int, float, float]]:
-        """One, from the first to the last place."""
+        """Yield one rectangle from the start to the end."""
         number = self.number_at(start)
         first, stop = self.span(number)
         if end < stop:
-            # Thousands of short ones are asked for at once.
+            # Fast path: this is called for thousands of short ranges at once.
             piece, edge = self.piece(number), self.edges[number]
             places = edge + piece.x_of(start - first), edge + piece.x_of(end - first)
         else:
@@ -345,64 +342,64 @@ class UnwrappedLine(CodeLine):
 
 
 class WrappedLine(CodeLine):
-    """`is_complete` says whether the number of its rows is exact."""
+    """A line wrapped into rows. `is_complete` says whether their number is exact."""
 
     def __init__(self, line: str, options: LineLayoutOptions, words: Sequence[StyledWord] = ()) -> None:
-        self._cuts = LineWrapper(line, options.width, advances_of(options.style))
-        super().__init__(line, options, words, self._cuts.starts)
+        self._wrapper = LineWrapper(line, options.width, advances_of(options.style))
+        super().__init__(line, options, words, self._wrapper.starts)
 
     def _recut(self, more: str, kept: int) -> None:
         del kept
-        self._cuts.append(self.line, more)
+        self._wrapper.append(self.line, more)
 
     @property
     def is_complete(self) -> bool:
-        """Whether all rows are counted."""
-        return self._cuts.is_complete
+        """Return whether all rows are counted."""
+        return self._wrapper.is_complete
 
     def count_more(self, until: float) -> None:
-        """Count until the clock says so, some rows at least."""
-        self._cuts.count_more(until)
+        """Count at least some rows, until the time is over."""
+        self._wrapper.count_more(until)
 
     @property
     def rows(self) -> int:
-        """A guess, as long as it is not complete."""
-        return self._cuts.count
+        """Return the number of rows, an estimate until it is complete."""
+        return self._wrapper.count
 
     @property
     def width(self) -> float:
-        """That of the column."""
+        """Return the width of the column."""
         return self.options.width
 
     def number_at(self, offset: int) -> int:
-        """The row that holds a place."""
+        """Return the row that contains an offset."""
         # There are never more characters than units.
-        self._cuts.wrap_until(offset)
+        self._wrapper.wrap_until(offset)
         return super().number_at(offset)
 
     def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
-        """Row by row."""
-        self._cuts.wrap_rows(area.last_row + 1)
+        """Yield one piece for each row."""
+        self._wrapper.wrap_rows(area.last_row + 1)
         for number in range(max(0, area.first_row), min(area.last_row, len(self.starts) - 1) + 1):
             yield PlacedPiece(number, number, 0.0)
 
     def visible_range(self, area: VisibleArea) -> TextRange:
-        """Whole rows."""
+        """Return whole rows."""
         numbers = [piece.number for piece in self.pieces_in(area)]
         return (self.span(numbers[0])[0], self.span(numbers[-1])[1]) if numbers else (0, 0)
 
     def position_of(self, number: int) -> tuple[int, float]:
-        """At the left."""
+        """Return the row and its left edge."""
         return number, 0.0
 
     def offset_at(self, x: float, row: int) -> int:
-        """In this row, or the last one."""
-        self._cuts.wrap_rows(row + 1)
+        """Return the nearest offset in this row, or in the last one."""
+        self._wrapper.wrap_rows(row + 1)
         number = max(0, min(row, len(self.starts) - 1))
         return self.span(number)[0] + self.piece(number).offset_at(x)
 
     def boxes(self, start: int, end: int) -> Iterator[tuple[int, float, float]]:
-        """One for each row. Those between the first and the last are as wide as the column, until they are seen."""
+        """Yield one rectangle for each row; rows in between count as full until they were laid out."""
         first, last = self.number_at(start), self.number_at(max(start, end - 1))
         for number in range(first, last + 1):
             begin, stop = self.span(number)

@@ -1,4 +1,4 @@
-"""Count on how many rows the lines of a code block stand when they wrap, a little at a time."""
+"""Count the rows of wrapped lines of a code block in small portions."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -8,12 +8,12 @@ from time import perf_counter
 from ui.transcript.blocks.code.line_breaking import MAX_PIECE_LENGTH, Advances
 from ui.transcript.blocks.code.line_layout import WrappedLine
 
+# Seconds of counting in one portion.
 _SLICE = 0.004
-"""Seconds in which rows are counted before the loop goes on."""
 
 
 class RowCounter:
-    """`counting` are lines that were begun to be counted. Columns are those of `Advances.columns`."""
+    """The number of rows of each line. `counting` are lines being counted; columns are those of `Advances.columns`."""
 
     def __init__(self) -> None:
         self.counting: dict[int, WrappedLine] = {}
@@ -27,32 +27,32 @@ class RowCounter:
         self.forget_rows()
 
     def forget(self) -> None:
-        """All of it."""
+        """Drop everything."""
         self._columns.clear()
         self.forget_rows()
 
     def forget_rows(self) -> None:
-        """What depends on the width."""
+        """Drop what depends on the width."""
         self._rows: list[int] = []
         self._tops = [0]
         self._waiting: set[int] = set()
         self._next = 0
-        self._found: dict[int, int] = {}
+        self._new_counts: dict[int, int] = {}
         self.counting.clear()
         self.was_wrong_on_screen = False
 
     def line_changed(self, index: int) -> None:
-        """From this line on they are counted again. Its own counting goes on where it was."""
+        """Count the lines from this one on again. A running count of this line continues."""
         after = range(index, len(self._rows))
         self._waiting.difference_update(after)
-        for each in after:
-            self._found.pop(each, None)
+        for line_index in after:
+            self._new_counts.pop(line_index, None)
         del self._columns[index:], self._rows[index:], self._tops[index + 1 :]
 
     def count(
         self, lines: Sequence[str], width: int, advances: Advances, wrapped: Callable[[int], WrappedLine]
     ) -> None:
-        """Of all lines. What takes longer than a moment is guessed, and waits for `go_on`."""
+        """Count the rows of all lines. What takes longer than a moment is estimated, and waits for `count_more`."""
         self._lines, self._advances, self._wrapped = lines, advances, wrapped
         self._in_row = in_row = advances.columns_per_row(width)
         self._apply_counts()
@@ -61,9 +61,11 @@ class RowCounter:
             return
         self._measure_columns(lines, advances)
         columns = self._columns[first:] if first else self._columns
-        more = in_row - 1
-        self._rows += [(abs(each) + more) // in_row for each in columns]
-        waiting = [index for index, each in enumerate(columns, first) if each == 0 or each < -in_row]
+        round_up = in_row - 1
+        self._rows += [(abs(column_count) + round_up) // in_row for column_count in columns]
+        waiting = [
+            index for index, column_count in enumerate(columns, first) if column_count == 0 or column_count < -in_row
+        ]
         if waiting:
             self._waiting.update(waiting)
             self.count_more()
@@ -72,18 +74,18 @@ class RowCounter:
         self._apply_counts()
 
     def _measure_columns(self, lines: Sequence[str], advances: Advances) -> None:
-        """As far as that is quick. A long line at the end may grow, and is counted on where it was."""
+        """Measure columns as far as that is quick. A long last line may grow and keeps its count."""
         known, end = len(self._columns), len(lines) - (len(lines[-1]) > MAX_PIECE_LENGTH)
         if known < end:
             self._columns += advances.columns(lines[known:end])
         self._columns += [0] * (len(lines) - len(self._columns))
 
     def _estimate(self, waiting: Sequence[int]) -> None:
-        """By what is known of their width, or by that of other lines."""
+        """Estimate rows by the known width of the line, or by other lines."""
         rows, columns, lines, in_row = self._rows, self._columns, self._lines, self._in_row
         for index in waiting:
-            if index in self._found:
-                rows[index] = self._found.pop(index)
+            if index in self._new_counts:
+                rows[index] = self._new_counts.pop(index)
             elif line := self.counting.get(index):
                 rows[index] = line.rows
             elif not columns[index]:
@@ -93,47 +95,46 @@ class RowCounter:
         self._tops[first:] = accumulate(self._rows[first:], initial=self._tops[first])
 
     def _apply_counts(self) -> None:
-        """Heights become what is known by now."""
         self.was_wrong_on_screen = False
         if not self.is_estimate_wrong:
             return
-        found = self._found | {index: self.counting[index].rows for index in self.underestimated_lines()}
-        for index, rows in found.items():
+        counts = self._new_counts | {index: self.counting[index].rows for index in self.underestimated_lines()}
+        for index, rows in counts.items():
             self._rows[index] = rows
-        self._found.clear()
-        self._sum_up(min(found))
+        self._new_counts.clear()
+        self._sum_up(min(counts))
 
     def top(self, index: int) -> int:
-        """The rows before a line; of those that were counted."""
+        """Return the number of rows before a line."""
         return self._tops[min(index, len(self._tops) - 1)]
 
     def line_at(self, row: int) -> int:
-        """The line that a row belongs to."""
+        """Return the line of a row."""
         return bisect_right(self._tops, row) - 1
 
     @property
     def is_complete(self) -> bool:
-        """Whether all rows are counted."""
+        """Return whether all rows are counted."""
         return not self._waiting
 
     @property
     def is_estimate_wrong(self) -> bool:
-        """Whether it is known by now that there are more rows, or less."""
-        return bool(self._found or self.underestimated_lines())
+        """Return whether an estimate is known to be wrong."""
+        return bool(self._new_counts or self.underestimated_lines())
 
     def underestimated_lines(self) -> list[int]:
-        """The lines that have more rows by now than there is room for."""
+        """Return the lines that are known to have more rows than estimated."""
         counting = self.counting.items()
         return [index for index, line in counting if index < len(self._rows) and len(line.starts) > self._rows[index]]
 
     def on_line_visible(self, index: int, line: WrappedLine) -> None:
-        """Somebody looks at a line: if its rows are still to be counted, that is begun."""
+        """Start counting the rows of a visible line, if they are not counted."""
         if index in self._waiting:
             self._count_line(index, line, 0)
-            self.was_wrong_on_screen = self.was_wrong_on_screen or index in self._found
+            self.was_wrong_on_screen = self.was_wrong_on_screen or index in self._new_counts
 
     def count_more(self) -> bool:
-        """Count for a moment, from above to below; answers whether all is known now."""
+        """Count for a moment from top to bottom; return whether all is counted."""
         until = perf_counter() + _SLICE
         while self._waiting:
             while self._next not in self._waiting:
@@ -158,7 +159,7 @@ class RowCounter:
         if line.is_complete:
             self._on_counted(index, line.rows)
             if not self._columns[index] and self._advances:
-                # A guess may not look as if it stood on one row.
+                # An estimate must not look like a single row.
                 is_short = len(line.line) <= MAX_PIECE_LENGTH
                 guess = max(line.rows * self._in_row, MAX_PIECE_LENGTH + 1)
                 self._record(index, self._advances.max_columns(line.line) if is_short else guess)
@@ -166,7 +167,7 @@ class RowCounter:
             self.counting[index] = line
 
     def _record(self, index: int, columns: int) -> None:
-        """About so many: the next guess, at another width or of another line, is the better for it."""
+        """Record a measured number of columns, which improves later estimates."""
         self._columns[index] = -columns
         self._wide, self._long = self._wide + columns, self._long + len(self._lines[index])
 
@@ -174,4 +175,4 @@ class RowCounter:
         self._waiting.discard(index)
         self.counting.pop(index, None)
         if rows != self._rows[index]:
-            self._found[index] = rows
+            self._new_counts[index] = rows

@@ -1,4 +1,4 @@
-"""Output of programs: what a terminal would show of it, as a code block or as its last lines while it runs."""
+"""Program output as a terminal would show it, as a code block, or as its last lines while it runs."""
 
 import re
 from collections import deque
@@ -15,14 +15,14 @@ from ui.transcript.style import BOLD, RenderStyle
 
 
 class OutputBlock(CodeBlock):
-    """Code in the colours that its program chose."""
+    """A code block in the colours of the program."""
 
     def __init__(self, text: str, words: list[list[StyledWord]], callbacks: CodeCallbacks, title: str) -> None:
         super().__init__(text, "", callbacks, title=title)
         self._lines.words = words
 
     def set_output(self, text: str, words: list[list[StyledWord]]) -> None:
-        """Something else; whether lines wrap, and how far they were moved, stays."""
+        """Replace the output, keeping wrapping and scrolling."""
         if (text, words) == (self.text, self._lines.words):
             return
         if text.startswith(self.text) and self._lines.words == words[: len(self._lines.words)]:
@@ -34,7 +34,7 @@ class OutputBlock(CodeBlock):
 
 
 class OutputTailBlock(Block):
-    """A few lines without a box. Those that are too long end at the edge."""
+    """A few lines without a box; long ones end at the edge."""
 
     def __init__(self, text: str, words: list[list[StyledWord]]) -> None:
         self._lines = CodeLines(text, wraps=False)
@@ -42,29 +42,29 @@ class OutputTailBlock(Block):
         self._width = 0
 
     def set_output(self, text: str, words: list[list[StyledWord]]) -> None:
-        """The lines that are the last ones now."""
+        """Replace the last lines."""
         if (text, words) != (self._lines.text, self._lines.words):
             self._lines = CodeLines(text, wraps=False)
             self._lines.words, self.is_laid_out = words, False
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Exact."""
+        """Return the exact height."""
         del width
         return len(self._lines) * style.mono_line
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Exact."""
+        """Return the exact height."""
         self._width, self.is_laid_out = width, True
         self._lines.layout(width, style)
         return self._lines.height
 
     def forget(self) -> None:
-        """Keep the text alone."""
+        """Drop the layout, keep the text."""
         self._lines.forget()
         self.is_laid_out = False
 
     def paint(self, context: PaintContext) -> None:
-        """The lines."""
+        """Paint the lines."""
         painter = context.painter
         painter.save()
         painter.setClipRect(QRect(0, 0, self._width, self._lines.height), Qt.ClipOperation.IntersectClip)
@@ -72,21 +72,21 @@ class OutputTailBlock(Block):
         painter.restore()
 
     def plain(self) -> str:
-        """The lines."""
+        """Return the lines."""
         return self._lines.text
 
 
 MAX_LINES = 20_000
 
+# Characters of a line that are displayed while it is written.
 MAX_LINE_LENGTH = 4_000
-"""Characters of a line that are shown while it is written."""
 
+# Characters before the kept lines that are parsed for their colours.
 _LEAD_IN = 16_000
-"""Characters above the lines that are kept which are read for their colours."""
 
 _TAB = 8
+# Columns to which a command can jump; text continues beyond.
 _MAX_COLUMNS = 240
-"""Columns to which a command can jump; it may name any. Text goes on beyond them."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CSI = re.compile(r"\[([0-?]{0,64})[ -/]{0,4}([@-~])")
@@ -99,26 +99,26 @@ _COLOR_NAMES = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
 
 @dataclass(slots=True)
 class _Line:
-    """Characters and how each is drawn; what stands behind the first `longest` of them is not kept."""
+    """Characters with their styles. Only the first `longest` are kept."""
 
     longest: int
     text: list[str] = field(default_factory=list[str])
     ink: list[str] = field(default_factory=list[str])
 
-    def write(self, at: int, words: str, ink: str) -> None:
-        words = words[: max(0, self.longest - at)]
-        if not words:
+    def write(self, column: int, text: str, ink: str) -> None:
+        text = text[: max(0, self.longest - column)]
+        if not text:
             return
-        missing = at - len(self.text)
+        missing = column - len(self.text)
         if missing > 0:
             self.text += " " * missing
             self.ink += [""] * missing
-        self.text[at : at + len(words)] = words
-        self.ink[at : at + len(words)] = [ink] * len(words)
+        self.text[column : column + len(text)] = text
+        self.ink[column : column + len(text)] = [ink] * len(text)
 
 
 class Terminal:
-    """Fed with what a program writes, in any pieces. Of a line only so much is kept as is shown while it is written."""
+    """Interprets the output of a program, fed in pieces of any size. Lines are cut to `longest` characters."""
 
     def __init__(self, longest: int = MAX_LINE_LENGTH + 1) -> None:
         self._longest = longest
@@ -130,65 +130,64 @@ class Terminal:
         self._in_string = False
 
     def feed(self, output: str) -> None:
-        """More of it."""
+        """Interpret more output."""
         output, self._unread = self._unread + output, ""
-        at, end = 0, len(output)
-        while at < end:
+        offset, end = 0, len(output)
+        while offset < end:
             if self._in_string:
-                at = self._skip_string(output, at)
+                offset = self._skip_string(output, offset)
                 continue
-            found = _CONTROL.search(output, at)
-            stop = found.start() if found else end
-            if stop > at:
-                self._write(output[at:stop])
-            if found is None:
+            control = _CONTROL.search(output, offset)
+            stop = control.start() if control else end
+            if stop > offset:
+                self._write(output[offset:stop])
+            if control is None:
                 return
-            at = stop + 1
-            if found[0] == "\x1b":
-                at = self._escape(output, at)
+            offset = stop + 1
+            if control[0] == "\x1b":
+                offset = self._escape(output, offset)
             else:
-                self._control(found[0])
+                self._control(control[0])
 
-    def _escape(self, output: str, at: int) -> int:
-        """What stands behind an escape; answers where it ends."""
-        if _INCOMPLETE.match(output, at):
-            self._unread = output[at - 1 :]
+    def _escape(self, output: str, offset: int) -> int:
+        if _INCOMPLETE.match(output, offset):
+            self._unread = output[offset - 1 :]
             return len(output)
-        if command := _CSI.match(output, at):
+        if command := _CSI.match(output, offset):
             self._run_command(command[1], command[2])
             return command.end()
-        if output[at] in _STRING_OPENERS:
+        if output[offset] in _STRING_OPENERS:
             self._in_string = True
-            return at + 1
-        other = _SHORT.match(output, at)
-        return other.end() if other else at
+            return offset + 1
+        short_sequence = _SHORT.match(output, offset)
+        return short_sequence.end() if short_sequence else offset
 
-    def _skip_string(self, output: str, at: int) -> int:
-        """A title or the like: it is not shown. It ends with a bell, or when another command begins."""
-        found = _STRING_END.search(output, at)
-        if found is None:
+    def _skip_string(self, output: str, offset: int) -> int:
+        """Skip a string such as a title, which ends with a bell or another command."""
+        string_end = _STRING_END.search(output, offset)
+        if string_end is None:
             return len(output)
         self._in_string = False
-        return found.start() if found[0] == "\x1b" else found.end()
+        return string_end.start() if string_end[0] == "\x1b" else string_end.end()
 
     def __len__(self) -> int:
-        """Lines; an empty last one does not count."""
+        """Return the number of lines, without an empty last one."""
         return len(self._lines) - (not self._lines[-1].text)
 
     def last_lines(self, count: int) -> tuple[str, list[list[StyledWord]]]:
-        """The last lines, and what is coloured in each. Those that are very long are cut."""
+        """Return the last lines with their styles; very long ones are cut."""
         end = len(self)
         lines = [_cut(self._lines[index]) for index in range(max(0, end - count), end)]
         return _texts(lines), [_words(line) for line in lines]
 
     def all_lines(self) -> tuple[str, list[list[StyledWord]]]:
-        """All that is kept; takes its time."""
+        """Return all kept lines with their styles. This is slow for long output."""
         lines = list(self._lines)[: len(self)]
         return _texts(lines), [_words(line) for line in lines]
 
-    def _write(self, words: str) -> None:
-        self._lines[self._row].write(self._column, words, self._format)
-        self._column += len(words)
+    def _write(self, text: str) -> None:
+        self._lines[self._row].write(self._column, text, self._format)
+        self._column += len(text)
 
     def _control(self, control: str) -> None:
         if control == "\n":
@@ -206,11 +205,11 @@ class Terminal:
             self._lines.append(_Line(self._longest))
         self._row = min(self._row + 1, len(self._lines) - 1)
 
-    def _run_command(self, given: str, final: str) -> None:
+    def _run_command(self, parameters: str, final: str) -> None:
         if final == "m":
-            self._format = _format_after(given, self._format)
+            self._format = _format_after(parameters, self._format)
             return
-        number = int(given) if given.isdecimal() and len(given) < 6 else None
+        number = int(parameters) if parameters.isdecimal() and len(parameters) < 6 else None
         line = self._lines[self._row]
         match final:
             case "K":
@@ -241,7 +240,7 @@ class Terminal:
 
 
 def terminal_text(output: str) -> tuple[str, list[list[StyledWord]]]:
-    """A whole output, or its last lines. Where nothing in it commands a terminal, it stays as it is."""
+    """Return a whole output or its last lines. Output without terminal commands is unchanged."""
     if not _has_commands(output):
         return output, []
     terminal = Terminal(len(output))
@@ -250,7 +249,7 @@ def terminal_text(output: str) -> tuple[str, list[list[StyledWord]]]:
 
 
 def strip_commands(output: str) -> str:
-    """A quick look at it: what commands a terminal is left out, nothing is written over."""
+    """Return the output without terminal commands, with nothing overwritten. This is fast."""
     return _COMMAND.sub("", output) if _has_commands(output) else output
 
 
@@ -260,12 +259,12 @@ _UPWARDS = re.compile(r"\x1b\[[0-9]{0,6}[AF]")
 
 
 def _has_commands(output: str) -> bool:
-    # Signs by themselves are found in a fraction of the time that a pattern of all of them takes.
+    # Searching single characters takes a fraction of the time of a pattern for all.
     return "\x1b" in output or "\b" in output or ("\r" in output and _BARE_RETURN.search(output) is not None)
 
 
 def _start_of_kept(output: str) -> int:
-    """Where the lines begin that are kept; and some text before them, for what its colour is."""
+    """Return where the kept lines begin, with some text before them for its colours."""
     start = len(output)
     for _ in range(MAX_LINES + 1):
         start = output.rfind("\n", 0, start)
@@ -281,28 +280,31 @@ def _texts(lines: list[_Line]) -> str:
 def _cut(line: _Line) -> _Line:
     if len(line.text) <= MAX_LINE_LENGTH:
         return line
-    # Without a number: a line that still grows would look different in each frame.
-    said = list(QCoreApplication.translate("Transcript", "… (this line is too long and was cut)"))
-    return _Line(line.longest, line.text[:MAX_LINE_LENGTH] + said, line.ink[:MAX_LINE_LENGTH] + [""] * len(said))
+    # Without a number, because it would change in every frame of a growing line.
+    notice = list(QCoreApplication.translate("Transcript", "… (this line is too long and was cut)"))
+    return _Line(line.longest, line.text[:MAX_LINE_LENGTH] + notice, line.ink[:MAX_LINE_LENGTH] + [""] * len(notice))
 
 
 def _words(line: _Line) -> list[StyledWord]:
-    found: list[StyledWord] = []
-    at = offset = 0
-    while at < len(line.ink):
-        ink, start = line.ink[at], at
-        while at < len(line.ink) and line.ink[at] == ink:
-            at += 1
-        length = utf16_length("".join(line.text[start:at]))
+    words: list[StyledWord] = []
+    index = offset = 0
+    while index < len(line.ink):
+        ink, start = line.ink[index], index
+        while index < len(line.ink) and line.ink[index] == ink:
+            index += 1
+        length = utf16_length("".join(line.text[start:index]))
         if ink:
-            found.append((offset, length, ink))
+            words.append((offset, length, ink))
         offset += length
-    return found
+    return words
 
 
-def _format_after(given: str, before: str) -> str:
-    """Weight and colour of the text after a command of the kind SGR; backgrounds and shapes are left alone."""
-    numbers = [int(each) if each.isdecimal() and len(each) < 4 else 0 for each in given.replace(":", ";").split(";")]
+def _format_after(parameters: str, before: str) -> str:
+    """Return weight and colour after an SGR command; other attributes are ignored."""
+    numbers = [
+        int(parameter) if parameter.isdecimal() and len(parameter) < 4 else 0
+        for parameter in parameters.replace(":", ";").split(";")
+    ]
     weight, color = (BOLD, before[len(BOLD) + 1 :]) if before.startswith(BOLD) else ("", before)
     while numbers:
         number = numbers.pop(0)
@@ -313,13 +315,13 @@ def _format_after(given: str, before: str) -> str:
         elif 30 <= number <= 37 or 90 <= number <= 97:
             color = "grey" if number == 90 else _COLOR_NAMES[number % 10]
         elif number in {38, 48}:
-            found = _extended_color(numbers)
-            color = found if number == 38 else color
+            extended = _extended_color(numbers)
+            color = extended if number == 38 else color
     return f"{weight} {color}".strip()
 
 
 def _extended_color(numbers: list[int]) -> str:
-    """One of 256, or of all; the nearest of those that can be read on both backgrounds."""
+    """Return the nearest of the colours that are readable on both backgrounds, for 256-colour and RGB codes."""
     kind = numbers.pop(0) if numbers else 0
     if kind == 5 and numbers:
         number = numbers.pop(0)
@@ -337,9 +339,9 @@ def _extended_color(numbers: list[int]) -> str:
 
 
 def _nearest_color(red: int, green: int, blue: int) -> str:
-    most, least = max(red, green, blue), min(red, green, blue)
-    if most - least < 48:
-        return "grey" if 64 <= most <= 192 else ""
-    middle = (most + least) / 2
+    highest, lowest = max(red, green, blue), min(red, green, blue)
+    if highest - lowest < 48:
+        return "grey" if 64 <= highest <= 192 else ""
+    middle = (highest + lowest) / 2
     bits = (red > middle) + 2 * (green > middle) + 4 * (blue > middle)
     return _COLOR_NAMES[bits] or "grey"

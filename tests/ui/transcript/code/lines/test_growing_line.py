@@ -27,7 +27,7 @@ class Looked:
         self.made, self.characters = 0, 0
         for kind in (UnwrappedLine, WrappedLine):
             monkeypatch.setattr(kind, "__init__", self._counted(kind.__init__))
-        for name in ("is_plain", "about", "at_most"):
+        for name in ("is_plain", "estimate_width", "max_columns"):
             monkeypatch.setattr(Advances, name, self._measured(getattr(Advances, name)))
         real = line_breaking.find_long_runs
         monkeypatch.setattr(

@@ -138,7 +138,7 @@ def test_what_is_seen_stands_still_when_what_lies_left_of_it_becomes_exact(look)
 def test_rows_of_a_long_line_are_counted_in_slices(look, monkeypatch):
     monkeypatch.setattr("ui.transcript.blocks.code.row_counter._SLICE", 0)
     opened = Opened(MIXED, look, wraps=True)
-    line = opened.block._lines._cut[0]
+    line = opened.block._lines._laid_out[0]
     assert len(line.starts) < 100
     opened.wait()
     assert line.is_complete
@@ -165,7 +165,7 @@ def test_rows_that_are_still_counted_keep_their_colours(look, monkeypatch):
     opened.block._lines.highlight(0, [[(0, utf16_length(MIXED), "string")]])
     assert opened.paint() != plain
     opened.wait()
-    assert opened.block._lines._cut[0].is_complete
+    assert opened.block._lines._laid_out[0].is_complete
 
 
 @pytest.mark.parametrize("wraps", [False, True])
@@ -209,7 +209,7 @@ def test_what_is_seen_is_told(look):
 def test_a_million_hidden_characters_are_one_label(look, laid, text, wraps):
     opened = Opened(f"safe{text}end", look, wraps=wraps)
     opened.paint()
-    line = opened.block._lines._cut[0]
+    line = opened.block._lines._laid_out[0]
     shown = "".join((piece.shown.text if piece.shown else "") for piece in line._pieces.values())
     assert "U+0000" in shown
     assert ("U+202E" in shown) == ("\u202e" in text)

@@ -44,9 +44,9 @@ def no_time(monkeypatch):
 
 class Opened:
     def __init__(self, text, look):
-        self.look, self.later, self.told = look, [], 0
+        self.look, self.run_later, self.told = look, [], 0
         self.block = CodeBlock(
-            text, "", CodeCallbacks(lambda text: None, self.notify, wraps=True, run_later=self.later.append)
+            text, "", CodeCallbacks(lambda text: None, self.notify, wraps=True, run_later=self.run_later.append)
         )
         self.height = self.block.layout(WIDTH, look)
 
@@ -54,14 +54,14 @@ class Opened:
         self.told += 1
 
     def one_slice(self):
-        waiting, self.later[:] = list(self.later), []
+        waiting, self.run_later[:] = list(self.run_later), []
         for each in waiting:
             each()
         if not self.block.is_laid_out:
             self.height = self.block.layout(WIDTH, self.look)
 
     def wait(self):
-        while self.later:
+        while self.run_later:
             self.one_slice()
 
     def paint(self, top):
@@ -99,11 +99,11 @@ def test_plain_lines_and_tabs_need_no_counting_at_all(look, cuts, no_time, lines
 
 def test_other_lines_that_stand_on_one_row_are_measured_once(look, cuts, no_time):
     opened = Opened("\n".join(MIXED), look)
-    assert len(opened.later) == 1
+    assert len(opened.run_later) == 1
     opened.wait()
     opened.block.layout(WIDTH - 20, look)
     assert cuts == []
-    assert not opened.later
+    assert not opened.run_later
 
 
 def test_a_layout_counts_for_one_moment_however_many_lines_there_are(look, cuts, no_time):
