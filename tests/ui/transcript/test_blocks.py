@@ -148,7 +148,7 @@ def test_a_call_tells_its_state_by_word_icon_and_colour(render_context, state, o
     if outcome:
         item.result = ToolResult(tool_use_id="t", content=(Text(text="out"),), outcome=outcome)
     row = make_row(item, render_context, 600)
-    head = row.blocks[0].head
+    head = row.blocks[0].header
     assert head.state == words
     assert head.state_icon
     assert head.state_color
@@ -171,7 +171,7 @@ def test_an_edited_call_tells_the_arguments_that_ran(render_context):
 def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(render_context):
     item = ToolCallItem("i", "m", "t", "ask_user", {"question": "Which?"}, state=CallState.RUNNING)
     row = make_row(item, render_context, 600)
-    head = row.blocks[0].head
+    head = row.blocks[0].header
     assert (head.state, head.state_color) == ("Waiting for you", "warning")
     assert "Waiting for you" in row.spoken_text()
     # No second is counted that is the person's.
@@ -180,13 +180,13 @@ def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(render_co
     assert "Review" not in [control.name for _, control in row.controls()]
     item.state, item.result = CallState.ENDED, ToolResult(tool_use_id="t", content=(Text(text="Red"),))
     row.refresh("state")
-    assert row.blocks[0].head.state == "Done"
+    assert row.blocks[0].header.state == "Done"
 
 
 def test_what_was_undone_has_not_the_sign_of_the_button_beside_it(render_context):
     item = ToolCallItem("i", "m", "t", "run", {}, state=CallState.ENDED, checkpoints={"c": True}, redos={"r": False})
     item.result = ToolResult(tool_use_id="t")
-    head = make_row(item, render_context, 600).blocks[0].head
+    head = make_row(item, render_context, 600).blocks[0].header
     assert (head.state, head.action) == ("Undone", "Redo")
     assert head.state_icon not in {"undo", "redo"}
 

@@ -335,11 +335,11 @@ def test_the_key_for_menus_asks_about_what_has_the_keyboard(standing, menus):
     assert menu.accessibleName() == "Menu: Code: py"
     menu.close()
     code = next(at for at, control in standing.rows.row(4).controls())
-    standing.view.surface.focus((4, f"{code}/Copy code"))
+    standing.view.row_viewport.focus((4, f"{code}/Copy code"))
     menu, actions = standing.menu(QPoint(), keyboard)
     assert menu.accessibleName() == "Menu: Code: js"
     menu.close()
-    standing.view.surface.focus((-1, ""))
+    standing.view.row_viewport.focus((-1, ""))
     standing.select(1, "two")
     menu, actions = standing.menu(QPoint(), keyboard)
     assert actions["Copy"].isEnabled()

@@ -78,7 +78,7 @@ def test_nobody_is_remembered_who_is_gone(remote):
     remote.cancel(f"{HERE}1")
     del watcher
     watchers.clear()
-    assert not remote._watchers
+    assert not remote._observers
     assert not remote._known
 
 

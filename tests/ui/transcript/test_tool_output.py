@@ -124,10 +124,10 @@ def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monke
     seconds = running.view._render_context.seconds
     assert seconds._timer.isActive()
     now[0] = 112.0
-    seconds._tick()
+    seconds._on_tick()
     assert running.row.blocks[0].head.state == "Running · 12 s"
     running.finish(Text(text="x"))
-    seconds._tick()
+    seconds._on_tick()
     assert not seconds._timer.isActive()
 
 
@@ -166,4 +166,4 @@ def test_a_compact_card_takes_less_room_and_its_frame_goes_with_it(running):
 def test_hidden_characters_of_output_are_seen(running):
     running.write("safe\u202eexe\n")
     running.view.grab()
-    assert running.block(OutputTailBlock)._lines._cut[0].piece(0).shown.text == "safe⟨U+202E⟩exe"
+    assert running.block(OutputTailBlock)._lines._laid_out[0].piece(0).shown.text == "safe⟨U+202E⟩exe"

@@ -20,11 +20,11 @@ def test_a_job_that_raises_ends_alone(workshop, qtbot, caplog):
     def fail():
         raise ValueError("words of the conversation")
 
-    workshop.do("a", fail, told.append)
-    workshop.do("b", lambda: 2, told.append)
+    workshop.submit("a", fail, told.append)
+    workshop.submit("b", lambda: 2, told.append)
     qtbot.waitUntil(lambda: told == [2])
     assert not workshop.is_busy
-    workshop.do("a", lambda: 1, told.append)
+    workshop.submit("a", lambda: 1, told.append)
     qtbot.waitUntil(lambda: told == [2, 1])
     (record,) = caplog.records
     assert "ValueError" in record.getMessage()
@@ -34,13 +34,13 @@ def test_a_job_that_raises_ends_alone(workshop, qtbot, caplog):
 
 def test_a_job_that_nobody_wants_any_more_is_not_done(workshop, qtbot):
     begun, gate, told = threading.Event(), threading.Event(), []
-    workshop.do("at hand", lambda: (begun.set(), gate.wait(20)), told.append)
-    workshop.do("a", lambda: "a", told.append)
-    workshop.do("b", lambda: "b", told.append)
+    workshop.submit("at hand", lambda: (begun.set(), gate.wait(20)), told.append)
+    workshop.submit("a", lambda: "a", told.append)
+    workshop.submit("b", lambda: "b", told.append)
     assert begun.wait(20)
-    assert workshop.drop("a")
-    assert not workshop.drop("a")
-    assert not workshop.drop("at hand")
+    assert workshop.cancel("a")
+    assert not workshop.cancel("a")
+    assert not workshop.cancel("at hand")
     assert [workshop.has(key) for key in ("at hand", "a", "b")] == [True, False, True]
     gate.set()
     qtbot.waitUntil(lambda: len(told) == 2)
@@ -51,11 +51,11 @@ def test_a_job_that_nobody_wants_any_more_is_not_done(workshop, qtbot):
 def test_jobs_that_follow_soon_are_done_by_the_same_thread(workshop, qtbot):
     threads = []
     for number in range(3):
-        workshop.do(number, threading.current_thread, threads.append)
+        workshop.submit(number, threading.current_thread, threads.append)
         qtbot.waitUntil(lambda number=number: len(threads) == number + 1)
     assert len(set(threads)) == 1
     qtbot.waitUntil(lambda: not threads[0].is_alive())
-    workshop.do("later", threading.current_thread, threads.append)
+    workshop.submit("later", threading.current_thread, threads.append)
     qtbot.waitUntil(lambda: len(threads) == 4)
     assert threads[3] is not threads[0]
 

@@ -1,37 +1,29 @@
-"""What every block offers to its row: layout, painting, text, selection; base classes for each way of being copied;
-and the joined text of blocks below each other.
-"""
+"""The interface of all blocks of a row (layout, painting, text, selection), and the joined text of several blocks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
-from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF
+from PySide6.QtCore import QPoint, QRect, QRectF
 from PySide6.QtGui import QPainter
 
 from ui.transcript.markdown.elements import Container
-from ui.transcript.markdown.inline import LINE_BREAK, Line, RemoteImage, slice_utf16
-from ui.transcript.markdown.links import safe_target
+from ui.transcript.markdown.inline import LINE_BREAK, Line
 from ui.transcript.markdown.serializer import (
-    code_html,
-    code_markdown,
     line_to_html,
     line_to_markdown,
-    math_html,
-    math_markdown,
 )
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 
 TextRange = tuple[int, int]
-"""Start and end, in UTF-16 units of a block's text."""
+"""Start and end in the text of a block, in UTF-16 units."""
 
 WHOLE_TEXT: TextRange = (0, 1 << 30)
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Something to press. `name` is for assistive technology, `box` in the block's coordinates."""
+    """A button or link of a block. `name` is for assistive technology, `box` in the block's coordinates."""
 
     name: str
     box: QRect
@@ -41,7 +33,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class MenuAction:
-    """Something that a menu offers for what is under the pointer."""
+    """An entry that a block adds to the context menu."""
 
     label: str
     callback: Callable[[], None]
@@ -49,7 +41,7 @@ class MenuAction:
 
 @dataclass(slots=True)
 class PaintContext:
-    """One painting of one block: the painter stands at the block's origin."""
+    """One painting of one block. The origin of the painter is that of the block."""
 
     painter: QPainter
     style: RenderStyle
@@ -60,266 +52,165 @@ class PaintContext:
 
     @property
     def ratio(self) -> float:
-        """Device pixels for each pixel."""
+        """Return the number of device pixels per pixel."""
         return self.painter.device().devicePixelRatio()
 
 
 class Block:
-    """Laid out when it comes near the screen, forgotten when it leaves; its text stays known."""
+    """A part of a row. It is laid out when it comes near the viewport and drops its layout when it leaves."""
 
     gap = 0
     containers: tuple[Container, ...] = ()
     is_laid_out = False
     tight = False
     starts = True
-    """Of what it shows of Markdown: as in a Leaf."""
+    """As in the Leaf that it displays."""
     separator: str | None = None
-    """Between this block and the one before it, when both are pieces of one paragraph: what stood there."""
+    """The text between this block and the one before it, if both are pieces of one paragraph."""
     dirty_from = 0
-    """After a change of its own, the y from which it must be painted again."""
+    """The y from which it must be repainted after a change of its own."""
     layout_count = 0
-    """How often it was laid out as it is now: with this content, in this width."""
+    """How often it was laid out with this content in this width."""
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """A guess at the height, cheap."""
+        """Return a quick estimate of the height."""
         raise NotImplementedError
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Lay out; answers the height in pixels."""
+        """Lay out the block and return its height in pixels."""
         raise NotImplementedError
 
     def forget(self) -> None:
-        """Give up the layout."""
+        """Drop the layout."""
         self.is_laid_out = False
 
     def paint(self, context: PaintContext) -> None:
-        """Draw what lies in the clip. Only called when laid out."""
+        """Paint what is inside the clip. Requires a layout."""
         raise NotImplementedError
 
     def plain(self) -> str:
-        """The text as it is copied; nothing where there is nothing to copy."""
+        """Return the text to copy, which may be empty."""
         return ""
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """A part of the text as Markdown, without what stands around the block. Places are those of plain()."""
+        """Return a part of the text as Markdown, without its containers. Offsets are those of plain()."""
         return line_to_markdown(Line(self.plain().replace("\n", LINE_BREAK)), start, end)
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """The same as an element of HTML."""
+        """Return a part of the text as an HTML element."""
         return f"<p>{line_to_html(Line(self.plain().replace(chr(10), LINE_BREAK)), start, end)}</p>"
 
     def markdown_prefix(self) -> str:
-        """What must stand above a part of it in Markdown, so that the part is read as what it is."""
+        """Return what must precede a part of it in Markdown for the part to keep its meaning."""
         return ""
 
     def spoken_text(self) -> str:
-        """The text as assistive technology reads it."""
+        """Return the text as assistive technology reads it."""
         return self.plain()
 
     def offset_at(self, point: QPoint) -> int:
-        """The place in the text nearest to a point. Only called when laid out."""
+        """Return the offset in the text nearest to a point. Requires a layout."""
         del point
         return 0
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
-        """What a part of the text covers, box by box; none where the whole block stands for it. Only when laid out."""
+        """Return what a part of the text covers; nothing if the whole block is selected. Requires a layout."""
         del start, end
         return []
 
     def caret_rect_at(self, offset: int) -> QRectF | None:
-        """Where a caret stands before the character at a place; None without such a place. Only when laid out."""
+        """Return the caret before the character at an offset, None if there is none. Requires a layout."""
         del offset
         return None
 
     def caret_stop_at(self, offset: int) -> int:
-        """The place itself, or the next one at which a caret may stand."""
+        """Return the offset, or the next one where a caret may stop."""
         return offset
 
     def paragraph_at(self, offset: int) -> TextRange:
-        """The paragraph around a place."""
+        """Return the paragraph around an offset."""
         del offset
         return WHOLE_TEXT
 
     def link_at(self, point: QPoint) -> str:
-        """The target under a point, or nothing."""
+        """Return the target of the link at a point, or an empty string."""
         del point
         return ""
 
     def tooltip_at(self, point: QPoint) -> str:
-        """What is said about what is under a point, where that is more than is seen."""
+        """Return the tooltip at a point if it says more than is visible."""
         del point
         return ""
 
     def controls(self) -> Sequence[Control]:
-        """What can be pressed."""
+        """Return the buttons and links that can be pressed."""
         return ()
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
-        """What a menu offers at a point, beside what it offers for every text."""
+        """Return the entries of the context menu at a point, besides those that every text has."""
         del point
         return ()
 
     def natural_width(self) -> int:
-        """How wide the content is, where that is less than the width it was given. Only called when laid out."""
+        """Return the width of the content if it is less than the available width. Requires a layout."""
         return 1 << 20
 
     def scroll_horizontally(self, pixels: int) -> bool:
-        """Move content that is too wide; answers whether anything moved."""
+        """Scroll content that is too wide; return whether anything moved."""
         del pixels
         return False
 
 
-_OPENING, _CLOSING = "$$\n", "\n$$"
-
-
-class StyledTextBlock(Block):
-    """A line of styled text."""
-
-    def line(self) -> Line:
-        """The text and its styles."""
-        raise NotImplementedError
-
-    def plain(self) -> str:
-        """Without markup."""
-        return self.line().plain()
-
-    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """With its styles; a formula that is selected in part is left out."""
-        line = self.line()
-        return line_to_markdown(line, line.from_plain(start), line.from_plain(end)).strip(" ")
-
-    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """A paragraph."""
-        line = self.line()
-        return f"<p>{line_to_html(line, line.from_plain(start), line.from_plain(end))}</p>"
-
-
-class CodeSourceBlock(Block):
-    """Code, as it is in a file. `info` is what stands behind its fence."""
-
-    language = ""
-    info = ""
-
-    @property
-    def text(self) -> str:
-        """All of it."""
-        raise NotImplementedError
-
-    def plain(self) -> str:
-        """The code."""
-        return self.text
-
-    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """In a fence."""
-        return code_markdown(slice_utf16(self.text, start, end), self.info)
-
-    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """With its line ends."""
-        return code_html(slice_utf16(self.text, start, end), self.language)
-
-
-class FormulaSourceBlock(Block):
-    """A formula that stands alone."""
-
-    OPENING = _OPENING
-    text = ""
-
-    def plain(self) -> str:
-        """The source between its signs."""
-        return f"{_OPENING}{self.text}{_CLOSING}"
-
-    def spoken_text(self) -> str:
-        """The source, with what it is before it."""
-        return QCoreApplication.translate("Transcript", "Formula: {0}").format(self.text)
-
-    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """A formula; of a part of it, the source."""
-        plain = self.plain()
-        return math_markdown(self.text) if not start and end >= utf16_length(plain) else slice_utf16(plain, start, end)
-
-    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """Its source."""
-        plain = self.plain()
-        return math_html(self.text if not start and end >= utf16_length(plain) else slice_utf16(plain, start, end))
-
-
-class ImageSourceBlock(Block):
-    """A picture that a text points to; it is copied as a whole."""
-
-    def __init__(self, image: RemoteImage) -> None:
-        self._image = image
-
-    def label(self) -> str:
-        """What it shows, as the text says."""
-        return self._image.label or QCoreApplication.translate("Transcript", "Picture")
-
-    def plain(self) -> str:
-        """Description and address."""
-        return f"{self._image.label} ({self._image.target})" if self._image.label else self._image.target
-
-    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """As a picture, whatever of it is selected."""
-        del start, end
-        label = self._image.label.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
-        return f"![{label}](<{self._image.target}>)"
-
-    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """A link: whoever pastes it fetches nothing by that."""
-        del start, end
-        label, target = escape(self.label()), safe_target(self._image.target)
-        return f'<p><a href="{escape(target)}">{label}</a></p>' if target else f"<p>{label}</p>"
-
-
 class ItemListBlock(Block):
-    """A pointer and a caret find places before and behind each thing, and none inside of one."""
+    """A block of items. A caret stops before and after each item, never inside."""
 
     def item_texts(self) -> Sequence[str]:
-        """What is copied of each, without line ends."""
+        """Return the text of each item, without line ends."""
         raise NotImplementedError
 
     def item_rects(self) -> Sequence[QRect]:
-        """Where each stands, in order; several may share a place. Only called when laid out."""
+        """Return the rectangle of each item in order; several may share one. Requires a layout."""
         raise NotImplementedError
 
     def plain(self) -> str:
-        """One on each line."""
+        """Return one line for each item."""
         return "\n".join(self.item_texts())
 
     def selected_items(self, start: int, end: int) -> list[int]:
-        """The numbers of those that are touched by a part of the text."""
+        """Return the indexes of the items that overlap a part of the text."""
         return [number for number, (first, last) in enumerate(self._spans()) if start < last and end > first]
 
     def is_within_item(self, start: int, end: int) -> bool:
-        """Whether a part of the text is less than one of them, as a word that was chosen by two clicks."""
+        """Return whether a part of the text is less than one item, for example a word selected by a double click."""
         return any(first <= start and end <= last and (start, end) != (first, last) for first, last in self._spans())
 
     def _spans(self) -> Iterator[TextRange]:
-        at = 0
+        offset = 0
         for text in self.item_texts():
             size = utf16_length(text)
-            yield at, at + size
-            at += size + 1
+            yield offset, offset + size
+            offset += size + 1
 
     def offset_at(self, point: QPoint) -> int:
-        """Before or behind the nearest one."""
+        """Return the offset before or after the nearest item."""
         boxes = self.item_rects()
         if not boxes:
             return 0
-        number = min(range(len(boxes)), key=lambda at: (_distance(boxes[at], point), at))
+        number = min(range(len(boxes)), key=lambda index: (_distance(boxes[index], point), index))
         is_behind = point.x() > boxes[number].center().x()
         if is_behind:
-            # Of several in one place the last.
-            number = max(at for at, box in enumerate(boxes) if box == boxes[number])
+            # The last one of several at the same place.
+            number = max(index for index, box in enumerate(boxes) if box == boxes[number])
         return list(self._spans())[number][is_behind]
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
-        """All of each that is touched."""
-        places = self.item_rects()
-        found = [places[at] for at in self.selected_items(start, end)]
-        return [QRectF(box) for at, box in enumerate(found) if box not in found[:at]]
+        """Return the whole rectangle of each touched item."""
+        rects = self.item_rects()
+        touched = [rects[index] for index in self.selected_items(start, end)]
+        return [QRectF(box) for index, box in enumerate(touched) if box not in touched[:index]]
 
     def caret_rect_at(self, offset: int) -> QRectF | None:
-        """At the left edge of one, or at the right."""
+        """Return the caret at the left or right edge of an item."""
         for (_, last), box in zip(self._spans(), self.item_rects(), strict=True):
             if offset <= last:
                 x = box.right() + 1 if offset == last else box.left()
@@ -327,36 +218,36 @@ class ItemListBlock(Block):
         return None
 
     def caret_stop_at(self, offset: int) -> int:
-        """The next edge."""
+        """Return the next edge of an item."""
         edges = [edge for span in self._spans() for edge in span]
         return next((edge for edge in edges if edge >= offset), edges[-1] if edges else 0)
 
     def paragraph_at(self, offset: int) -> TextRange:
-        """One of them."""
+        """Return the item at an offset."""
         return next((span for span in self._spans() if offset <= span[1]), WHOLE_TEXT)
 
 
 def _distance(box: QRect, point: QPoint) -> tuple[int, int]:
-    """How far a point is from a box: lines first."""
+    """Return how far a point is from a box, the vertical distance first."""
     above = max(box.top() - point.y(), point.y() - box.bottom(), 0)
     aside = max(box.left() - point.x(), point.x() - box.right(), 0)
     return above, aside
 
 
 def separator_before(block: Block, before: Block) -> str:
-    """What stands between a block and the one before it."""
+    """Return the text between a block and the one before it."""
     if block.separator is not None:
         return block.separator
     return "\n" if block.containers and before.containers else "\n\n"
 
 
 def marker_before(block: Block) -> str:
-    """What stands before its first line."""
+    """Return the list marker before the first line of a block, with a space."""
     return f"{block.containers[-1].marker} " if block.containers and block.containers[-1].marker else ""
 
 
 def text_parts(blocks: Iterable[Block]) -> Iterator[tuple[int, str, str]]:
-    """Number and text of each block that has text, and what stands before it."""
+    """Yield the index and the text of each block that has text, with the text before it."""
     before: Block | None = None
     is_first = True
     for number, block in enumerate(blocks):
@@ -368,34 +259,34 @@ def text_parts(blocks: Iterable[Block]) -> Iterator[tuple[int, str, str]]:
 
 
 def joined_text(blocks: Iterable[Block]) -> str:
-    """All of their text."""
+    """Return the joined text of all blocks."""
     return "".join(between + text for _, between, text in text_parts(blocks))
 
 
 def locate_offset(blocks: Iterable[Block], offset: int) -> tuple[int, int]:
-    """Which block, and which place in it, an offset of their joined text is."""
-    found, at = (0, 0), 0
-    for number, between, text in text_parts(blocks):
-        at += utf16_length(between)
-        if number and offset < at:
-            return found
+    """Return the index of the block, and the offset in it, for an offset in the joined text."""
+    position, end = (0, 0), 0
+    for number, prefix, text in text_parts(blocks):
+        end += utf16_length(prefix)
+        if number and offset < end:
+            return position
         size = utf16_length(text)
-        found = number, min(max(0, offset - at), size)
-        at += size
-        if offset <= at:
+        position = number, min(max(0, offset - end), size)
+        end += size
+        if offset <= end:
             break
-    return found
+    return position
 
 
 @dataclass(frozen=True, slots=True)
 class BlockReplacement:
-    """At the index `at` stand `blocks` now, where one stood before; none, when it said nothing."""
+    """The block at index `at` was replaced by `blocks`, or removed if there are none."""
 
     at: int
     blocks: Sequence[Block]
 
     def map_position(self, block: int, offset: int = 0) -> tuple[int, int]:
-        """Where a place of the row is now: a block and an offset in its text."""
+        """Return the block and the offset in its text where an old position is now."""
         if block < self.at:
             return block, offset
         if block > self.at:
@@ -406,6 +297,6 @@ class BlockReplacement:
         return block + number, inside
 
     def map_key(self, key: str) -> str:
-        """Where a control is now, by its key."""
+        """Return the current key of a control."""
         block, _, name = key.partition("/")
         return f"{self.map_position(int(block))[0]}/{name}" if name else key

@@ -1,4 +1,4 @@
-"""Painted buttons, and the header line of what folds: an icon, a title, a state and a chevron."""
+"""Painted buttons, and the header line of foldable blocks: an icon, a title, a state and a chevron."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ui.transcript.style import RenderStyle
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """What a button says and does. A primary one is what the person most likely wants."""
+    """The label and the action of a button. A primary button is what the person most likely wants."""
 
     text: str
     press: Callable[[], None]
@@ -21,7 +21,7 @@ class Button:
 
 
 def paint_flat_button(context: PaintContext, control: Control, text: str, icon: str = "") -> None:
-    """A button without a frame until the pointer or the keyboard is on it."""
+    """Paint a button without a frame, except under the pointer or with keyboard focus."""
     painter, style, box = context.painter, context.style, control.box
     if context.hovered == control.name:
         painter.setPen(Qt.PenStyle.NoPen)
@@ -41,20 +41,20 @@ def paint_flat_button(context: PaintContext, control: Control, text: str, icon: 
 
 
 def flat_button_width(style: RenderStyle, text: str, *, icon: bool = False) -> int:
-    """How wide such a button must be."""
+    """Return the width of a flat button."""
     width = QFontMetricsF(style.small).horizontalAdvance(text) + style.px(13)
     return int(width) + (style.px(18) if icon else 0)
 
 
 def paint_focus_ring(painter: QPainter, style: RenderStyle, box: QRect) -> None:
-    """Where the keyboard is."""
+    """Paint the keyboard focus."""
     painter.setPen(QPen(style.color("accent"), 2))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRoundedRect(QRectF(box).adjusted(1, 1, -1, -1), 6, 6)
 
 
 def paint_framed_button(context: PaintContext, control: Control, text: str, *, primary: bool = False) -> None:
-    """A button in a frame; a primary one is filled."""
+    """Paint a framed button; a primary one is filled."""
     painter, style = context.painter, context.style
     hovered = context.hovered == control.name
     fill = "accent" if primary else "hover" if hovered else "window"
@@ -71,7 +71,7 @@ def paint_framed_button(context: PaintContext, control: Control, text: str, *, p
 
 
 def framed_button_width(style: RenderStyle, text: str) -> int:
-    """How wide such a button must be."""
+    """Return the width of a framed button."""
     return int(QFontMetricsF(style.small).horizontalAdvance(text)) + style.px(24)
 
 
@@ -83,37 +83,37 @@ class ButtonRowBlock(Block):
         self._controls: list[Control] = []
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """One line of them."""
+        """Estimate one line of buttons."""
         del width
         return style.px(30)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Side by side, on more lines when the column is narrow."""
+        """Place the buttons side by side, on several lines when the column is narrow."""
         self._controls, self.is_laid_out = [], True
         x, y, height = 0, 0, style.px(30)
         for button in self._buttons:
-            needed = framed_button_width(style, button.text)
-            if x and x + needed > width:
+            button_width = framed_button_width(style, button.text)
+            if x and x + button_width > width:
                 x, y = 0, y + height + style.px(6)
-            self._controls.append(Control(button.text, QRect(x, y, needed, height), button.press))
-            x += needed + style.px(8)
+            self._controls.append(Control(button.text, QRect(x, y, button_width, height), button.press))
+            x += button_width + style.px(8)
         return y + height
 
     def paint(self, context: PaintContext) -> None:
-        """The primary one is filled."""
+        """Paint the buttons; the primary one is filled."""
         for button, control in zip(self._buttons, self._controls, strict=True):
             paint_framed_button(context, control, button.text, primary=button.primary)
 
     def controls(self) -> Sequence[Control]:
-        """The buttons."""
+        """Return the buttons."""
         return self._controls
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`state` stands at the right in a pill, in `state_color`, and before it `action`: what else can be done.
+    """The parts of a header line. `state` is at its right in `state_color`, after the `action` button.
 
-    A chevron is shown when it can be opened.
+    A chevron is shown unless `is_open` is None.
     """
 
     title: str
@@ -130,7 +130,7 @@ class Header:
 
 
 class HeaderBlock(Block):
-    """The whole line is the button, but for the one in it that is an action of its own."""
+    """A header line that is itself a button, and may contain another one for an action."""
 
     def __init__(
         self, head: Header, press: Callable[[], None] | None = None, callback: Callable[[], None] | None = None
@@ -144,17 +144,17 @@ class HeaderBlock(Block):
         self._style: RenderStyle | None = None
 
     def set_header(self, head: Header) -> None:
-        """Say something else."""
+        """Replace the header."""
         if head != self.header:
             self.header, self.is_laid_out = head, False
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Exact."""
+        """Return the exact height."""
         del width
         return style.px(26)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Exact."""
+        """Return the exact height."""
         self._width, self._height, self._style, self.is_laid_out = width, style.px(26), style, True
         self._action = self._layout_action(style)
         return self._height
@@ -168,7 +168,6 @@ class HeaderBlock(Block):
         return Control(head.action, QRect(x, style.px(1), wide, self._height - style.px(2)), self._act)
 
     def _state_width(self, style: RenderStyle) -> int:
-        """With its icon and what stands apart before it."""
         if not self.header.state:
             return 0
         return int(QFontMetricsF(style.small).horizontalAdvance(self.header.state)) + 2 + style.px(20) + style.px(8)
@@ -178,7 +177,7 @@ class HeaderBlock(Block):
         return int(QFontMetricsF(font).horizontalAdvance(self.header.title)) + 2
 
     def paint(self, context: PaintContext) -> None:
-        """From left to right."""
+        """Paint from left to right."""
         painter, style, head = context.painter, context.style, self.header
         hovered = bool(head.control) and context.hovered == head.control
         color = "text" if hovered else head.color
@@ -205,7 +204,6 @@ class HeaderBlock(Block):
             paint_focus_ring(painter, style, QRect(-4, 0, self._width + 8, self._height))
 
     def _paint_state(self, context: PaintContext) -> None:
-        """The pill at the right."""
         painter, style, head = context.painter, context.style, self.header
         if not head.state:
             return
@@ -222,11 +220,11 @@ class HeaderBlock(Block):
         return (self._height - size) // 2
 
     def spoken_text(self) -> str:
-        """Title and state."""
+        """Return title and state."""
         return ", ".join(part for part in (self.header.title, self.header.state) if part)
 
     def controls(self) -> Sequence[Control]:
-        """The action, which lies in the line, and the line itself when it can be opened."""
+        """Return the action, and the line itself if it can be opened."""
         if not self.is_laid_out:
             return ()
         action = (self._action,) if self._action is not None else ()

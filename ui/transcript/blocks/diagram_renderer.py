@@ -1,4 +1,4 @@
-"""Render Mermaid diagrams in worker processes with limits, and keep them as pixmaps in a bounded cache."""
+"""Render Mermaid diagrams in worker processes with limits, and cache them as pixmaps."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from ui.transcript.blocks.image_store import InMemoryImage
 from ui.transcript.workers import JobQueue, worker_command, worker_environment, worker_folder
 
 MAX_SOURCE_LENGTH = 50_000
-"""Characters of source."""
+"""The maximum number of characters."""
 
 TIMEOUT = 30.0
 """Seconds."""
@@ -27,7 +27,7 @@ _MAX_ANSWER_BYTES = 32_000_000
 
 
 class DiagramErrorReason(StrEnum):
-    """Why there is no diagram."""
+    """Why a diagram was not rendered."""
 
     NOT_INSTALLED = "not installed"
     TOO_LONG = "too long"
@@ -39,7 +39,7 @@ class DiagramErrorReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiagramError:
-    """Why, and in the renderer's own words where the source is wrong."""
+    """The reason, and the message of the renderer if the source is wrong."""
 
     reason: DiagramErrorReason
     message: str = ""
@@ -47,7 +47,7 @@ class DiagramError:
 
 @dataclass(frozen=True, slots=True)
 class DiagramRequest:
-    """What is to be drawn: `colors` by the renderer's names, `scale` in pixels for each of its own."""
+    """A diagram to render: colours by Mermaid's names, `scale` in pixels per diagram unit."""
 
     source: str
     colors: tuple[tuple[str, str | bool], ...]
@@ -56,9 +56,9 @@ class DiagramRequest:
 
 @dataclass(slots=True)
 class DiagramRenderer:
-    """Draws in the thread that calls it; `stop` ends what is being drawn, from any thread.
+    """Renders in the calling thread; `stop` ends a rendering from any thread.
 
-    `python` is None where the interpreter has no renderer: this one has it when the extra "diagrams" is installed.
+    `python` is None if the interpreter has no renderer, which the extra "diagrams" installs.
     """
 
     python: str | None = None
@@ -71,27 +71,27 @@ class DiagramRenderer:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def draw(self, request: DiagramRequest) -> bytes | DiagramError:
-        """The PNG. Takes about a second."""
+        """Return the PNG. Takes about a second."""
         if self.python is None:
             return DiagramError(DiagramErrorReason.NOT_INSTALLED)
         if len(request.source) > MAX_SOURCE_LENGTH:
             return DiagramError(DiagramErrorReason.TOO_LONG)
         try:
-            child = self._start(request, self.python)
+            process = self._start(request, self.python)
         except OSError as error:
             return DiagramError(DiagramErrorReason.BROKE, str(error))
-        if child is None:
+        if process is None:
             return DiagramError(DiagramErrorReason.STOPPED)
-        late = threading.Timer(self.timeout, child.kill)
-        late.start()
+        timer = threading.Timer(self.timeout, process.kill)
+        timer.start()
         try:
-            answer = _exchange(child, request)
+            answer = _exchange(process, request)
         finally:
-            is_late = not late.is_alive()
-            late.cancel()
-            child.kill()
-            child.wait()
-            late.join()
+            is_late = not timer.is_alive()
+            timer.cancel()
+            process.kill()
+            process.wait()
+            timer.join()
             with self._lock:
                 self._running.pop(request, None)
                 was_stopped = request in self._stopped or self._closed
@@ -101,30 +101,30 @@ class DiagramRenderer:
         return DiagramError(DiagramErrorReason.TOO_SLOW) if is_late else _decode_answer(answer)
 
     def stop(self, request: DiagramRequest) -> None:
-        """Nobody wants it any more."""
+        """Stop rendering, or do not start."""
         with self._lock:
             self._stopped.add(request)
-            if child := self._running.get(request):
-                child.kill()
+            if process := self._running.get(request):
+                process.kill()
 
     def resume(self, request: DiagramRequest) -> None:
-        """It is wanted again, whatever was said before."""
+        """Allow a request that was stopped before."""
         with self._lock:
             self._stopped.discard(request)
 
     def close(self) -> None:
-        """Nothing is drawn any more."""
+        """Stop everything; nothing is rendered any more."""
         with self._lock:
             self._closed = True
-            for child in self._running.values():
-                child.kill()
+            for process in self._running.values():
+                process.kill()
 
     def _start(self, request: DiagramRequest, python: str) -> "subprocess.Popen[bytes] | None":
         with self._lock:
             if self._closed or request in self._stopped:
                 self._stopped.discard(request)
                 return None
-            child = self._running[request] = subprocess.Popen(  # noqa: S603  our own program, without a shell
+            process = self._running[request] = subprocess.Popen(  # noqa: S603  our own program, without a shell
                 worker_command("diagram", python),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -132,33 +132,33 @@ class DiagramRenderer:
                 env=worker_environment(),
                 cwd=worker_folder(),
             )
-            return child
+            return process
 
 
 def find_renderer() -> DiagramRenderer:
-    """With the renderer of this interpreter, if it has one. A frozen program has one when it was packaged with it."""
+    """Return a renderer for this interpreter. A frozen program has one if it was packaged with it."""
     has_one = find_spec("mermaidx") is not None
     return DiagramRenderer(sys.executable if has_one else None)
 
 
-def _exchange(child: "subprocess.Popen[bytes]", request: DiagramRequest) -> bytes:
-    wanted = {"source": request.source, "colors": dict(request.colors), "scale": request.scale}
-    if child.stdin is None or child.stdout is None:
+def _exchange(process: "subprocess.Popen[bytes]", request: DiagramRequest) -> bytes:
+    message = {"source": request.source, "colors": dict(request.colors), "scale": request.scale}
+    if process.stdin is None or process.stdout is None:
         return b""
-    with child.stdin, child.stdout:
+    with process.stdin, process.stdout:
         try:
-            child.stdin.write(json.dumps(wanted).encode())
-            child.stdin.close()
-            return child.stdout.read(_MAX_ANSWER_BYTES + 1)
+            process.stdin.write(json.dumps(message).encode())
+            process.stdin.close()
+            return process.stdout.read(_MAX_ANSWER_BYTES + 1)
         except OSError:
             return b""
 
 
 def _decode_answer(answer: bytes) -> bytes | DiagramError:
-    word, _, rest = answer.partition(b"\n")
-    if word == b"ok" and rest.startswith(b"\x89PNG") and len(answer) <= _MAX_ANSWER_BYTES:
+    status, _, rest = answer.partition(b"\n")
+    if status == b"ok" and rest.startswith(b"\x89PNG") and len(answer) <= _MAX_ANSWER_BYTES:
         return rest
-    if word == b"no":
+    if status == b"no":
         return DiagramError(DiagramErrorReason.WRONG, rest.decode("utf-8", "replace"))
     return DiagramError(DiagramErrorReason.BROKE)
 
@@ -169,7 +169,7 @@ _MAX_CACHED_ERRORS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RenderedDiagram:
-    """A picture, `scale` pixels for each of its own, and the file that it was made of."""
+    """A rendered diagram, its scale in pixels per diagram unit, and the file it was decoded from."""
 
     picture: QPixmap
     scale: float
@@ -177,20 +177,20 @@ class RenderedDiagram:
 
     @property
     def size(self) -> QSize:
-        """Its own."""
+        """Return the size in diagram units."""
         return QSize(round(self.picture.width() / self.scale), round(self.picture.height() / self.scale))
 
 
 @dataclass(slots=True, eq=False)
 class _RenderAttempt:
-    """One try at a sketch: what is asked for again after it was stopped is another one."""
+    """One attempt at a request: a repeated request after a stop is another attempt."""
 
     request: DiagramRequest
     is_stopped: bool = False
 
 
 class DiagramCache:
-    """Asked for a diagram, it answers from its cache, or later through the callback."""
+    """Diagrams in a bounded cache; missing ones are rendered in a worker."""
 
     def __init__(self, renderer: DiagramRenderer | None = None) -> None:
         self._renderer = renderer
@@ -201,23 +201,25 @@ class DiagramCache:
         self._attempts: dict[DiagramRequest, _RenderAttempt] = {}
 
     def get(self, request: DiagramRequest) -> RenderedDiagram | DiagramError | None:
-        """What is there already, or why it could not be drawn."""
-        found = self._cache.get(request)
-        if found:
+        """Return a cached diagram, or the error of the last attempt."""
+        diagram = self._cache.get(request)
+        if diagram:
             self._cache.move_to_end(request)
-        return found or self._errors.get(request)
+        return diagram or self._errors.get(request)
 
     def draw(self, request: DiagramRequest, then: Callable[[RenderedDiagram | DiagramError], None]) -> None:
-        """Draw it, and hand it to `then`; the same source in other colours or at another size is stopped."""
+        """Render a diagram and pass it to `then`. Requests of the same source in other colours or sizes are stopped."""
         if self._renderer is None:
             self._renderer = find_renderer()
         renderer = self._renderer
-        for other in [each for each in self._attempts if each.source == request.source and each != request]:
-            self.stop(other)
+        for outdated in [
+            pending for pending in self._attempts if pending.source == request.source and pending != request
+        ]:
+            self.stop(outdated)
         renderer.resume(request)
         attempt = self._attempts.setdefault(request, _RenderAttempt(request))
 
-        def arrived(result: tuple[bytes, QImage] | DiagramError) -> None:
+        def on_rendered(result: tuple[bytes, QImage] | DiagramError) -> None:
             if self._attempts.get(request) is attempt:
                 del self._attempts[request]
             if isinstance(result, DiagramError):
@@ -225,17 +227,17 @@ class DiagramCache:
             else:
                 then(self._cache_diagram(request, *result))
 
-        self._job_queue.submit(attempt, lambda: _render_job(renderer, attempt), arrived)
+        self._job_queue.submit(attempt, lambda: _render_job(renderer, attempt), on_rendered)
 
     def stop(self, request: DiagramRequest) -> None:
-        """End what is being drawn; whoever waits for it is told."""
+        """Stop rendering; callbacks get the reason STOPPED."""
         if attempt := self._attempts.pop(request, None):
             attempt.is_stopped = True
         if self._renderer:
             self._renderer.stop(request)
 
     def close(self) -> None:
-        """End everything; waits for the process that was ended."""
+        """Stop everything and wait for the process to end."""
         if self._renderer:
             self._renderer.close()
         self._job_queue.close()
@@ -249,21 +251,21 @@ class DiagramCache:
         return error
 
     def _cache_diagram(self, request: DiagramRequest, data: bytes, image: QImage) -> RenderedDiagram:
-        made = RenderedDiagram(
+        diagram = RenderedDiagram(
             QPixmap.fromImage(image), request.scale, InMemoryImage(f"diagram {hash(request)}", "", data)
         )
         self._errors.pop(request, None)
         if request not in self._cache:
-            self._cache[request] = made
+            self._cache[request] = diagram
             self._pixels += image.width() * image.height()
         while self._pixels > _MAX_CACHED_PIXELS and len(self._cache) > 1:
             old = self._cache.popitem(last=False)[1].picture
             self._pixels -= old.width() * old.height()
-        return made
+        return diagram
 
 
 def make_request(source: str, theme: Theme, scale: float) -> DiagramRequest:
-    """In the colours of a theme, by the names that Mermaid's theme "base" has for them."""
+    """Return a request with the theme's colours, by their names in Mermaid's theme "base"."""
     colors: dict[str, str | bool] = {
         "darkMode": theme.is_dark,
         "background": theme.code_background,
@@ -290,11 +292,10 @@ def make_request(source: str, theme: Theme, scale: float) -> DiagramRequest:
 
 
 def _render_job(renderer: DiagramRenderer, attempt: _RenderAttempt) -> tuple[bytes, QImage] | DiagramError:
-    """In the worker."""
     if attempt.is_stopped:
         return DiagramError(DiagramErrorReason.STOPPED)
-    found = renderer.draw(attempt.request)
-    if isinstance(found, DiagramError):
-        return found
-    image = QImage.fromData(found)
-    return DiagramError(DiagramErrorReason.BROKE) if image.isNull() else (found, image)
+    result = renderer.draw(attempt.request)
+    if isinstance(result, DiagramError):
+        return result
+    image = QImage.fromData(result)
+    return DiagramError(DiagramErrorReason.BROKE) if image.isNull() else (result, image)

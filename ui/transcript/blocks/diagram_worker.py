@@ -1,4 +1,4 @@
-"""The worker process that renders one Mermaid diagram: JSON on its input, a PNG or a reason on its output.
+"""The worker process that renders one Mermaid diagram: JSON on its input, a PNG or an error on its output.
 
 It imports nothing of this program.
 """
@@ -11,15 +11,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+# Bytes of address space; about a tenth of it is used.
 MEMORY_LIMIT = 1_500_000_000
-"""Bytes of address space; what is really used is about a tenth."""
 
 _CPU_SECONDS = 40
 _MAX_PIXELS = 16_000_000
 _MAX_SIDE = 16_000
-"""Pixels of one edge."""
 
-# Beginnings of the names of events (Python's audit events table; os.mkfifo and os.mknod have none).
+# Prefixes of names in Python's table of audit events; os.mkfifo and os.mknod have none.
 _PROCESS_EVENTS = ("socket.", "subprocess.", "pty.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
 _FILE_EVENTS = ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "shutil.")
 _PERMISSION_EVENTS = ("os.chmod", "os.chown", "os.chflags", "os.utime", "os.setxattr", "os.removexattr")
@@ -46,12 +45,11 @@ def _confine() -> None:
     ):
         hard = resource.getrlimit(limit)[1]
         resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-    # Whoever started this may be gone, and with them whoever would end it.
+    # The parent may be gone, and could not end this process.
     signal.alarm(_CPU_SECONDS)
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook of Python. Raises PermissionError."""
     if event.startswith(_FORBIDDEN_EVENTS):
         raise PermissionError(event)
     if event == "open":
@@ -61,25 +59,25 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
             raise PermissionError(event)
 
 
-def render(wanted: Mapping[str, Any]) -> bytes:
-    """The diagram as PNG. Raises whatever the renderer raises."""
-    config = {"securityLevel": "strict", "themeVariables": wanted["colors"], "maxTextSize": 50_000}
+def render(request: Mapping[str, Any]) -> bytes:
+    """Return the diagram as PNG. Raises whatever the renderer raises."""
+    config = {"securityLevel": "strict", "themeVariables": request["colors"], "maxTextSize": 50_000}
     library: Any = import_module("mermaidx")
-    svg = _EXTERNAL_REFERENCE.sub("", library.render(wanted["source"], theme="base", config=config).svg())
-    found = _VIEW_BOX.search(svg)
-    if found is None:
+    svg = _EXTERNAL_REFERENCE.sub("", library.render(request["source"], theme="base", config=config).svg())
+    view_box = _VIEW_BOX.search(svg)
+    if view_box is None:
         raise ValueError("the diagram has no size")
-    width, height = max(1.0, float(found[1])), max(1.0, float(found[2]))
-    scale = min(float(wanted["scale"]), (_MAX_PIXELS / (width * height)) ** 0.5, _MAX_SIDE / max(width, height))
+    width, height = max(1.0, float(view_box[1])), max(1.0, float(view_box[2]))
+    scale = min(float(request["scale"]), (_MAX_PIXELS / (width * height)) ** 0.5, _MAX_SIDE / max(width, height))
     return library.svg_to_png(svg, width=width * scale)
 
 
 def main() -> None:
-    """One diagram, then the end."""
+    """Render one diagram and exit."""
     _confine()
-    wanted = json.loads(sys.stdin.buffer.read())
+    request = json.loads(sys.stdin.buffer.read())
     try:
-        answer = b"ok\n" + render(wanted)
+        answer = b"ok\n" + render(request)
     except MemoryError:
         sys.exit(1)
     except BaseException as error:  # noqa: BLE001  whatever it is, the other side wants to say it

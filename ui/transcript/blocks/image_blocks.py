@@ -1,19 +1,20 @@
-"""Blocks of images: thumbnails of a message, and remote images, which are loaded only when the person says so."""
+"""Blocks of images: thumbnails of a message, and remote images, which are loaded only on request."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 
 from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize, Qt, QUrl
-from PySide6.QtGui import QFontMetricsF, QPainterPath, QPen, QPixmap
+from PySide6.QtGui import QFontMetricsF, QPainter, QPainterPath, QPen, QPixmap
 
 from desktop_agent.types.blocks import Image, UrlSource
 from desktop_agent.types.errors import Sentence, join_remedy
 from ui.style.text import show_hidden
 from ui.transcript.blocks.block import (
     WHOLE_TEXT,
+    Block,
     Control,
-    ImageSourceBlock,
     ItemListBlock,
     MenuAction,
     PaintContext,
@@ -30,7 +31,7 @@ from ui.transcript.blocks.image_store import (
 )
 from ui.transcript.blocks.text_layout import TextLayout, selection_overlay_color
 from ui.transcript.markdown.inline import LINE_BREAK, Line, RemoteImage, parse_inline, slice_utf16
-from ui.transcript.markdown.links import display_host, link_tooltip
+from ui.transcript.markdown.links import display_host, link_tooltip, safe_target
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 
@@ -41,7 +42,7 @@ LoadThumbnail = Callable[[Image, QSize, Callable[[], None]], tuple[bool, QPixmap
 
 
 class ThumbnailsBlock(ItemListBlock):
-    """Places are reserved from the sizes that are known, so that nothing jumps when the pictures arrive."""
+    """Thumbnails side by side. Their rectangles follow from known sizes, so that nothing moves when images arrive."""
 
     def __init__(
         self,
@@ -58,22 +59,19 @@ class ThumbnailsBlock(ItemListBlock):
         self._sizes: list[QSize] = []
 
     def _size(self, index: int, width: int, style: RenderStyle) -> QSize:
-        """Its own proportions, not higher than the limit, not larger than it is, not wider than the column."""
         if not self._sizes:
             self._sizes = [image_size(image.source) for image in self._images]
         own = self._sizes[index]
         if not own.isValid():
             return QSize(min(width, style.px(260)), style.px(54))
-        highest = style.px(MAX_THUMBNAIL_HEIGHT) if len(self._images) == 1 else style.px(160)
-        scale = min(1.0, highest / own.height(), width / own.width())
-        return QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
+        return _fit_size(own, width, style.px(MAX_THUMBNAIL_HEIGHT if len(self._images) == 1 else 160))
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Exact."""
+        """Return the exact height."""
         return self._arrange(width, style)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Side by side, on more lines when needed."""
+        """Place the images side by side, on several lines if needed."""
         self.is_laid_out = True
         height = self._arrange(width, style)
         words = QCoreApplication.translate("Transcript", "Open image: {0}")
@@ -86,7 +84,7 @@ class ThumbnailsBlock(ItemListBlock):
         return height
 
     def forget(self) -> None:
-        """Their sizes stay known."""
+        """Drop the layout, keep the image sizes."""
         self._controls, self.is_laid_out = [], False
 
     def _arrange(self, width: int, style: RenderStyle) -> int:
@@ -103,16 +101,13 @@ class ThumbnailsBlock(ItemListBlock):
         return y + tallest
 
     def paint(self, context: PaintContext) -> None:
-        """What has arrived; a quiet box for the others."""
+        """Paint the images that have arrived, and placeholders for the others."""
         selected = self.selected_items(*context.selection) if context.selection else ()
         for number, (box, control) in enumerate(zip(self._boxes, self._controls, strict=True)):
             if not box.intersects(context.clip):
                 continue
             context.painter.save()
-            path = QPainterPath()
-            path.addRoundedRect(QRectF(box), 8, 8)
-            context.painter.setRenderHint(context.painter.RenderHint.SmoothPixmapTransform)
-            context.painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
+            _clip_rounded(context.painter, box)
             self._paint_thumbnail(context, number, box)
             if number in selected:
                 context.painter.fillRect(box, selection_overlay_color(context.style))
@@ -121,12 +116,12 @@ class ThumbnailsBlock(ItemListBlock):
                 paint_focus_ring(context.painter, context.style, box)
 
     def _paint_thumbnail(self, context: PaintContext, number: int, box: QRect) -> None:
-        there, picture = self._load(self._images[number], box.size() * context.ratio, self._changed)
+        is_loaded, picture = self._load(self._images[number], box.size() * context.ratio, self._changed)
         if picture is not None:
             context.painter.drawPixmap(box, picture)
             return
         context.painter.fillRect(box, context.style.color("hover"))
-        if there:
+        if is_loaded:
             self._paint_words(context, self._names[number], box)
 
     def _paint_words(self, context: PaintContext, name: str, box: QRect) -> None:
@@ -137,23 +132,23 @@ class ThumbnailsBlock(ItemListBlock):
         context.painter.setFont(font)
         context.painter.setPen(style.color("muted"))
         inner = box.adjusted(style.px(10), 0, -style.px(10), 0)
-        shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width())
-        context.painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
+        elided = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width())
+        context.painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, elided)
 
     def natural_width(self) -> int:
-        """Up to the right edge of the last one."""
+        """Return the right edge of the rightmost image."""
         return max((box.right() + 1 for box in self._boxes), default=0)
 
     def item_texts(self) -> Sequence[str]:
-        """What stands for each where only text can stand."""
+        """Return the names in brackets, for use in plain text."""
         return [f"[{words}]" for words in self._words()]
 
     def item_rects(self) -> Sequence[QRect]:
-        """Where they are."""
+        """Return the rectangles of the images."""
         return self._boxes
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """The same, as it stands where that reads as text."""
+        """Return the text unescaped where it parses as plain text."""
         text = slice_utf16(self.plain(), start, end)
         is_text = parse_inline(text) == Line(text.replace("\n", LINE_BREAK))
         return text if is_text else super().markdown(start, end)
@@ -166,53 +161,24 @@ class ThumbnailsBlock(ItemListBlock):
         return [named.format(name) if name else unnamed for name in self._names]
 
     def spoken_text(self) -> str:
-        """The names."""
+        """Return the names."""
         return ", ".join(self._words())
 
     def controls(self) -> Sequence[Control]:
-        """Each opens its picture."""
+        """Return the controls that open the images."""
         return self._controls
 
     def image_at(self, point: QPoint) -> ViewableImage | None:
-        """The picture under a point, if it is one that can be decoded."""
+        """Return the image at a point, if it can be decoded here."""
         for image, box in zip(self._images, self._boxes, strict=True):
             if box.contains(point):
                 return None if isinstance(image.source, UrlSource) else image.source
         return None
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
-        """For the picture under the point."""
+        """Return the entry that opens the image at the point."""
         words = QCoreApplication.translate("Transcript", "Open image")
-        return [MenuAction(words, each.press) for each in self._controls if each.box.contains(point)]
-
-
-class WholeImageBlock(ImageSourceBlock):
-    """Selected as a whole or not at all."""
-
-    def __init__(self, image: RemoteImage) -> None:
-        super().__init__(image)
-        self._width = 0
-
-    def offset_at(self, point: QPoint) -> int:
-        """Before it or behind it."""
-        return 0 if point.x() < self._width / 2 else utf16_length(self.plain())
-
-    def caret_stop_at(self, offset: int) -> int:
-        """It has no places inside."""
-        return utf16_length(self.plain()) if offset else 0
-
-    def paragraph_at(self, offset: int) -> TextRange:
-        """All of it."""
-        del offset
-        return 0, utf16_length(self.plain())
-
-    def label(self) -> str:
-        """With whatever is hidden in it written out."""
-        return show_hidden(super().label())
-
-    def natural_width(self) -> int:
-        """Of the box or the picture."""
-        return self._width
+        return [MenuAction(words, control.press) for control in self._controls if control.box.contains(point)]
 
 
 MAX_REMOTE_HEIGHT = 420
@@ -221,7 +187,7 @@ MAX_REMOTE_HEIGHT = 420
 
 @dataclass(frozen=True, slots=True)
 class RemoteImageCallbacks:
-    """Whom such a block talks to. `thumbnail` answers as Thumbnails.get does."""
+    """The services of a remote image block. `thumbnail` has the signature of ThumbnailCache.get."""
 
     pictures: RemoteImages
     thumbnail: Callable[[InMemoryImage, QSize, Callable[[], None]], tuple[bool, QPixmap | None]]
@@ -229,11 +195,12 @@ class RemoteImageCallbacks:
     on_arrived: Callable[[], None]
 
 
-class RemoteImageBlock(WholeImageBlock):
+class RemoteImageBlock(Block):
     """What it shows, where it lies, and a button; then the picture itself. Without a host it is named only."""
 
     def __init__(self, image: RemoteImage, host: RemoteImageCallbacks | None = None) -> None:
-        super().__init__(image)
+        self._image = image
+        self._width = 0
         self._callbacks = host if image.target.lower().startswith(("http://", "https://")) else None
         self._height = 0
         self._controls: list[Control] = []
@@ -243,22 +210,59 @@ class RemoteImageBlock(WholeImageBlock):
         if self._callbacks:
             self._callbacks.pictures.watch(image.target, self)
 
+    def label(self) -> str:
+        """Return the description of the image with hidden characters spelled out."""
+        return show_hidden(self._image.label or QCoreApplication.translate("Transcript", "Picture"))
+
+    def plain(self) -> str:
+        """Return description and address."""
+        return f"{self._image.label} ({self._image.target})" if self._image.label else self._image.target
+
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """Return the whole image as Markdown, whatever part is selected."""
+        del start, end
+        label = self._image.label.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+        return f"![{label}](<{self._image.target}>)"
+
+    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """Return a link, so that pasting it fetches nothing."""
+        del start, end
+        label, target = escape(self.label()), safe_target(self._image.target)
+        return f'<p><a href="{escape(target)}">{label}</a></p>' if target else f"<p>{label}</p>"
+
+    def offset_at(self, point: QPoint) -> int:
+        """Return the start or the end of the text: the image is selected as a whole."""
+        return 0 if point.x() < self._width / 2 else utf16_length(self.plain())
+
+    def caret_stop_at(self, offset: int) -> int:
+        """Return the start or the end of the text."""
+        return utf16_length(self.plain()) if offset else 0
+
+    def paragraph_at(self, offset: int) -> TextRange:
+        """Return the whole text."""
+        del offset
+        return 0, utf16_length(self.plain())
+
+    def natural_width(self) -> int:
+        """Return the width of the placeholder or the image."""
+        return self._width
+
     def _remote(self) -> RemoteImageState:
         return self._callbacks.pictures.state_of(self._image.target) if self._callbacks else RemoteImageState()
 
     def on_remote_image_change(self) -> None:
-        """It is loading, there, or cannot be had."""
+        """Lay out again after the image was loaded, failed or was cancelled."""
         self.is_laid_out = False
         if self._callbacks:
             self._callbacks.on_arrived()
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Exact, but for what could not be loaded."""
+        """Return the exact height, except for errors."""
         size = _image_size(self._remote(), width, style)
         return size.height() if size else style.px(54)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """The box, or the picture."""
+        """Lay out the placeholder or the image."""
         self.is_laid_out, self.dirty_from = True, 0
         self._controls, self._words, self._error, self._picture = [], [], None, None
         remote = self._remote()
@@ -304,7 +308,7 @@ class RemoteImageBlock(WholeImageBlock):
         return [(translate("Transcript", "Load image"), partial(pictures.load, target))]
 
     def paint(self, context: PaintContext) -> None:
-        """The picture, or the box."""
+        """Paint the image or the placeholder."""
         picture = self._remote().picture
         if self._picture and picture:
             self._paint_picture(context, picture, self._picture)
@@ -313,21 +317,20 @@ class RemoteImageBlock(WholeImageBlock):
         if context.selection:
             context.painter.fillRect(QRect(0, 0, self._width, self._height), selection_overlay_color(context.style))
 
-    def _paint_picture(self, context: PaintContext, held: InMemoryImage, box: QRect) -> None:
-        there, picture = True, None
+    def _paint_picture(self, context: PaintContext, image: InMemoryImage, box: QRect) -> None:
+        is_loaded, picture = True, None
         if self._callbacks:
-            there, picture = self._callbacks.thumbnail(held, box.size() * context.ratio, self._callbacks.on_arrived)
+            is_loaded, picture = self._callbacks.thumbnail(
+                image, box.size() * context.ratio, self._callbacks.on_arrived
+            )
         painter = context.painter
         painter.save()
-        path = QPainterPath()
-        path.addRoundedRect(QRectF(box), 8, 8)
-        painter.setRenderHint(painter.RenderHint.SmoothPixmapTransform)
-        painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
+        _clip_rounded(painter, box)
         if picture is not None:
             painter.drawPixmap(box, picture)
         else:
             painter.fillRect(box, context.style.color("hover"))
-        if there and picture is None:
+        if is_loaded and picture is None:
             painter.setPen(context.style.color("muted"))
             painter.setFont(context.style.small)
             words = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(self.label())
@@ -343,52 +346,52 @@ class RemoteImageBlock(WholeImageBlock):
         painter.drawRoundedRect(QRectF(0.5, 0.5, self._width - 1, self._height - 1), 8, 8)
         painter.drawPixmap(style.px(14), style.px(16), style.icon("picture", "muted", 22, context.ratio))
         left = style.px(48)
-        aside = self._controls and not self._error
-        room = (self._controls[0].box.left() - style.px(8) if aside else self._width - style.px(12)) - left
+        are_beside = self._controls and not self._error
+        room = (self._controls[0].box.left() - style.px(8) if are_beside else self._width - style.px(12)) - left
         for y, text, color in ((7, self.label(), "text"), (27, self._displayed_host(), "muted")):
             painter.setFont(style.small)
             painter.setPen(style.color(color))
-            shown = QFontMetricsF(style.small).elidedText(text, Qt.TextElideMode.ElideMiddle, room)
-            painter.drawText(QRect(left, style.px(y), room, style.px(20)), Qt.AlignmentFlag.AlignVCenter, shown)
+            elided = QFontMetricsF(style.small).elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+            painter.drawText(QRect(left, style.px(y), room, style.px(20)), Qt.AlignmentFlag.AlignVCenter, elided)
         if self._error:
             self._error.draw(painter, style, QPointF(left, style.px(50)), "danger")
         for control, words in zip(self._controls, self._words, strict=True):
             paint_framed_button(context, control, words)
 
     def _displayed_host(self) -> str:
-        """Its host, in letters that cannot pass for others; whatever stands there where it has none."""
+        """Return the host in unambiguous letters, or the whole target if it has none."""
         host = QUrl(self._image.target).host() if self._callbacks else ""
-        where = display_host(host) if host else link_tooltip(self._image.target)
+        place = display_host(host) if host else link_tooltip(self._image.target)
         if self._remote().progress is LoadState.LOADING:
-            return QCoreApplication.translate("Transcript", "Loading from {0}…").format(where)
-        return where
+            return QCoreApplication.translate("Transcript", "Loading from {0}…").format(place)
+        return place
 
     def spoken_text(self) -> str:
-        """What it shows, where it lies, and how it stands."""
+        """Return description, host and error."""
         remote = self._remote()
         words = QCoreApplication.translate("Transcript", "Image: {0}").format(self.label())
         return ", ".join(part for part in (words, self._displayed_host(), remote.sentence) if part)
 
     def link_at(self, point: QPoint) -> str:
-        """The address, while the picture is not there."""
+        """Return the address while the image is not loaded."""
         inside = QRect(0, 0, self._width, self._height).contains(point)
         return self._image.target if inside and self._callbacks and not self._picture else ""
 
     def tooltip_at(self, point: QPoint) -> str:
-        """The whole address, with nothing hidden."""
+        """Return the whole address with hidden characters spelled out."""
         del point
         return link_tooltip(self._image.target)
 
     def controls(self) -> Sequence[Control]:
-        """Its buttons, or the picture."""
+        """Return the buttons, or the control that opens the image."""
         return self._controls
 
     def image_at(self, point: QPoint) -> InMemoryImage | None:
-        """The picture, once it is there."""
+        """Return the image, once it is loaded."""
         return self._remote().picture if self._picture and self._picture.contains(point) else None
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
-        """What its buttons do."""
+        """Return the actions of its buttons."""
         del point
         opens = QCoreApplication.translate("Transcript", "Open image")
         return [MenuAction(opens if self._picture else control.name, control.press) for control in self._controls]
@@ -400,9 +403,19 @@ class RemoteImageBlock(WholeImageBlock):
 
 
 def _image_size(remote: RemoteImageState, width: int, style: RenderStyle) -> QSize | None:
-    """At its own proportions, not larger than it is; None while there is nothing to show."""
     if remote.progress is not LoadState.LOADED or remote.picture is None:
         return None
-    own = remote.size
-    scale = min(1.0, style.px(MAX_REMOTE_HEIGHT) / own.height(), width / own.width())
-    return QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
+    return _fit_size(remote.size, width, style.px(MAX_REMOTE_HEIGHT))
+
+
+def _fit_size(size: QSize, width: int, height: int) -> QSize:
+    """Return the size scaled down in proportion to fit; it is never enlarged."""
+    scale = min(1.0, height / size.height(), width / size.width())
+    return QSize(max(1, round(size.width() * scale)), max(1, round(size.height() * scale)))
+
+
+def _clip_rounded(painter: QPainter, box: QRect) -> None:
+    path = QPainterPath()
+    path.addRoundedRect(QRectF(box), 8, 8)
+    painter.setRenderHint(painter.RenderHint.SmoothPixmapTransform)
+    painter.setClipPath(path, Qt.ClipOperation.IntersectClip)

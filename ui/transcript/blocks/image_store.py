@@ -1,4 +1,4 @@
-"""Images of a conversation: scaled thumbnails in a bounded cache, and images of the web that the person asked for."""
+"""Images of a conversation: thumbnails in a bounded cache, and remote images that the person asked for."""
 
 import base64
 from collections import OrderedDict
@@ -16,27 +16,27 @@ from desktop_agent.types.blocks import Base64Source, StoredSource, UrlSource, de
 from ui.transcript.workers import JobQueue
 
 _MAX_THUMBNAIL_BYTES = 64 * 1024 * 1024
+# Memory for decoding one image.
 _DECODER_LIMIT_MB = 512
-"""Of memory for one picture while it is decoded."""
 
 MAX_PIXELS = 120_000_000
-"""Larger ones are not decoded at all: four bytes each must fit into what is allowed."""
+"""Larger images are not decoded: four bytes for each pixel must fit into the memory limit."""
 
 OptionalPixmap = QPixmap | None
-"""None: it cannot be read."""
+"""None for an image that cannot be read."""
 
 
 class ImageFiles(Protocol):
-    """Where stored pictures lie."""
+    """The files of stored images."""
 
     def path_of(self, source: StoredSource) -> Path:
-        """The file of a stored picture."""
+        """Return the file of a stored image."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class InMemoryImage:
-    """A picture that lies in memory only, as the bytes of its file. Those with the same key are the same."""
+    """An image that exists in memory only, as the bytes of its file. Equal keys mean equal images."""
 
     key: str
     name: str
@@ -44,11 +44,11 @@ class InMemoryImage:
 
 
 ViewableImage = StoredSource | Base64Source | InMemoryImage
-"""What can be decoded here."""
+"""Images that can be decoded here."""
 
 
 class ThumbnailCache:
-    """Asked for a picture, it answers from its cache, or later through the callback."""
+    """Thumbnails in a bounded cache; missing ones are decoded in a worker."""
 
     def __init__(self, pictures: ImageFiles, job_queue: JobQueue) -> None:
         self.pictures = pictures
@@ -57,18 +57,18 @@ class ThumbnailCache:
         self._size = 0
 
     def get(self, source: ViewableImage, size: QSize, then: Callable[[], None]) -> tuple[bool, OptionalPixmap]:
-        """Whether it is there, and the picture. When it is not, `then` is called once it is."""
+        """Return whether the image is cached, and the image. `then` is called once a missing one is."""
         key = (_key(source), size.width(), size.height())
         if key in self._cache:
             self._cache.move_to_end(key)
             return True, self._cache[key]
-        where = locate_image(source, self.pictures)
+        location = locate_image(source, self.pictures)
 
-        def arrived(image: QImage) -> None:
+        def on_decoded(image: QImage) -> None:
             self._cache_thumbnail(key, None if image.isNull() else QPixmap.fromImage(image))
             then()
 
-        self._job_queue.submit(("picture", *key), lambda: decode_image(where, size), arrived)
+        self._job_queue.submit(("picture", *key), lambda: decode_image(location, size), on_decoded)
         return False, None
 
     def _cache_thumbnail(self, key: tuple[str, int, int], picture: OptionalPixmap) -> None:
@@ -80,16 +80,16 @@ class ThumbnailCache:
 
 
 def locate_image(source: ViewableImage, pictures: ImageFiles) -> Path | str | bytes:
-    """Where its bytes are: a file, base64, or here."""
+    """Return the file, the base64 text or the bytes of an image."""
     return pictures.path_of(source) if isinstance(source, StoredSource) else source.data
 
 
 def image_size(source: ViewableImage | UrlSource) -> QSize:
-    """In its own pixels; an invalid size where that is not known without decoding."""
+    """Return the size in pixels, invalid if it is unknown without decoding."""
     if isinstance(source, StoredSource):
         return QSize(source.width, source.height)
     if isinstance(source, Base64Source):
-        # The head of every supported format names the size; 64 KiB hold it even behind a JPEG's metadata.
+        # The header of every supported format has the size; 64 KiB include it even after a JPEG's metadata.
         return encoded_image_size(base64.b64decode(source.data[:87384]))
     if isinstance(source, InMemoryImage):
         return encoded_image_size(source.data)
@@ -97,16 +97,16 @@ def image_size(source: ViewableImage | UrlSource) -> QSize:
 
 
 def encoded_image_size(data: bytes) -> QSize:
-    """Width and height as it is shown, from the head of a file."""
+    """Return the displayed width and height, from the header of a file."""
     device = _device(data)
     reader = _reader(device, data)
     if reader is None:
         return QSize()
     size = reader.size()
-    turned = reader.transformation() & QImageIOHandler.Transformation.TransformationRotate90
+    is_rotated = reader.transformation() & QImageIOHandler.Transformation.TransformationRotate90
     # The reader does not keep its device alive.
     del reader, device
-    return size.transposed() if turned else size
+    return size.transposed() if is_rotated else size
 
 
 def _key(source: ViewableImage) -> str:
@@ -127,9 +127,9 @@ def _device(data: bytes) -> QBuffer:
 
 
 def _reader(device: QBuffer, data: bytes) -> QImageReader | None:
-    """For the kinds of pictures that messages hold, told by their first bytes; Qt would read any that it knows.
+    """Create a reader for the image types allowed in messages; None for others.
 
-    Among those is SVG, which names further files, and Qt opens them.
+    Qt could read more, but among those is SVG, which can reference other files, and Qt opens them.
     """
     kind = detect_media_type(data)
     if kind is None:
@@ -139,17 +139,17 @@ def _reader(device: QBuffer, data: bytes) -> QImageReader | None:
     return reader
 
 
-def read_image_bytes(where: Path | str | bytes) -> bytes:
-    """Raises OSError and ValueError."""
-    if isinstance(where, Path):
-        return where.read_bytes()
-    return where if isinstance(where, bytes) else base64.b64decode(where)
+def read_image_bytes(location: Path | str | bytes) -> bytes:
+    """Return the bytes of an image. Raises OSError and ValueError."""
+    if isinstance(location, Path):
+        return location.read_bytes()
+    return location if isinstance(location, bytes) else base64.b64decode(location)
 
 
-def decode_image(where: Path | str | bytes, size: QSize | None = None, most: int = 0) -> QImage:
-    """In a worker: decode to the wanted size, or to its own with at most so many pixels. Null: it cannot be read."""
+def decode_image(location: Path | str | bytes, size: QSize | None = None, most: int = 0) -> QImage:
+    """Decode to a size, or to the image's own with at most `most`. Returns a null image if it cannot be read."""
     try:
-        data = read_image_bytes(where)
+        data = read_image_bytes(location)
     except (OSError, ValueError):
         return QImage()
     QImageReader.setAllocationLimit(_DECODER_LIMIT_MB)
@@ -166,7 +166,7 @@ def decode_image(where: Path | str | bytes, size: QSize | None = None, most: int
         size = own * (most / pixels) ** 0.5
     elif size is not None and reader.transformation() & QImageIOHandler.Transformation.TransformationRotate90:
         size = size.transposed()
-    # Enlarging is left to painting, which does it smoothly.
+    # Enlarging is left to painting, which is smooth.
     if size is not None and not own.isEmpty() and size.width() < own.width():
         reader.setScaledSize(size)
     image = reader.read()
@@ -178,7 +178,7 @@ _MAX_REMOTE_BYTES = 128 * 1024 * 1024
 
 
 class LoadState(StrEnum):
-    """How far a picture is."""
+    """The loading state of a remote image."""
 
     UNASKED = "unasked"
     LOADING = "loading"
@@ -188,9 +188,9 @@ class LoadState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RemoteImageState:
-    """A picture of the web as it stands; `size` is in its own pixels.
+    """The state of a remote image; `size` is in its own pixels.
 
-    `may_insist`: it was refused for where it lies, and the person may insist.
+    With `may_insist` it was refused because of its address, and the person may load it anyway.
     """
 
     progress: LoadState = LoadState.UNASKED
@@ -202,17 +202,18 @@ class RemoteImageState:
 
 
 class RemoteImageObserver(Protocol):
-    """What shows a picture of the web."""
+    """Displays a remote image."""
 
     def on_remote_image_change(self) -> None:
-        """It stands differently now."""
+        """Update after the state changed."""
         ...
 
 
 class RemoteImages(QObject):
-    """`wanted` carries an address, and whether private machines are allowed; `unwanted` an address to give up.
+    """The remote images of the window. `wanted` and `unwanted` ask for a download and for its end.
 
-    Whoever hears them answers with `arrived`, `failed` or `given_up`.
+    `wanted` carries an address, and whether private hosts are allowed. The receiver answers with `arrived`, `failed` or
+    `cancelled`.
     """
 
     wanted = Signal(str, bool)
@@ -225,35 +226,35 @@ class RemoteImages(QObject):
         self._size = 0
 
     def state_of(self, address: str) -> RemoteImageState:
-        """How it stands."""
-        found = self._states.get(address)
-        if found is None:
+        """Return the state of an image."""
+        remote = self._states.get(address)
+        if remote is None:
             return RemoteImageState()
         self._states.move_to_end(address)
-        return found
+        return remote
 
     def loaded(self) -> list[str]:
-        """The addresses of the pictures that are there."""
+        """Return the addresses of all loaded images."""
         return [address for address, remote in self._states.items() if remote.progress is LoadState.LOADED]
 
-    def watch(self, address: str, watcher: RemoteImageObserver) -> None:
-        """Tell this one of every change of the one address that it shows, for as long as it lives."""
-        self._observers[watcher] = address
+    def watch(self, address: str, observer: RemoteImageObserver) -> None:
+        """Notify the observer of changes of the one address it displays, for as long as it lives."""
+        self._observers[observer] = address
 
     def load(self, address: str, *, insists: bool = False) -> None:
-        """The person wants it."""
+        """Load an image on request of the person."""
         if self.state_of(address).progress not in {LoadState.LOADING, LoadState.LOADED}:
             self._set(address, RemoteImageState(LoadState.LOADING))
             self.wanted.emit(address, insists)
 
     def cancel(self, address: str) -> None:
-        """The person does not want it any more."""
+        """Cancel loading."""
         if self.state_of(address).progress is LoadState.LOADING:
             self._set(address, RemoteImageState())
             self.unwanted.emit(address)
 
     def arrived(self, address: str, data: bytes, name: str) -> None:
-        """Here it is. One whose size cannot be read could never be shown."""
+        """Store a loaded image; one without a readable size counts as failed."""
         if self.state_of(address).progress is not LoadState.LOADING:
             return
         size = encoded_image_size(data)
@@ -266,12 +267,12 @@ class RemoteImages(QObject):
             self._set(address, RemoteImageState(LoadState.LOADED, InMemoryImage(address, name, data), size=size))
 
     def failed(self, address: str, sentence: str, remedy: str, *, may_insist: bool = False) -> None:
-        """It cannot be shown, and what to do about that."""
+        """Store why an image cannot be displayed, and the remedy."""
         if self.state_of(address).progress is LoadState.LOADING:
             self._set(address, RemoteImageState(LoadState.FAILED, None, sentence, remedy, may_insist))
 
     def cancelled(self, address: str) -> None:
-        """Nobody is loading it any more."""
+        """Reset an image that is no longer being loaded."""
         if self.state_of(address).progress is LoadState.LOADING:
             self._set(address, RemoteImageState())
 
@@ -282,13 +283,13 @@ class RemoteImages(QObject):
         self._size += _image_bytes(remote)
         self._notify(address)
         while self._size > _MAX_REMOTE_BYTES and len(self._states) > 1:
-            oldest, gone = self._states.popitem(last=False)
-            self._size -= _image_bytes(gone)
+            oldest, removed = self._states.popitem(last=False)
+            self._size -= _image_bytes(removed)
             self._notify(oldest)
 
     def _notify(self, address: str) -> None:
-        for watcher in [each for each, shows in self._observers.items() if shows == address]:
-            watcher.on_remote_image_change()
+        for observer in [watcher for watcher, watched in self._observers.items() if watched == address]:
+            observer.on_remote_image_change()
 
 
 def _image_bytes(remote: RemoteImageState | None) -> int:

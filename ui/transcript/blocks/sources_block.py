@@ -1,4 +1,4 @@
-"""The sources of an answer: a numbered list, each with its title and its host."""
+"""The sources of an answer: a numbered list with titles and hosts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _SHOWN_AT_FIRST = 5
 
 @dataclass(frozen=True, slots=True)
 class CitedSource:
-    """One source. `url` is empty where it leads nowhere that may be opened."""
+    """A cited source. `url` is empty if it must not be opened."""
 
     number: int
     title: str
@@ -32,43 +32,45 @@ class CitedSource:
 
     @property
     def name(self) -> str:
-        """What the control is called."""
+        """Return the name of the control."""
         words = QCoreApplication.translate("Transcript", "Source {0}: {1}").format(self.number, self.title)
         return f"{words}, {self.host}" if self.host and self.host != self.title else words
 
     @property
     def text(self) -> str:
-        """Title and address, as they are copied."""
+        """Return title and address as they are copied."""
         address = f" ({self.url})" if self.url and self.url != self.title else ""
         return f"{self.number}. {self.title}{address}"
 
     @property
     def linked(self) -> Line:
-        """The title, leading to the address."""
-        leads = (Span(0, utf16_length(self.title), SpanStyle.LINK, self.url),) if self.url else ()
-        return Line(self.title, leads)
+        """Return the title as a link to the address."""
+        spans = (Span(0, utf16_length(self.title), SpanStyle.LINK, self.url),) if self.url else ()
+        return Line(self.title, spans)
 
 
 def cited_sources(citations: Sequence[Citation]) -> list[CitedSource]:
-    """Each once, in the order in which they were first cited. What a server says of them is seen, not obeyed."""
-    found: dict[tuple[str, str], CitedSource] = {}
+    """Return each source once, in the order of first citation. Servers' texts are displayed, never obeyed."""
+    sources: dict[tuple[str, str], CitedSource] = {}
     for citation in citations:
         url = _safe_url(citation.url or "")
-        words = citation.title or citation.url or citation.quoted or ""
-        key = (url, "" if url else words)
-        if words and key not in found:
-            found[key] = CitedSource(len(found) + 1, _one_line(words), display_host(_ascii(url)) if url else "", url)
-    return list(found.values())
+        title = citation.title or citation.url or citation.quoted or ""
+        key = (url, "" if url else title)
+        if title and key not in sources:
+            sources[key] = CitedSource(
+                len(sources) + 1, _one_line(title), display_host(_ascii(url)) if url else "", url
+            )
+    return list(sources.values())
 
 
 def sources_markdown(sources: Sequence[CitedSource], *, has_heading: bool = True) -> str:
-    """The heading, and a numbered list."""
-    lines = "\n".join(f"{each.number}. {line_to_markdown(each.linked)}" for each in sources)
+    """Return a numbered list, with or without its heading."""
+    lines = "\n".join(f"{source.number}. {line_to_markdown(source.linked)}" for source in sources)
     return "\n\n".join([*([_heading()] if has_heading else []), *([lines] if lines else [])])
 
 
 class SourcesBlock(ItemListBlock):
-    """One line each; the first few, and the others when they are asked for."""
+    """A list of sources, one on each line; all but the first few are hidden until asked for."""
 
     def __init__(
         self, sources: Sequence[CitedSource], open_: Callable[[str], None], show_all: Callable[[], None] | None = None
@@ -84,16 +86,16 @@ class SourcesBlock(ItemListBlock):
 
     @staticmethod
     def is_long(sources: Sequence[CitedSource]) -> bool:
-        """Whether some stay away at first."""
+        """Return whether the list is shortened at first."""
         return len(sources) > _SHOWN_AT_FIRST + 1
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Exact."""
+        """Return the exact height."""
         del width
         return self._line_height(style) * (1 + len(self._shown) + (self._show_all is not None))
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """A heading, and a line for each source."""
+        """Lay out a heading and a line for each source."""
         line = self._line = self._line_height(style)
         self._width, self.is_laid_out, self._controls = width, True, []
         metrics = QFontMetricsF(style.small)
@@ -104,43 +106,42 @@ class SourcesBlock(ItemListBlock):
             if source.url:
                 self._controls.append(Control(source.name, box, lambda url=source.url: self._open(url), is_link=True))
         if self._show_all is not None:
-            wide = int(metrics.horizontalAdvance(self._all_words())) + style.px(8)
+            wide = int(metrics.horizontalAdvance(self._show_all_label())) + style.px(8)
             box = QRect(0, (len(self._shown) + 1) * line, wide, line)
             self._places += [box] * (len(self._sources) - len(self._shown))
-            self._controls.append(Control(self._all_words(), box, self._show_all))
+            self._controls.append(Control(self._show_all_label(), box, self._show_all))
         return self.estimate(width, style)
 
     def item_texts(self) -> Sequence[str]:
-        """The heading, and all sources."""
-        return [_heading(), *(each.text for each in self._sources)]
+        """Return the heading and all sources."""
+        return [_heading(), *(source.text for source in self._sources)]
 
     def item_rects(self) -> Sequence[QRect]:
-        """Their lines. Those that stay away are where they would be asked for."""
+        """Return their lines; hidden sources have the rectangle of the button that shows them."""
         return self._places
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """The heading, and a numbered list."""
+        """Return a heading and a numbered list."""
         if self.is_within_item(start, end):
             return super().markdown(start, end)
         has_heading, sources = self._selected_parts(start, end)
         return sources_markdown(sources, has_heading=has_heading)
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """The same as elements."""
+        """Return a heading and a numbered list."""
         if self.is_within_item(start, end):
             return super().html(start, end)
         has_heading, sources = self._selected_parts(start, end)
-        items = "".join(f"<li>{line_to_html(each.linked)}</li>" for each in sources)
-        begins = f'<ol start="{sources[0].number}">' if sources and sources[0].number > 1 else "<ol>"
-        return f"{f'<p>{_heading()}</p>' if has_heading else ''}{f'{begins}{items}</ol>' if items else ''}"
+        items = "".join(f"<li>{line_to_html(source.linked)}</li>" for source in sources)
+        opening = f'<ol start="{sources[0].number}">' if sources and sources[0].number > 1 else "<ol>"
+        return f"{f'<p>{_heading()}</p>' if has_heading else ''}{f'{opening}{items}</ol>' if items else ''}"
 
     def _selected_parts(self, start: int, end: int) -> tuple[bool, list[CitedSource]]:
-        """Whether the heading is, and which sources are."""
         chosen = self.selected_items(start, end)
         return 0 in chosen, [self._sources[number - 1] for number in chosen if number]
 
     def paint(self, context: PaintContext) -> None:
-        """From top to bottom."""
+        """Paint from top to bottom."""
         painter, style = context.painter, context.style
         chosen = self.selected_items(*context.selection) if context.selection else []
         for box in self.boxes(*context.selection) if context.selection else ():
@@ -151,7 +152,7 @@ class SourcesBlock(ItemListBlock):
         for row, source in enumerate(self._shown, 1):
             self._paint_source(context, source, row * self._line, is_chosen=row in chosen)
         if self._show_all is not None:
-            name = self._all_words()
+            name = self._show_all_label()
             painter.setFont(style.small)
             painter.setPen(style.color("text" if context.hovered == name else "link"))
             self._draw(painter, self._controls[-1].box, name)
@@ -160,29 +161,29 @@ class SourcesBlock(ItemListBlock):
                 paint_focus_ring(painter, style, control.box.adjusted(-4, 0, 4, 0))
 
     def controls(self) -> Sequence[Control]:
-        """The sources that can be opened."""
+        """Return the links of the sources, and the button that shows all."""
         return self._controls
 
     def link_at(self, point: QPoint) -> str:
-        """The target under a point."""
+        """Return the target of the link at a point."""
         lines = zip(self._shown, self._places[1:], strict=False)
         return next((source.url for source, box in lines if box.contains(point)), "")
 
     def tooltip_at(self, point: QPoint) -> str:
-        """The target, and its host as the network asks for it where other letters are shown."""
+        """Return the target with its ASCII host, if the host is displayed in other letters."""
         url = self.link_at(point)
         host, ascii_host = (display_host(_ascii(url)), _ascii(url)) if url else ("", "")
         return f"{link_tooltip(url)} ({ascii_host})" if host != ascii_host else ""
 
     def spoken_text(self) -> str:
-        """All of them."""
-        return "\n".join([_heading(), *(each.name for each in self._sources)])
+        """Return all sources."""
+        return "\n".join([_heading(), *(source.name for source in self._sources)])
 
     def _paint_source(self, context: PaintContext, source: CitedSource, top: int, *, is_chosen: bool) -> None:
         painter, style = context.painter, context.style
         metrics = QFontMetricsF(style.small)
         x = self._indent(style)
-        # Other colours are hard to read on that of a selection.
+        # Other colours are hard to read on the selection.
         muted, link = ("text", "text") if is_chosen else ("muted", "link")
         painter.setFont(style.small)
         painter.setPen(style.color(muted))
@@ -190,7 +191,7 @@ class SourcesBlock(ItemListBlock):
         left = x - style.px(8) - int(metrics.horizontalAdvance(number))
         self._draw(painter, QRect(max(0, left), top, x, self._line), number)
         host_width = int(metrics.horizontalAdvance(source.host)) + style.px(10) if source.host else 0
-        # The host says where it leads: a long title gives way to it.
+        # The host says where the link leads: long titles give way to it.
         room = max(self._width - x - min(host_width, self._width // 2), style.px(40))
         title = metrics.elidedText(source.title, Qt.TextElideMode.ElideRight, room)
         painter.setPen(style.color(link if source.url else "text"))
@@ -216,13 +217,12 @@ class SourcesBlock(ItemListBlock):
         return self._indent(style) + int(words) + style.px(14 if host else 4)
 
     def _indent(self, style: RenderStyle) -> int:
-        """Numbers end below each other."""
         return int(QFontMetricsF(style.small).horizontalAdvance(f"{len(self._shown)}.")) + style.px(8)
 
     def _line_height(self, style: RenderStyle) -> int:
         return style.line_of(style.small) + style.px(4)
 
-    def _all_words(self) -> str:
+    def _show_all_label(self) -> str:
         return QCoreApplication.translate("Transcript", "Show all {0} sources").format(len(self._sources))
 
 
@@ -231,13 +231,12 @@ def _heading() -> str:
 
 
 def _safe_url(url: str) -> str:
-    """The address, if it is one of the web; whatever would end it in a text is written as it goes over the wire."""
+    """Return the URL if it is one of the web, with characters encoded that would end it in a text."""
     url = "".join(_percent_encoded(char) for char in url)
     return url if url.lower().startswith(("http://", "https://")) and QUrl(url).host() else ""
 
 
 def _ascii(url: str) -> str:
-    """The host as the network asks for it."""
     return QUrl(url).host(QUrl.ComponentFormattingOption.FullyEncoded)
 
 

@@ -1,6 +1,4 @@
-"""A table block: columns as wide as they need, and rows that are laid out and painted when they come near the
-screen.
-"""
+"""A table block: columns as wide as they need, with rows laid out and painted when they come near the screen."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -13,7 +11,7 @@ from PySide6.QtGui import QColor, QLinearGradient, QPainterPath
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, TextRange
 from ui.transcript.blocks.math.formulas import MathCallbacks
 from ui.transcript.blocks.math.math_block import InlineFormulas
-from ui.transcript.blocks.table_cells import TableCells
+from ui.transcript.blocks.table_cells import TableCellLayouts, TableCells
 from ui.transcript.blocks.text_layout import TextLayout
 from ui.transcript.markdown.elements import Leaf
 from ui.transcript.markdown.inline import Line
@@ -23,32 +21,32 @@ from ui.transcript.markdown.serializer import line_to_html, line_to_markdown, ta
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 
+# Pixels at 100 %. Columns shrink to the first width to make the table fit; of a table that scrolls sideways anyway they
+# shrink to the second only.
 _MIN_WIDTH, _MAX_MIN_WIDTH = 64, 240
-"""Pixels at 100 %: a column is not made narrower to make the table fit; one of a table that moves sideways anyway is
-not wider."""
 
 
 class TablePiece(Protocol):
-    """Some rows of a table."""
+    """Some rows of a table, whose columns all pieces share."""
 
     is_laid_out: bool
     layout_count: int
 
     def measure(self, style: RenderStyle) -> None:
-        """Say how wide its cells want to be."""
+        """Report the wanted widths of the cells."""
         ...
 
     def forget(self) -> None:
-        """The columns are others."""
+        """Drop the layout, because the columns changed."""
         ...
 
     def invalidate_widths(self) -> None:
-        """What is known of its cells' widths is not true any more."""
+        """Drop the measured widths of the cells."""
         ...
 
 
 class TableColumns:
-    """As wide as the widest cell wants, if all fit. `scrolled` is how far the table was moved, in pixels."""
+    """The columns of a table, as wide as the widest cell wants if all fit. `scrolled` is in pixels."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -62,7 +60,7 @@ class TableColumns:
         self._style: RenderStyle | None = None
 
     def set_style(self, style: RenderStyle) -> None:
-        """In another look all cells are as wide as they are in that one."""
+        """Set the style; another style drops all measured widths."""
         if self._style not in (None, style):
             for piece in self._pieces:
                 piece.invalidate_widths()
@@ -74,13 +72,13 @@ class TableColumns:
         self._style = style
 
     def measure(self, style: RenderStyle) -> None:
-        """Have the piece with the head measured: its place on the screen may be far away."""
+        """Measure the piece with the head, which may be far outside the viewport."""
         self._pieces[0].measure(style)
 
     def add(self, piece: TablePiece) -> int:
-        """A piece at the end; answers its number."""
+        """Append a piece and return its number."""
         if self._pieces:
-            # It has no lower edge any more.
+            # It is no longer the last one, so it loses its lower edge.
             self._pieces[-1].is_laid_out, self._pieces[-1].layout_count = False, 0
         self._pieces.append(piece)
         self._needs.append([0.0] * self.count)
@@ -97,16 +95,16 @@ class TableColumns:
         self._widen()
 
     def is_last(self, number: int) -> bool:
-        """Whether the table ends with this piece."""
+        """Return whether the table ends with this piece."""
         return number == len(self._pieces) - 1
 
     def set_wanted_widths(self, number: int, needs: list[float]) -> None:
-        """A piece wants its columns so wide; when that changes the columns, all pieces must be laid out again."""
+        """Set the wanted widths of a piece; if they change the columns, all pieces are laid out again."""
         if needs == self._needs[number]:
             return
         self._needs[number] = needs
-        for at in range(number, len(self._needs)):
-            self._before[at + 1] = list(map(max, self._before[at], self._needs[at]))
+        for index in range(number, len(self._needs)):
+            self._before[index + 1] = list(map(max, self._before[index], self._needs[index]))
         self._widen()
 
     def _widen(self) -> None:
@@ -119,11 +117,11 @@ class TableColumns:
 
     @property
     def natural_widths(self) -> list[float]:
-        """How wide the columns want to be."""
+        """Return the wanted widths of the columns."""
         return self._natural
 
     def widths(self, room: int, style: RenderStyle) -> list[int]:
-        """Of the columns, in a room so wide."""
+        """Return the widths of the columns in the available width."""
         if self._shared is None or self._shared[0] != room:
             pad = 2 * style.px(10)
             wanted = [int(natural) + pad for natural in self._natural]
@@ -139,27 +137,27 @@ class TableColumns:
 
     @property
     def lefts(self) -> list[int]:
-        """Where the columns begin, and where the last one ends."""
+        """Return the left edge of each column, and the right edge of the last one."""
         return self._lefts
 
     def max_scroll(self, room: int) -> int:
-        """How far the table can be moved."""
+        """Return how far the table can be scrolled."""
         return max(0, self._lefts[-1] - room) if self._lefts else 0
 
     def scroll(self, pixels: int, room: int) -> bool:
-        """Answers whether anything moved."""
+        """Scroll sideways; return whether anything moved."""
         wanted = max(0, min(self.scrolled + pixels, self.max_scroll(room)))
         moved, self.scrolled = wanted != self.scrolled, wanted
         return moved
 
 
 def distribute_width(wanted: Sequence[int], room: int, least: int, most: int) -> list[int]:
-    """Narrow columns keep what they want, the others share the rest in proportion.
+    """Return column widths: narrow columns keep what they want, the others share the rest in proportion.
 
-    When some would be too narrow to be read, the table is wider than the room, and only the widest give way.
+    If some would become unreadably narrow, the table is wider than the room, and only the widest columns give way.
     """
-    if sum(min(least, each) for each in wanted) > room:
-        return [min(each, max(least, most)) for each in wanted]
+    if sum(min(least, width) for width in wanted) > room:
+        return [min(width, max(least, most)) for width in wanted]
     widths = [0] * len(wanted)
     open_columns = set(range(len(wanted)))
     rest = room
@@ -182,15 +180,19 @@ _CORNER = 10
 _FADE = 28
 
 
-class TableRows(Block):
-    """The first piece of a table has its head. Rows that grow lay out their own cells alone while the columns stay."""
+class TableBlock(Block):
+    """Rows of a table, copied as tab-separated text. A long table is several of these; the first has the head.
+
+    Growing rows lay out only their own cells while the columns keep their widths.
+    """
 
     def __init__(
         self, leaf: Leaf, references: References, columns: TableColumns | None = None, math: MathCallbacks | None = None
     ) -> None:
         self.columns = columns or TableColumns(len(leaf.aligns))
         self.number = self.columns.add(self)
-        self.cells = TableCells(leaf, references, InlineFormulas(math, self._reset))
+        self.cells = TableCells(leaf, references)
+        self._layouts = TableCellLayouts(self.cells, InlineFormulas(math, self._reset))
         self.tops: list[int] = [0]
         self.widths: list[int] = []
         self.width = 0
@@ -198,23 +200,24 @@ class TableRows(Block):
 
     @property
     def leaf(self) -> Leaf:
-        """The rows as they were written."""
+        """Return the rows as they were written."""
         return self.cells.leaf
 
     def set_leaf(self, leaf: Leaf) -> None:
-        """The same rows with more text in them, or more rows."""
+        """Replace the rows by the same with more text, or more rows."""
         same = self.cells.set_leaf(leaf)
+        self._layouts.truncate(same)
         self.dirty_from = self.dirty_top(same)
         del self.tops[same + 1 :]
         self.is_laid_out, self.layout_count = False, 0
 
     def dirty_top(self, row: int | None = None) -> int:
-        """From where a table that goes on with this row is painted anew: its rounded corners become straight lines."""
+        """Return the y from which a table that goes on with this row is repainted, which loses its rounded corners."""
         last = len(self.tops) - 1
         return max(0, self.tops[last if row is None else min(row, last)] - _CORNER)
 
     def refresh_references(self) -> bool:
-        """A definition arrived: read again, if a cell could use one."""
+        """Parse again after a link definition arrived, if a cell could use one."""
         if not any("]" in cell for row in self.leaf.cells for cell in row):
             return False
         self._reset()
@@ -222,47 +225,48 @@ class TableRows(Block):
 
     def _reset(self) -> None:
         self.cells.reset()
+        self._layouts.truncate(0)
         self.forget()
         self.layout_count = 0
 
     def forget(self) -> None:
-        """Keep the text alone."""
-        self.cells.forget()
+        """Drop the layout, keep the text."""
+        self._layouts.forget()
         self.tops, self.widths = [0], []
         self.is_laid_out, self.dirty_from = False, 0
 
     def invalidate_widths(self) -> None:
-        """Measure again."""
-        self.cells.invalidate_widths()
+        """Drop the measured widths."""
+        self._layouts.invalidate_widths()
 
     def measure(self, style: RenderStyle) -> None:
-        """Say how wide the cells want to be."""
+        """Report the wanted widths of the cells."""
         self.columns.set_style(style)
-        if not self.cells.is_measured:
-            needs = self.cells.wanted_widths(style)
+        if not self._layouts.is_measured:
+            needs = self._layouts.wanted_widths(style)
             self.columns.set_wanted_widths(self.number, list(map(max, *needs, needs[0])))
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """From how wide the cells want to be; as if no cell wrapped, while this is the whole table."""
+        """Estimate the height from the wanted widths, or without wrapping while this is the whole table."""
         count = len(self.leaf.cells)
         lines = count
         if self.number:
             self.columns.measure(style)
             self.measure(style)
             widths = self.columns.widths(width - 1, style)
-            lines = sum(self.cells.estimate_line_count(row, widths, style) for row in range(count))
+            lines = sum(self._layouts.estimate_line_count(row, widths, style) for row in range(count))
         return lines * style.line + count * style.px(12) + 2
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Measure the new rows, and lay out what the columns' widths changed."""
+        """Measure new rows, and lay out what the column widths changed."""
         self.measure(style)
         widths = self.columns.widths(width - 1, style)
         if (width, widths) != (self.width, self.widths):
-            self.cells.forget()
+            self._layouts.forget()
             self.tops, self.dirty_from = [0], 0
         self.width, self.widths, self.laid_out_style = width, widths, style
         for row in range(len(self.tops) - 1, len(self.leaf.cells)):
-            self.tops.append(self.tops[-1] + self.cells.height(row, widths, style) + style.px(12))
+            self.tops.append(self.tops[-1] + self._layouts.height(row, widths, style) + style.px(12))
         self.is_laid_out = True
         return self._height
 
@@ -271,7 +275,7 @@ class TableRows(Block):
         return self.tops[-1] + (2 if self.columns.is_last(self.number) else 0)
 
     def paint(self, context: PaintContext) -> None:
-        """Frame, head, rows inside the clip, the selected part of the text."""
+        """Paint the frame, the head, the rows inside the clip, and the selection."""
         painter, style = context.painter, context.style
         # Pieces have straight sides where they touch.
         top = 0.5 if self.cells.has_head else -2.0 * _CORNER
@@ -296,7 +300,6 @@ class TableRows(Block):
         painter.restore()
 
     def _paint_fades(self, context: PaintContext) -> None:
-        """Columns that go on behind an edge fade away there."""
         room, scrolled, wide = self.width - 1, self.columns.scrolled, context.style.px(_FADE)
         clear = QColor(context.style.color("window"))
         clear.setAlpha(0)
@@ -325,64 +328,59 @@ class TableRows(Block):
             self.text_layout(row, column, style).draw(painter, style, at, "text", part)
 
     def text_layout(self, row: int, column: int, style: RenderStyle) -> TextLayout:
-        """A cell, laid out."""
-        return self.cells.text_layout(row, column, self.widths[column] - 2 * style.px(10), style)
+        """Return the layout of a cell."""
+        return self._layouts.text_layout(row, column, self.widths[column] - 2 * style.px(10), style)
 
     def column_at(self, x: int) -> int:
-        """The column at an x of the whole table."""
+        """Return the column at an x in the whole table."""
         return max(0, min(bisect_right(self.columns.lefts, x) - 1, len(self.widths) - 1))
 
-
-class TableBlock(TableRows):
-    """Copied as tab-separated text. A long table is several of these, below each other."""
-
     def plain(self) -> str:
-        """Tabs between cells, one row on each line."""
+        """Return tabs between cells, and one row on each line."""
         return self.cells.plain()
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """The rows of which something is selected, below the head; inside of one cell, its text alone."""
+        """Return the selected rows below the head, or the selected part of a single cell."""
         parts = list(self.cells.rows_between(start, end))
         if line := self._single_cell_part(parts, start, end):
             return line_to_markdown(line)
         if parts and self.cells.is_head(parts[0][0]):
             del parts[0]
-        written = [["" if part is not line else cell for part, line, cell in self._cell_parts(*each)] for each in parts]
+        written = [["" if part is not line else cell for part, line, cell in self._cell_parts(*row)] for row in parts]
         rows = table_markdown(written, [lines for _, lines in parts])
-        return "\n".join(each for each in (self.markdown_prefix(), rows) if each)
+        return "\n".join(row for row in (self.markdown_prefix(), rows) if row)
 
     def _single_cell_part(self, parts: list[tuple[int, list[Line]]], start: int, end: int) -> Line | None:
-        """What is selected, when that is less than the table and inside of one cell."""
         filled = [line for _, lines in parts for line in lines if line.text]
         is_part = start > 0 or end < utf16_length(self.plain())
         return filled[0] if len(filled) == 1 and is_part else None
 
     def cell_texts(self) -> list[list[str]]:
-        """The cells without markup, row by row."""
+        """Return the cells without markup, row by row."""
         return [[line.plain() for line in lines] for lines in self.cells.lines()]
 
     def _cell_parts(self, row: int, parts: list[Line]) -> Iterator[tuple[Line, Line, str]]:
-        """Of each cell of a row: what is selected of it, all of it, and how it was written."""
+        """Yield the selected part, the whole line and the source of each cell of a row."""
         lines = [self.cells.line(row, column) for column in range(len(parts))]
         return zip(parts, lines, self.cells.cell_sources(row), strict=True)
 
     def markdown_prefix(self) -> str:
-        """The head and its rule: without them there is no table."""
+        """Return the head and its rule, without which the rows are no table."""
         if not self.cells.has_head:
             return ""
         head = table_markdown([self.cells.cell_sources(0)], [self.cells.lines()[0]])
         return f"{head}\n{table_rule(self.leaf.aligns)}"
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """The rows of which something is selected; inside of one cell, its text alone."""
+        """Return the selected rows, or the selected part of a single cell."""
         parts = list(self.cells.rows_between(start, end))
         if line := self._single_cell_part(parts, start, end):
             return f"<p>{line_to_html(line)}</p>"
         has_head = bool(parts) and self.cells.is_head(parts[0][0])
-        return table_html(self.leaf.aligns, [each for _, each in parts], has_head=has_head)
+        return table_html(self.leaf.aligns, [cells for _, cells in parts], has_head=has_head)
 
     def offset_at(self, point: QPoint) -> int:
-        """The nearest place in the cell under the point."""
+        """Return the nearest offset in the cell at the point."""
         if not self.laid_out_style or not self.widths:
             return 0
         row, column, inside = self._cell_at(point, self.laid_out_style)
@@ -397,41 +395,39 @@ class TableBlock(TableRows):
         return row, column, QPoint(x - self.columns.lefts[column] - style.px(10), y)
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
-        """What a part of the text covers, cell by cell; of cells beside the screen all, so that none is laid out."""
+        """Return what a part of the text covers; cells outside the viewport count as a whole, without layout."""
         style = self.laid_out_style
-        found: list[QRectF] = []
+        rects: list[QRectF] = []
         if not style or not self.widths:
-            return found
+            return rects
         for row, column, part in self.cells.selected(start, end):
             cell = self._box(row, column)
             if cell.right() < 0 or cell.left() > self.width:
-                found.append(cell)
+                rects.append(cell)
                 continue
             text_layout, corner = self.text_layout(row, column, style), self._corner(row, column, style)
-            found += [box.translated(corner) for box in text_layout.boxes(part[0], part[1] - part[0])]
-        return found
+            rects += [box.translated(corner) for box in text_layout.boxes(part[0], part[1] - part[0])]
+        return rects
 
     def _box(self, row: int, column: int) -> QRectF:
-        """All of a cell."""
-        left, right = (each - self.columns.scrolled for each in self.columns.lefts[column : column + 2])
+        left, right = (x - self.columns.scrolled for x in self.columns.lefts[column : column + 2])
         return QRectF(left, self.tops[row], right - left, self.tops[row + 1] - self.tops[row])
 
     def caret_rect_at(self, offset: int) -> QRectF | None:
-        """In its cell."""
-        style, found = self.laid_out_style, self.cells.cell_at(offset)
-        if not style or not self.widths or not found:
+        """Return the caret in its cell."""
+        style, cell = self.laid_out_style, self.cells.cell_at(offset)
+        if not style or not self.widths or not cell:
             return None
-        row, column, start = found
+        row, column, start = cell
         position = self.cells.line(row, column).from_plain(offset - start)
         return self.text_layout(row, column, style).caret_rect_at(position).translated(self._corner(row, column, style))
 
     def _corner(self, row: int, column: int, style: RenderStyle) -> QPointF:
-        """Where the text of a cell begins."""
         left = self.columns.lefts[column] - self.columns.scrolled
         return QPointF(left + style.px(10), self.tops[row] + style.px(6))
 
     def paragraph_at(self, offset: int) -> TextRange:
-        """The cell."""
+        """Return the cell at an offset."""
         return self.cells.span_at(offset)
 
     def _layout_at(self, point: QPoint) -> tuple[TextLayout, QPoint] | None:
@@ -441,17 +437,17 @@ class TableBlock(TableRows):
         return self.text_layout(row, column, self.laid_out_style), inside
 
     def link_at(self, point: QPoint) -> str:
-        """The target under a point."""
+        """Return the target of the link at a point."""
         seen = self._layout_at(point)
         return seen[0].link_at(seen[1].x(), seen[1].y()) if seen else ""
 
     def tooltip_at(self, point: QPoint) -> str:
-        """Where a link really leads, or the source of a formula and why it is not drawn."""
+        """Return the real target of a link, or the source of a formula and why it is not drawn."""
         link, seen = self.link_at(point), self._layout_at(point)
         if link:
             return link_tooltip(link)
-        return self.cells.tooltip_at(*seen) if seen else ""
+        return self._layouts.tooltip_at(*seen) if seen else ""
 
     def scroll_horizontally(self, pixels: int) -> bool:
-        """Only when its columns do not fit."""
+        """Scroll if the columns do not fit."""
         return bool(self.widths) and self.columns.scroll(pixels, self.width - 1)

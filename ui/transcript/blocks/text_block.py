@@ -1,6 +1,4 @@
-"""Blocks of text: paragraphs, headings, thematic breaks, and the indents, markers and bars of lists and quotes around
-them.
-"""
+"""Text blocks: paragraphs, headings and rules, and the indents, markers and bars of lists and quotes."""
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from ui.style.text_display import LEFT_TO_RIGHT_MARK, bidi_mark_positions, in_logical_order
-from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, StyledTextBlock, TextRange
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, TextRange
 from ui.transcript.blocks.math.formulas import MathCallbacks
 from ui.transcript.blocks.math.math_block import InlineFormulas
 from ui.transcript.blocks.text_layout import TextLayout
@@ -18,104 +16,68 @@ from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, parse_inline
 from ui.transcript.markdown.inline import Span as InlineSpan
 from ui.transcript.markdown.links import link_tooltip
 from ui.transcript.markdown.parser import References
-from ui.transcript.markdown.serializer import RULE_TEXT, leaf_markdown, slice_line
+from ui.transcript.markdown.serializer import RULE_TEXT, leaf_markdown, line_to_html, line_to_markdown, slice_line
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
-
-
-class LaidOutTextBlock(StyledTextBlock):
-    """Places are those of the plain text, in which a formula is its source."""
-
-    _text_layout: TextLayout | None = None
-
-    def offset_at(self, point: QPoint) -> int:
-        """The nearest place."""
-        return (
-            self._text_layout.line.to_plain(self._text_layout.offset_at(point.x(), point.y()))
-            if self._text_layout
-            else 0
-        )
-
-    def boxes(self, start: int, end: int) -> list[QRectF]:
-        """What a part of the text covers, line by line."""
-        if not self._text_layout:
-            return []
-        end = min(end, self._text_end(self._text_layout))
-        if not self._text_layout.objects:
-            return self._text_layout.boxes(start, end - start)
-        line = self._text_layout.line
-        first, last = line.from_plain(start), line.from_plain(end)
-        # A part of a formula is all of it.
-        first -= first == last and first > 0 and end > start
-        return self._text_layout.boxes(first, last - first)
-
-    def _text_end(self, text_layout: TextLayout) -> int:
-        """Where its own text ends: looked up once for each flow, for that goes through all of the text."""
-        if text_layout.said is None:
-            text_layout.said = utf16_length(self.plain())
-        return text_layout.said
-
-    def caret_rect_at(self, offset: int) -> QRectF | None:
-        """In its line."""
-        return self._text_layout.caret_rect_at(self._text_layout.line.from_plain(offset)) if self._text_layout else None
-
-    def caret_stop_at(self, offset: int) -> int:
-        """Not inside of a formula."""
-        line = self.line()
-        return line.to_plain(line.from_plain(offset)) if OBJECT in line.text else offset
-
-    def link_at(self, point: QPoint) -> str:
-        """The target under a point."""
-        return self._text_layout.link_at(point.x(), point.y()) if self._text_layout else ""
-
-    def natural_width(self) -> int:
-        """The longest line."""
-        return int(self._text_layout.width) + 1 if self._text_layout else 0
-
 
 BODY, SMALL, STRONG = "body", "small", "strong"
 
 BACK_TARGET = "#back:"
-"""What the `href` of the sign behind a footnote begins with that leads back to the text; its label follows."""
+"""The `href` of the link from a footnote back to the text begins with this; its label follows."""
 
 _BACK_LINK = " \u21a9\ufe0e"
 
 
-class TextBlock(LaidOutTextBlock):
-    """Text of one paragraph in one font. `color` is a name of the theme.
+class TextBlock(Block):
+    """The text of one paragraph in one font. `color` is a theme colour.
 
-    Places are those of the plain text, in which a formula is its source.
+    Offsets are those of the plain text, in which a formula is its source.
     """
 
     def __init__(self, line: Line, font: str = BODY, color: str = "text", math: MathCallbacks | None = None) -> None:
         self._line: Line | None = line
         self._font = font
         self._color = color
+        self._text_layout: TextLayout | None = None
         self._shown: TextLayout | None = None
         self.is_right_to_left = False
         self._math = math
         self._formulas: InlineFormulas | None = None
 
     def line(self) -> Line:
-        """The text and its styles."""
+        """Return the text and its styles."""
         return self._line or Line("")
 
+    def plain(self) -> str:
+        """Return the text without markup."""
+        return self.line().plain()
+
+    def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """Return the text with its styles, without formulas that are selected in part."""
+        line = self.line()
+        return line_to_markdown(line, line.from_plain(start), line.from_plain(end)).strip(" ")
+
+    def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
+        """Return a paragraph."""
+        line = self.line()
+        return f"<p>{line_to_html(line, line.from_plain(start), line.from_plain(end))}</p>"
+
     def font(self, style: RenderStyle) -> QFont:
-        """The font at this zoom."""
+        """Return the font at the current zoom."""
         fonts = {BODY: style.body, SMALL: style.small, STRONG: style.strong}
         return fonts[self._font]
 
     def length(self) -> int:
-        """About how many characters it has."""
+        """Return the approximate number of characters."""
         return len(self.line().text)
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """As if all characters were of average width."""
+        """Estimate the height with characters of average width."""
         per_line = max(8, int(width / style.advance))
         return (1 + self.length() // per_line) * style.line_of(self.font(style))
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Break into lines."""
+        """Break the text into lines."""
         font = self.font(style)
         line = self.line()
         objects = None
@@ -129,27 +91,27 @@ class TextBlock(LaidOutTextBlock):
         return text_layout.height
 
     def first_line(self, style: RenderStyle) -> QRect:
-        """Where a marker beside the first line stands: formulas may have moved that line down."""
+        """Return the place for a marker beside the first line, which formulas may have moved down."""
         middle = self._text_layout.first_middle if self._text_layout else style.line / 2
         return QRect(0, round(middle - style.line / 2), 0, style.line)
 
     def first_baseline(self, style: RenderStyle) -> float:
-        """The y on which the letters of its first line, and of a marker beside it, stand."""
+        """Return the y of the baseline of the first line, and of a marker beside it."""
         return self._text_layout.first_baseline if self._text_layout else QFontMetricsF(self.font(style)).ascent()
 
     def forget(self) -> None:
-        """Keep the text alone."""
+        """Drop the layout, keep the text."""
         self._text_layout, self._shown, self.is_laid_out = None, None, False
         if self._formulas:
             self._formulas.forget()
 
     def invalidate_layout(self) -> None:
-        """The text changed: lay out again, but remember what stands on the screen."""
+        """Lay out changed text again, but remember what is on screen to repaint only the difference."""
         self._shown, self._text_layout, self.is_laid_out = self._text_layout or self._shown, None, False
         self.layout_count = 0
 
     def paint(self, context: PaintContext) -> None:
-        """The lines inside the clip."""
+        """Paint the lines inside the clip."""
         if self._text_layout:
             line, clip, selection = self._text_layout.line, QRectF(context.clip), context.selection
             if selection and OBJECT in line.text:
@@ -157,20 +119,61 @@ class TextBlock(LaidOutTextBlock):
             self._text_layout.draw(context.painter, context.style, QPointF(0, 0), self._color, selection, clip)
 
     def paragraph_at(self, offset: int) -> TextRange:
-        """The line of the person's own breaks around a place."""
+        """Return the whole text."""
         del offset
         return (0, utf16_length(self.plain()))
 
     def tooltip_at(self, point: QPoint) -> str:
-        """Where a link really leads, or the source of a formula and why it is not drawn."""
+        """Return the real target of a link, or the source of a formula and why it is not drawn."""
         link = self.link_at(point)
         if link and not link.startswith("#"):
             return link_tooltip(link)
         return self._formulas.tooltip_at(self._text_layout, point) if self._formulas and self._text_layout else ""
 
+    def offset_at(self, point: QPoint) -> int:
+        """Return the offset in the plain text nearest to a point."""
+        layout = self._text_layout
+        return layout.line.to_plain(layout.offset_at(point.x(), point.y())) if layout else 0
+
+    def boxes(self, start: int, end: int) -> list[QRectF]:
+        """Return the rectangles of a part of the text, line by line."""
+        if not self._text_layout:
+            return []
+        end = min(end, self._text_end(self._text_layout))
+        if not self._text_layout.objects:
+            return self._text_layout.boxes(start, end - start)
+        line = self._text_layout.line
+        first, last = line.from_plain(start), line.from_plain(end)
+        # A part of a formula selects all of it.
+        first -= first == last and first > 0 and end > start
+        return self._text_layout.boxes(first, last - first)
+
+    def _text_end(self, text_layout: TextLayout) -> int:
+        """Return the length of the plain text, computed once for each layout because it reads the whole text."""
+        if text_layout.plain_length is None:
+            text_layout.plain_length = utf16_length(self.plain())
+        return text_layout.plain_length
+
+    def caret_rect_at(self, offset: int) -> QRectF | None:
+        """Return the caret at an offset."""
+        return self._text_layout.caret_rect_at(self._text_layout.line.from_plain(offset)) if self._text_layout else None
+
+    def caret_stop_at(self, offset: int) -> int:
+        """Return the offset, or the end of the formula that it is in."""
+        line = self.line()
+        return line.to_plain(line.from_plain(offset)) if OBJECT in line.text else offset
+
+    def link_at(self, point: QPoint) -> str:
+        """Return the target of the link at a point."""
+        return self._text_layout.link_at(point.x(), point.y()) if self._text_layout else ""
+
+    def natural_width(self) -> int:
+        """Return the width of the longest line."""
+        return int(self._text_layout.width) + 1 if self._text_layout else 0
+
 
 class MarkdownTextBlock(TextBlock):
-    """A paragraph or heading of Markdown; its inline text is read when it is first needed."""
+    """A paragraph or heading of Markdown. Its inline text is parsed when first needed."""
 
     def __init__(
         self,
@@ -186,54 +189,52 @@ class MarkdownTextBlock(TextBlock):
         self._references = references
 
     def line(self) -> Line:
-        """Read once."""
+        """Return the parsed text."""
         if self._line is None:
             self._line = _with_back_link(parse_inline(self.leaf.text, self._references), self._note)
         return self._line
 
     @property
     def _note(self) -> str:
-        """The label of the footnote that ends with this text."""
         return self.leaf.back
 
     def plain(self) -> str:
-        """Without the way back."""
+        """Return the text without the link back from a footnote."""
         plain = super().plain()
         return plain.removesuffix(_BACK_LINK) if self._note else plain
 
     def _source_line(self) -> Line:
-        """What was written."""
         return (
             slice_line(self.line(), 0, utf16_length(self.line().text) - len(_BACK_LINK)) if self._note else self.line()
         )
 
     def length(self) -> int:
-        """Of the source, which is known without reading it."""
+        """Return the length of the source, known without parsing it."""
         return len(self.leaf.text)
 
     def font(self, style: RenderStyle) -> QFont:
-        """Headings have their own."""
+        """Return the font, which headings have of their own."""
         return style.heading(self.leaf.level) if self.leaf.kind == "heading" else super().font(style)
 
     def set_leaf(self, leaf: Leaf) -> None:
-        """The same paragraph, longer."""
+        """Replace the text by a longer version of it."""
         self.leaf, self._line = leaf, None
         self.invalidate_layout()
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """As it was written, when it is selected as a whole."""
+        """Return the source when all is selected, otherwise serialize the part."""
         if start == 0 and end >= utf16_length(self.plain()):
             return leaf_markdown(self.leaf, self._source_line())
         sign = f"{'#' * self.leaf.level} " if self.leaf.kind == "heading" and not start else ""
         return sign + super().markdown(start, end)
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """A paragraph, or a heading."""
+        """Return a paragraph or a heading."""
         tag = f"h{self.leaf.level}" if self.leaf.kind == "heading" else "p"
         return f"<{tag}>{super().html(start, min(end, utf16_length(self.plain())))[3:-4]}</{tag}>"
 
     def refresh_references(self) -> bool:
-        """A link definition arrived: read again, if this text could use one."""
+        """Parse again after a link definition arrived, if the text could use one."""
         if "]" not in self.leaf.text:
             return False
         self._line = None
@@ -242,37 +243,36 @@ class MarkdownTextBlock(TextBlock):
 
 
 def _with_back_link(line: Line, label: str) -> Line:
-    """A footnote with the sign behind it that leads back."""
     if not label:
         return line
-    way = InlineSpan(utf16_length(line.text), len(_BACK_LINK), SpanStyle.NOTE, f"{BACK_TARGET}{label}")
-    return Line(f"{line.text}{_BACK_LINK}", (*line.spans, way))
+    back_link = InlineSpan(utf16_length(line.text), len(_BACK_LINK), SpanStyle.NOTE, f"{BACK_TARGET}{label}")
+    return Line(f"{line.text}{_BACK_LINK}", (*line.spans, back_link))
 
 
 @dataclass(frozen=True, slots=True)
 class _DrawnLine(Line):
-    """A line with marks in it, which stand at these places of the drawn text."""
+    """A line drawn with bidi marks at these offsets of the drawn text."""
 
     marks: tuple[int, ...] = ()
 
     def to_plain(self, offset: int) -> int:
-        """Without the marks before it."""
+        """Return the offset without the marks before it."""
         return offset - bisect_left(self.marks, offset)
 
     def from_plain(self, offset: int) -> int:
-        """With them."""
-        # A mark is before a place if fewer characters are between it and the beginning than the place has.
-        return offset + bisect_right([mark - at for at, mark in enumerate(self.marks)], offset)
+        """Return the offset with the marks before it."""
+        # A mark precedes an offset if fewer characters precede the mark than the offset.
+        return offset + bisect_right([mark - index for index, mark in enumerate(self.marks)], offset)
 
 
 class CallSummaryBlock(TextBlock):
-    """A small muted line. Places are those of the text without marks."""
+    """A small muted line. Offsets are those of the text without bidi marks."""
 
     def __init__(self, text: str) -> None:
         super().__init__(Line(text), SMALL, "muted")
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Break into lines."""
+        """Break the text into lines."""
         text = self.line().text
         marks = bidi_mark_positions(text)
         if not marks:
@@ -288,14 +288,14 @@ class CallSummaryBlock(TextBlock):
         return self._text_layout.height
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
-        """What a part of the text covers, line by line."""
+        """Return the rectangles of a part of the text, line by line."""
         if not self._text_layout:
             return []
         first, last = self._drawn_range((start, min(end, self._text_end(self._text_layout))))
         return self._text_layout.boxes(first, last - first)
 
     def paint(self, context: PaintContext) -> None:
-        """The lines inside the clip."""
+        """Paint the lines inside the clip."""
         if self._text_layout:
             selection = context.selection and self._drawn_range(context.selection)
             clip = QRectF(context.clip)
@@ -307,36 +307,36 @@ class CallSummaryBlock(TextBlock):
 
 
 class RuleBlock(Block):
-    """A quiet line across the column."""
+    """A thematic break: a quiet line across the column."""
 
     def __init__(self) -> None:
         self._width = 0
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Exact."""
+        """Return the exact height."""
         del width
         return style.px(9)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Exact."""
+        """Return the exact height."""
         self.is_laid_out, self._width = True, width
         return self.estimate(width, style)
 
     def paint(self, context: PaintContext) -> None:
-        """One pixel high."""
+        """Paint a line of one pixel."""
         context.painter.fillRect(QRect(0, context.style.px(4), self._width, 1), context.style.color("border"))
 
     def plain(self) -> str:
-        """As in Markdown."""
+        """Return the rule as in Markdown."""
         return "---"
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """A line that is a rule wherever it stands."""
+        """Return a line that is a rule in every context."""
         del start, end
         return RULE_TEXT
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """An element of its own."""
+        """Return a rule element."""
         del start, end
         return "<hr>"
 
@@ -346,36 +346,36 @@ _BULLETS = "•◦▪"
 
 
 def indent_width(containers: tuple[Container, ...], style: RenderStyle) -> int:
-    """Pixels beside the block, on the side where its text begins."""
-    return sum(style.px(_QUOTE if each.kind == "quote" else _ITEM) for each in containers)
+    """Return the indent of a block in pixels, on the side where its text begins."""
+    return sum(style.px(_QUOTE if container.kind == "quote" else _ITEM) for container in containers)
 
 
 def is_right_to_left_block(block: Block) -> bool:
-    """Whether a block is written from right to left, so that its markers and bars stand at its right."""
+    """Return whether a block is written from right to left, so that its markers and bars are on its right."""
     return bool(block.containers) and isinstance(block, TextBlock) and block.is_right_to_left
 
 
 def paint_containers(painter: QPainter, style: RenderStyle, block: Block, previous: Block | None, box: QRect) -> None:
-    """Bars and markers. The painter stands at the block's origin; `box` is where the block stands in its row."""
+    """Paint bars and markers. The painter is at the block's origin; `box` is the block in its row."""
     turned = is_right_to_left_block(block)
     before = previous.containers if previous and is_right_to_left_block(previous) == turned else ()
-    at = indent_width(block.containers, style)
-    for depth, each in enumerate(block.containers):
-        wide = style.px(_QUOTE if each.kind == "quote" else _ITEM)
-        x = box.width() + at - wide if turned else -at
-        if each.kind == "quote":
+    indent = indent_width(block.containers, style)
+    for depth, container in enumerate(block.containers):
+        width = style.px(_QUOTE if container.kind == "quote" else _ITEM)
+        x = box.width() + indent - width if turned else -indent
+        if container.kind == "quote":
             goes_on = len(before) > depth and before[depth].kind == "quote"
             top = -block.gap if goes_on else 0
-            bar = x + wide - style.px(5) if turned else x + style.px(2)
+            bar = x + width - style.px(5) if turned else x + style.px(2)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(style.color("border"))
             painter.drawRect(QRect(bar, top, style.px(3), box.height() - top))
-        elif each.marker:
+        elif container.marker:
             line = block.first_line(style) if isinstance(block, TextBlock) else QRect(0, 0, 0, style.line)
-            room = QRect(x, line.top() - 1, wide, line.height())
+            room = QRect(x, line.top() - 1, width, line.height())
             baseline = block.first_baseline(style) if isinstance(block, TextBlock) else None
-            _paint_marker(painter, style, each, room, baseline, turned=turned)
-        at -= wide
+            _paint_marker(painter, style, container, room, baseline, turned=turned)
+        indent -= width
 
 
 def _paint_marker(
@@ -385,7 +385,7 @@ def _paint_marker(
     if containers.kind == "item" and marker in "☐☑":
         _paint_check_box(painter, style, room, ticked=marker == "☑", turned=turned)
         return
-    # Long numbers reach into the margin rather than into the text.
+    # Long numbers extend into the margin rather than into the text.
     font = style.small if containers.kind == "footnote" else style.body
     metrics = QFontMetricsF(font)
     if containers.kind == "footnote":
@@ -400,12 +400,12 @@ def _paint_marker(
         baseline = room.top() + (room.height() - metrics.height()) / 2 + metrics.ascent()
     painter.setFont(font)
     painter.setPen(style.color("muted"))
-    # On the very line of the letters beside it: a box that is centred rounds differently.
+    # On the exact baseline of the text beside it: centring in a box rounds differently.
     painter.drawText(QPointF(left, baseline), marker)
 
 
 def _mirrored(marker: str) -> str:
-    """A number with its sign on the other side: `1.` is `.1` where text runs from right to left."""
+    """Move the punctuation of a number to the other side: `1.` becomes `.1` in text from right to left."""
     number = marker.rstrip(".)")
     return marker[len(number) :].replace(")", "(") + number if number.isdigit() else marker
 

@@ -19,7 +19,7 @@ DrawObject = Callable[[QPainter, QPointF], None]
 
 @dataclass(frozen=True, slots=True)
 class InlineObject:
-    """Its measures in pixels; `draw` is given the left end of its baseline."""
+    """An object in a line, measured in pixels; `draw` gets the left end of its baseline."""
 
     width: float
     ascent: float
@@ -28,18 +28,18 @@ class InlineObject:
 
 
 InlineObjects = Mapping[int, InlineObject]
-"""By the offset of their OBJECT in the text of the line."""
+"""Keyed by the offset of their OBJECT in the text of the line."""
 
 
 def formula_sources(line: Line, font: QFont, style: RenderStyle, width: float) -> InlineObjects:
-    """The formulas of a line as their sources."""
-    return {each.start: formula_source_object(each.source, font, style, width) for each in line.formulas()}
+    """Return the formulas of a line as objects that show their source."""
+    return {formula.start: formula_source_object(formula.source, font, style, width) for formula in line.formulas()}
 
 
 def formula_source_object(
     latex: str, font: QFont, style: RenderStyle, width: float, *, is_wrong: bool = False
 ) -> InlineObject:
-    """The source in a box, shortened in its middle to what fits into a line."""
+    """Return the source of a formula in a box, elided in its middle to fit into a line."""
     mono = QFont(style.mono)
     mono.setPointSizeF(font.pointSizeF() * 0.92)
     metrics = QFontMetricsF(mono)
@@ -51,14 +51,14 @@ def formula_source_object(
 
 
 def code_chip_color(style: RenderStyle) -> QColor:
-    """What stands behind code in a line."""
+    """Return the background colour of code in a line."""
     color = QColor(style.color("text"))
     color.setAlphaF(0.075)
     return color
 
 
 def selection_overlay_color(style: RenderStyle) -> QColor:
-    """What lies over a selected picture."""
+    """Return the colour that covers a selected image."""
     color = QColor(style.color("selection"))
     color.setAlphaF(0.5)
     return color
@@ -72,13 +72,13 @@ class _DrawSource:
     back: QColor
     box: QRectF
 
-    def __call__(self, painter: QPainter, at: QPointF) -> None:
+    def __call__(self, painter: QPainter, origin: QPointF) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self.back)
-        painter.drawRoundedRect(self.box.translated(at), 3, 3)
+        painter.drawRoundedRect(self.box.translated(origin), 3, 3)
         painter.setPen(self.color)
         painter.setFont(self.font)
-        painter.drawText(at + QPointF(3, 0), self.words)
+        painter.drawText(origin + QPointF(3, 0), self.words)
 
 
 FormatRanges = list[QTextLayout.FormatRange]
@@ -92,28 +92,28 @@ _RIGHT_TO_LEFT = re.compile(
 _ON_CHARACTER = QTextLine.CursorPosition.CursorOnCharacter
 
 
-# A bare layout gives an object no room. A space that takes the object's width as its letter spacing has it, is drawn as
+# A bare layout gives an object no room. A space with the object's width as its letter spacing does: it is drawn as
 # nothing, breaks lines like a word, and takes its direction from the text around it.
 _PLACEHOLDER = "\u00a0"
 _SPECIAL = SpanStyle.MATH | SpanStyle.FOOTNOTE | SpanStyle.HIDDEN | SpanStyle.NOTE
 
 
 def _options() -> dict[tuple[bool, Qt.AlignmentFlag], QTextOption]:
-    made: dict[tuple[bool, Qt.AlignmentFlag], QTextOption] = {}
+    options: dict[tuple[bool, Qt.AlignmentFlag], QTextOption] = {}
     for wraps in (True, False):
         for align in (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight):
             option = QTextOption(align)
             option.setTextDirection(_AUTO)
             option.setWrapMode(_WORDS if wraps else _NO_WRAP)
-            made[wraps, align] = option
-    return made
+            options[wraps, align] = option
+    return options
 
 
 _OPTIONS = _options()
 
 
 class TextLayout:
-    """Laid out once, at once. All places are UTF-16 offsets of the line. Without objects formulas are their source."""
+    """A laid-out line of text. Offsets are UTF-16 units of the line. Without objects, formulas are shown as source."""
 
     __slots__ = (
         "_chips",
@@ -124,7 +124,7 @@ class TextLayout:
         "length",
         "line",
         "objects",
-        "said",
+        "plain_length",
         "starts",
         "tops",
         "width",
@@ -145,8 +145,8 @@ class TextLayout:
         self.line = line
         text = line.text
         self.length = utf16_length(text)
-        self.said: int | None = None
-        """The length of its plain text, once its block has looked it up."""
+        self.plain_length: int | None = None
+        """The length of the plain text, once its block has computed it."""
         self._turns: bool | None = None
         self.objects: InlineObjects = {}
         if OBJECT in text:
@@ -172,10 +172,11 @@ class TextLayout:
         if span.style & SpanStyle.FOOTNOTE:
             form.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
             form.setForeground(style.color("link"))
-        elif found := self.objects.get(span.start):
+        elif inline_object := self.objects.get(span.start):
             spaced = QFont(font)
             spaced.setLetterSpacing(
-                QFont.SpacingType.AbsoluteSpacing, found.width - QFontMetricsF(font).horizontalAdvance(_PLACEHOLDER)
+                QFont.SpacingType.AbsoluteSpacing,
+                inline_object.width - QFontMetricsF(font).horizontalAdvance(_PLACEHOLDER),
             )
             form.setFont(spaced)
         else:
@@ -206,71 +207,76 @@ class TextLayout:
         self.width = widest
 
     def _room(self, line: QTextLine, above: float, advance: int) -> tuple[float, int]:
-        """What stands above a line, and its height, when its objects are higher or deeper than its letters."""
+        """Return the room above a line and its height, when objects are taller than its letters."""
         first, end = line.textStart(), line.textStart() + line.textLength()
-        inside = [each for at, each in self.objects.items() if first <= at < end]
+        inside = [inline_object for offset, inline_object in self.objects.items() if first <= offset < end]
         if not inside:
             return above, advance
-        over = max(each.ascent for each in inside) + 1 - (above + line.ascent())
+        over = max(inline_object.ascent for inline_object in inside) + 1 - (above + line.ascent())
         above += max(0, over)
-        under = max(each.descent for each in inside) + 1 + above + line.ascent()
+        under = max(inline_object.descent for inline_object in inside) + 1 + above + line.ascent()
         return above, max(advance + ceil(max(0, over)), ceil(under))
 
     @property
     def first_middle(self) -> float:
-        """The y of the middle of the letters of its first line."""
+        """Return the y of the middle of the letters of the first line."""
         line = self._layout.lineAt(0)
         return line.y() + line.height() / 2
 
     @property
     def first_baseline(self) -> float:
-        """The y on which the letters of its first line stand."""
+        """Return the y of the baseline of the first line."""
         line = self._layout.lineAt(0)
         return line.y() + line.ascent()
 
     def object_boxes(self) -> dict[int, QRectF]:
-        """Where the objects stand, by their offset."""
+        """Return the rectangles of the objects by offset."""
         boxes: dict[int, QRectF] = {}
-        for at, each in self.objects.items():
-            line = self._layout.lineAt(max(0, bisect_right(self.starts, at) - 1))
-            left = min(cursor_x(line, at), cursor_x(line, at + 1))
-            boxes[at] = QRectF(left, line.y() + line.ascent() - each.ascent, each.width, each.ascent + each.descent)
+        for offset, inline_object in self.objects.items():
+            line = self._layout.lineAt(max(0, bisect_right(self.starts, offset) - 1))
+            left = min(cursor_x(line, offset), cursor_x(line, offset + 1))
+            boxes[offset] = QRectF(
+                left,
+                line.y() + line.ascent() - inline_object.ascent,
+                inline_object.width,
+                inline_object.ascent + inline_object.descent,
+            )
         return boxes
 
     def draw(
         self,
         painter: QPainter,
         style: RenderStyle,
-        at: QPointF,
+        origin: QPointF,
         color: str = "text",
         selection: tuple[int, int] | None = None,
         clip: QRectF | None = None,
     ) -> None:
-        """In a colour of the theme; the clip is in the painter's coordinates and spares lines outside it."""
+        """Paint in a theme colour. Lines outside the clip, which is in painter coordinates, are skipped."""
         if self._chips is None:
             self._chips = self._make_chips()
         if self._chips:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(code_chip_color(style))
             for chip in self._chips:
-                painter.drawRoundedRect(chip.translated(at), 3, 3)
+                painter.drawRoundedRect(chip.translated(origin), 3, 3)
         painter.setPen(style.color(color))
-        self._layout.draw(painter, at, _selection_formats(selection, style) if selection else [], clip or QRectF())
+        self._layout.draw(painter, origin, _selection_formats(selection, style) if selection else [], clip or QRectF())
         if self.objects:
-            self._draw_objects(painter, style, at, selection)
+            self._draw_objects(painter, style, origin, selection)
 
     def _draw_objects(
-        self, painter: QPainter, style: RenderStyle, at: QPointF, selection: tuple[int, int] | None
+        self, painter: QPainter, style: RenderStyle, origin: QPointF, selection: tuple[int, int] | None
     ) -> None:
         for offset, box in self.object_boxes().items():
-            each = self.objects[offset]
+            inline_object = self.objects[offset]
             if selection and selection[0] <= offset < selection[1]:
-                painter.fillRect(box.translated(at), style.color("selection"))
-            if each.draw:
-                each.draw(painter, box.topLeft() + at + QPointF(0, each.ascent))
+                painter.fillRect(box.translated(origin), style.color("selection"))
+            if inline_object.draw:
+                inline_object.draw(painter, box.topLeft() + origin + QPointF(0, inline_object.ascent))
 
     def offset_at(self, x: float, y: float) -> int:
-        """The place between characters nearest to a point."""
+        """Return the offset nearest to a point."""
         if not self.tops:
             return 0
         if y < 0:
@@ -284,7 +290,7 @@ class TextLayout:
         return position - 1 if position == last and position < self.length and line.textLength() else position
 
     def link_at(self, x: float, y: float) -> str:
-        """The target of the link under a point."""
+        """Return the target of the link at a point."""
         if not 0 <= y < self.height or not any(span.href for span in self.line.spans):
             return ""
         line = self._layout.lineAt(self._row_at(y))
@@ -298,7 +304,7 @@ class TextLayout:
         return ""
 
     def boxes(self, start: int, length: int) -> list[QRectF]:
-        """What a part of the text covers, one box for each line."""
+        """Return what a part of the text covers, one rectangle for each line."""
         boxes: list[QRectF] = []
         for index in range(max(0, bisect_right(self.starts, start) - 1), len(self.starts)):
             line = self._layout.lineAt(index)
@@ -310,45 +316,49 @@ class TextLayout:
         return boxes
 
     def _line_intervals(self, line: QTextLine, start: int, end: int) -> list[tuple[float, float]]:
-        """Left and right of what stands side by side: in lines of two directions a part of the text is several."""
+        """Return the left and right ends of a part of a line; in bidirectional lines there are several."""
         if end <= start:
             return []
         if not self._has_turns():
             left, right = cursor_x(line, start), cursor_x(line, end)
             return [(left, right)] if left < right else []
-        # Where a run begins, the places of a line do not tell on which side of a character they are.
-        found: list[tuple[float, float]] = []
+        # At the start of a run the offset does not tell on which side of a character its edge is.
+        intervals: list[tuple[float, float]] = []
         for box in sorted((run.boundingRect() for run in line.glyphRuns(start, end - start)), key=QRectF.left):
-            if found and box.left() - found[-1][1] < 1:
-                found[-1] = found[-1][0], max(found[-1][1], box.right())
+            if intervals and box.left() - intervals[-1][1] < 1:
+                intervals[-1] = intervals[-1][0], max(intervals[-1][1], box.right())
             else:
-                found.append((box.left(), box.right()))
-        return found
+                intervals.append((box.left(), box.right()))
+        return intervals
 
     def _has_turns(self) -> bool:
-        """Whether something in it may run from right to left."""
         if self._turns is None:
             text = self.line.text
             self._turns = not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
         return self._turns
 
     def caret_rect_at(self, offset: int) -> QRectF:
-        """Where a caret stands before the character at a place: no width, as high as its line."""
+        """Return the caret before the character at an offset: no width, as high as its line."""
         line = self._layout.lineAt(max(0, bisect_right(self.starts, offset) - 1))
         return QRectF(cursor_x(line, offset), line.y(), 0, line.height()) if line.isValid() else QRectF()
 
     def dirty_from(self, old: "TextLayout") -> int:
-        """The y from which this looks different, given what was shown before and that text mostly grows at its end."""
-        same = old.length if self.line.text.startswith(old.line.text) else 0
-        for mine, theirs in zip(self.line.spans, old.line.spans, strict=False):
-            if mine != theirs:
-                same = min(same, mine.start if mine.start != theirs.start else same, theirs.start)
+        """Return the y from which this differs from the previous layout; text mostly grows at its end."""
+        unchanged = old.length if self.line.text.startswith(old.line.text) else 0
+        for span, old_span in zip(self.line.spans, old.line.spans, strict=False):
+            if span != old_span:
+                unchanged = min(unchanged, span.start if span.start != old_span.start else unchanged, old_span.start)
                 break
         else:
             extra = self.line.spans[len(old.line.spans) :] or old.line.spans[len(self.line.spans) :]
-            same = min([same, *[span.start for span in extra[:1]]])
-        same = min([same, *(at for at, each in self.objects.items() if old.objects.get(at) != each)])
-        row = max(0, bisect_right(old.starts, same) - 1)
+            unchanged = min([unchanged, *[span.start for span in extra[:1]]])
+        unchanged = min(
+            [
+                unchanged,
+                *(offset for offset, inline_object in self.objects.items() if old.objects.get(offset) != inline_object),
+            ]
+        )
+        row = max(0, bisect_right(old.starts, unchanged) - 1)
         if self.starts[:row] != old.starts[:row] or self.tops[: row + 1] != old.tops[: row + 1]:
             return 0
         return self.tops[row] if row < len(self.tops) else 0
@@ -360,14 +370,14 @@ class TextLayout:
         runs: list[tuple[int, int]] = []
         for span in self.line.spans:
             if span.style & SpanStyle.CODE and not span.style & SpanStyle.NOTE:
-                # Chips let the ground shine through: two that overlapped would be darker there.
+                # Chips are translucent: overlapping ones would be darker.
                 start = runs.pop()[0] if runs and runs[-1][1] == span.start else span.start
                 runs.append((start, span.start + span.length))
         return [box.adjusted(-2, 0, 2, 0) for start, end in runs for box in self.boxes(start, end - start)]
 
 
 def is_right_to_left(text: str) -> bool:
-    """By the first strong character (Unicode annex 9, rules P2 and P3)."""
+    """Return the direction of the first strong character (Unicode annex 9, rules P2 and P3)."""
     for char in text:
         direction = unicodedata.bidirectional(char)
         if direction in {"L", "R", "AL"}:
@@ -376,16 +386,16 @@ def is_right_to_left(text: str) -> bool:
 
 
 def make_format_ranges(flow_ranges: Sequence[tuple[int, int, QTextCharFormat]]) -> FormatRanges:
-    """Format ranges from plain numbers."""
+    """Build format ranges from plain numbers."""
     return [_format_range(start, length, form) for start, length, form in flow_ranges]
 
 
 def _format_range(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:
-    made = QTextLayout.FormatRange()
-    made.start = start  # pyright: ignore[reportAttributeAccessIssue]  # the stub lists the fields as methods
-    made.length = length  # pyright: ignore[reportAttributeAccessIssue]
-    made.format = form  # pyright: ignore[reportAttributeAccessIssue]
-    return made
+    format_range = QTextLayout.FormatRange()
+    format_range.start = start  # pyright: ignore[reportAttributeAccessIssue]  # the stub lists the fields as methods
+    format_range.length = length  # pyright: ignore[reportAttributeAccessIssue]
+    format_range.format = form  # pyright: ignore[reportAttributeAccessIssue]
+    return format_range
 
 
 def _selection_formats(selection: tuple[int, int], style: RenderStyle) -> FormatRanges:
@@ -396,6 +406,6 @@ def _selection_formats(selection: tuple[int, int], style: RenderStyle) -> Format
 
 
 def cursor_x(line: QTextLine, offset: int) -> float:
-    """Where a place of a line is."""
-    found = line.cursorToX(offset)
-    return float(found[0] if isinstance(found, tuple) else found)  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]  # typed as object
+    """Return the x of an offset in a line."""
+    position = line.cursorToX(offset)
+    return float(position[0] if isinstance(position, tuple) else position)  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]  # typed as object

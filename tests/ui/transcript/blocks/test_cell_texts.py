@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.transcript.blocks.table_cells import TableCellTexts
+from ui.transcript.blocks.table_cells import TableCells
 from ui.transcript.markdown.elements import Leaf
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
@@ -28,7 +28,7 @@ def cells_of(texts):
 
 @given(tables, st.data())
 def test_every_place_is_in_its_cell(leaf, data):
-    texts = TableCellTexts(leaf, {})
+    texts = TableCells(leaf, {})
     cells = cells_of(texts)
     for row, column, start, end in cells:
         assert texts.offset_of(row, column) == start
@@ -53,7 +53,7 @@ def test_every_place_is_in_its_cell(leaf, data):
 
 
 def test_rows_that_grow_are_counted_anew():
-    texts = TableCellTexts(Leaf("table", cells=(("a", "b"), ("c", "d")), aligns=("", "")), {})
+    texts = TableCells(Leaf("table", cells=(("a", "b"), ("c", "d")), aligns=("", "")), {})
     assert texts.offset_of(1, 1) == 6
     texts.set_leaf(Leaf("table", cells=(("a", "b"), ("longer", "d"), ("e", "f")), aligns=("", "")))
     assert texts.offset_of(1, 1) == 11
@@ -64,10 +64,10 @@ def test_rows_that_grow_are_counted_anew():
 
 
 def test_a_place_far_to_the_right_costs_no_look_at_each_cell_before_it(monkeypatch):
-    texts = TableCellTexts(Leaf("table", cells=(("w",) * 500,) * 2, aligns=("",) * 500), {})
+    texts = TableCells(Leaf("table", cells=(("w",) * 500,) * 2, aligns=("",) * 500), {})
     texts.offset_of(1, 499)
-    asked, line = [], TableCellTexts.line
-    monkeypatch.setattr(TableCellTexts, "line", lambda self, *at: asked.append(at) or line(self, *at))
+    asked, line = [], TableCells.line
+    monkeypatch.setattr(TableCells, "line", lambda self, *at: asked.append(at) or line(self, *at))
     assert [each[:2] for each in texts.selected(1996, 1999)] == [(1, 498), (1, 499)]
     assert texts.span_at(1998) == (1998, 1999)
     assert set(asked) == {(1, 498), (1, 499)}

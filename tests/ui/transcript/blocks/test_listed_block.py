@@ -40,7 +40,7 @@ def picture(name, width=40):
 
 def copied(standing):
     forms = CopyFormats()
-    for step in selection_extracts(standing.view.surface.selection, standing.rows):
+    for step in selection_extracts(standing.view.row_viewport.selection, standing.rows):
         if isinstance(step, CopyExtract):
             forms.add(step)
         else:
@@ -54,7 +54,7 @@ def copied(standing):
 
 
 def over(standing, first, last):
-    standing.view.surface.select(first, last)
+    standing.view.row_viewport.select(first, last)
     return copied(standing)
 
 
@@ -89,7 +89,7 @@ def test_some_of_the_sources_keep_their_numbers(qtbot):
     standing = Standing(qtbot, [answer()])
     at = standing.rows.row(0).blocks[1]
     standing.rows.settle()
-    y = [box.center().y() for box in at.places()]
+    y = [box.center().y() for box in at.item_rects()]
     start, end = (at.offset_at(QPoint(x, y)) for x, y in ((0, y[2]), (500, y[3])))
     forms = over(standing, TextPosition(0, 1, start), TextPosition(0, 1, end))
     assert forms.plain == "\n".join(TITLES[2:])
@@ -109,7 +109,7 @@ def test_sources_that_stay_away_are_copied_too(qtbot):
     standing = Standing(qtbot, [answer(many)])
     standing.rows.settle()
     block = standing.rows.row(0).blocks[1]
-    assert len(block.places()) == 13
+    assert len(block.item_rects()) == 13
     below = block.offset_at(QPoint(700, 2000))
     assert over(standing, TextPosition(), TextPosition(0, 1, below)).plain.endswith("12. T11 (https://h11.example)")
 
@@ -140,7 +140,7 @@ def test_pictures_are_selected_one_by_one(qtbot):
     standing = Standing(qtbot, [Message.user_with_blocks([picture("a.png", 200), picture("b.png", 200)])])
     standing.rows.settle()
     block = standing.rows.row(0).blocks[0]
-    left, right = block.places()
+    left, right = block.item_rects()
     edges = [block.offset_at(QPoint(x, 10)) for x in (left.left(), left.right(), right.left(), right.right())]
     assert edges == [0, 14, 15, 29]
     assert over(standing, TextPosition(0, 0, edges[2]), TextPosition(0, 0, edges[3])).plain == "[Image: b.png]"
@@ -151,7 +151,7 @@ def test_selected_sources_are_seen_to_be_selected(qtbot):
     standing = Standing(qtbot, [answer()])
     standing.rows.settle()
     row = standing.rows.row(0)
-    line = row.blocks[1].places()[1].translated(row.block_box(1).topLeft())
+    line = row.blocks[1].item_rects()[1].translated(row.block_box(1).topLeft())
     corner = line.translated(standing.view.row_viewport.row_box(0).topLeft()).topLeft()
     colour = standing.themes.theme.selection
     seen = []
@@ -169,7 +169,7 @@ def test_words_on_the_colour_of_a_selection_can_be_read(qtbot):
     picture = standing.view.viewport().grab().toImage()
     corner = row.block_box(1).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
     found = set()
-    for position in row.blocks[1].places()[:2]:
+    for position in row.blocks[1].item_rects()[:2]:
         box = position.translated(corner)
         points = product(range(box.left(), box.right()), range(box.top(), box.bottom()))
         found |= {picture.pixelColor(*point).name() for point in points}
@@ -183,7 +183,7 @@ def test_a_caret_stands_only_at_edges(qtbot, offset):
     standing = Standing(qtbot, [answer()])
     standing.rows.settle()
     block = standing.rows.row(0).blocks[1]
-    heading, first = block.places()[:2]
+    heading, first = block.item_rects()[:2]
     stop = block.caret_stop_at(offset)
     assert stop == {0: 0, 7: 7, 8: 8, 12: 8 + len(TITLES[1])}[offset]
     box = block.caret_rect_at(stop)

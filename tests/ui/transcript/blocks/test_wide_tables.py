@@ -26,7 +26,7 @@ def block(look):
 
 
 def laid_out(block):
-    return set(block.cells._flows)
+    return set(block._layouts._layouts)
 
 
 def test_a_few_of_its_columns_tell_how_wide_and_how_high_it_is(block):
