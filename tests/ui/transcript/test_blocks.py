@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Outcome, Text, ToolResult
-from tests.ui.transcript.colouring.whole import words_by_line
+from tests.ui.transcript.blocks.code.lexed_words import words_by_line
 from ui.style.theme import DARK, LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.code.code_lines import CodeLines

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.ui.transcript.code.samples import SAMPLES
-from tests.ui.transcript.colouring.whole import words_by_line
+from tests.ui.transcript.blocks.code.lexed_words import words_by_line
+from tests.ui.transcript.blocks.code.samples import SAMPLES
 from ui.style.theme import LIGHT
 from ui.transcript.blocks.code import highlighter_worker
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks

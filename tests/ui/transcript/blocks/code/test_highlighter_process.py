@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.ui.transcript.colouring.whole import words_by_line
+from tests.ui.transcript.blocks.code.lexed_words import words_by_line
 from ui.transcript.blocks.code import highlighter as module
 from ui.transcript.blocks.code.highlighter import HighlighterProcess, HighlightJob
 from ui.transcript.blocks.code.highlighter_protocol import HighlightRequest, HighlightSlice, LexerState

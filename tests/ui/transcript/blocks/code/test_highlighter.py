@@ -5,7 +5,7 @@ from PySide6.QtCore import QTimer
 
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.messages import Message, Role
-from tests.ui.transcript.colouring.whole import words_by_line
+from tests.ui.transcript.blocks.code.lexed_words import words_by_line
 from tests.ui.transcript.standing import Standing
 from ui.style.theme import LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks

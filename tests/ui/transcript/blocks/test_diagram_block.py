@@ -12,7 +12,7 @@ from desktop_agent.types.blocks import Text
 from desktop_agent.types.engine_events import TurnStarted
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
-from tests.ui.transcript.diagram.stand_in import make
+from tests.ui.transcript.blocks.diagram_stand_in import make
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.style.theme import DARK, ThemeSource
 from ui.transcript.blocks.diagram_block import DiagramBlock, diagram_error_sentence

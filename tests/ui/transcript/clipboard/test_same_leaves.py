@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.copying.any_leaf import html_of, markdown_of
+from tests.ui.transcript.clipboard.any_leaf import html_of, markdown_of
 from tests.ui.transcript.random_markdown import markdown, orderly
 from ui.transcript.clipboard import CopiedBlock, HtmlWriter, MarkdownWriter
 from ui.transcript.markdown.inline import parse_inline
@@ -101,7 +101,7 @@ def test_constructs(text):
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(texts)
 def test_html_is_closed_in_order(text):
-    from tests.ui.transcript.copying.safe_html import SafeReader
+    from tests.ui.transcript.clipboard.safe_html import SafeReader
 
     reader = SafeReader()
     reader.feed(written(text, html_of, HtmlWriter))

@@ -4,7 +4,7 @@ import pytest
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.copying.safe_html import SafeReader
+from tests.ui.transcript.clipboard.safe_html import SafeReader
 from ui.transcript.clipboard import copy_formats_of, table_to_csv
 from ui.transcript.rows.markdown_body import LONG_TEXT
 from ui.transcript.rows.row import table_pieces_at

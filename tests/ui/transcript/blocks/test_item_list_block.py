@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 
 from desktop_agent.types.blocks import Base64Source, Citation, Image, Text
 from desktop_agent.types.messages import Message, Role
-from tests.ui.transcript.copying.safe_html import SafeReader
+from tests.ui.transcript.clipboard.safe_html import SafeReader
 from tests.ui.transcript.standing import Standing
 from tests.ui.transcript.test_pictures import png
 from ui.transcript.clipboard import CopyExtract, CopyFormats

@@ -11,7 +11,7 @@ from desktop_agent.types.blocks import Image, StoredSource, Text
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
-from tests.ui.transcript.copying.safe_html import SafeReader
+from tests.ui.transcript.clipboard.safe_html import SafeReader
 from tests.ui.transcript.standing import LEFT, Standing
 from ui.shell.picture_canvas import MAX_SHOWN_PIXELS
 from ui.transcript import clipboard

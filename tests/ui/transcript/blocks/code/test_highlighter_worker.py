@@ -3,7 +3,7 @@
 import pytest
 from pygments.lexers import get_lexer_by_name
 
-from tests.ui.transcript.colouring.whole import words_by_line
+from tests.ui.transcript.blocks.code.lexed_words import words_by_line
 from ui.transcript.blocks.code.highlighter_protocol import WORD_KINDS, HighlightRequest
 from ui.transcript.blocks.code.highlighter_worker import highlight_slices, iter_words_by_line
 from ui.transcript.style import SYNTAX_COLORS

@@ -8,7 +8,7 @@ import threading
 import psutil
 import pytest
 
-from tests.ui.transcript.diagram.stand_in import make
+from tests.ui.transcript.blocks.diagram_stand_in import make
 from ui.style.theme import DARK, LIGHT
 from ui.transcript.blocks import diagram_renderer
 from ui.transcript.blocks.diagram_renderer import (
