@@ -1,4 +1,4 @@
-"""`desktop-agent`: the window, `ask` and `check` without importing Qt; and the processes that it starts of itself."""
+"""The command `desktop-agent`: the window, `ask` and `check` without Qt, and the program's own child processes."""
 
 import builtins
 import gc
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class EarlySignals:
-    """Remembers that one came. Python's own answer would break an import off, or end a slot that goes on behind it."""
+    """Remembers a signal during the start, where Python's own handler would interrupt an import or leave a slot
+    running.
+    """
 
     def __init__(self) -> None:
         self.received = False
@@ -30,12 +32,12 @@ class EarlySignals:
 
 
 def remove_feature_import_hook() -> None:
-    """Take PySide6's own `__import__` away again.
+    """Put the original `__import__` back in place of PySide6's.
 
-    It serves `from __feature__ import …`, which nothing here uses, and for that it reads the source of every module
-    that is imported after it and keeps all of them (`feature_imported` of shibokensupport/feature.py): a third of the
-    time of our imports, and 8 MB. PySide6 itself keeps in `builtins` what was there before. Where somebody else's
-    came on top of it, a debugger's for example, all stays as it is.
+    PySide6's serves `from __feature__ import …`, which is not used here. For that it reads and keeps the source of
+    every module imported after it (`feature_imported` of shibokensupport/feature.py): a third of the time of our
+    imports, and 8 MB. PySide6 keeps the original in `builtins`. If another hook came on top, a debugger's for example,
+    nothing is changed.
     """
     plain = getattr(builtins, "__orig_import__", None)
     if plain is not None and getattr(builtins.__import__, "__name__", "") == "__feature_import__":
@@ -77,7 +79,7 @@ SLICED_IMPORTS = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Start what the command line asks for; returns the exit code."""
+    """Start what the command line asks for. Returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--child"] and words[1:] and words[1] in _CHILDREN:
         return _run_child(_CHILDREN[words[1]])
@@ -99,7 +101,7 @@ def _run_child(name: str) -> int:
 
 
 def _run_window(place: "LaunchOptions", early: "EarlySignals") -> int:
-    """Open the window and stay until it is closed; returns the exit code (2: there is no screen)."""
+    """Open the window and wait until it is closed. Returns the exit code; 2 means that there is no screen."""
     # What modules hold lives as long as the program: looking through it for garbage, now or later, would find none.
     gc.disable()
 
@@ -140,7 +142,7 @@ def _run_window(place: "LaunchOptions", early: "EarlySignals") -> int:
 async def _run_behind_window(
     startup: "StartupWindow", place: "LaunchOptions", folder: Path, early: "EarlySignals"
 ) -> int:
-    """What is behind the window, from its first paint to the end of the program."""
+    """Run the program from the first paint to its end."""
     from ui.bridge.event_loop import TerminationSignals
 
     signals = TerminationSignals(startup.app)
@@ -163,7 +165,7 @@ async def _run_behind_window(
 
 
 async def _load(startup: "StartupWindow") -> bool:
-    """Import what is behind the window, unless it is left before; whether it could be imported."""
+    """Import what is behind the window, unless it is closed before. Returns whether the import is complete."""
     from ui.shell.startup_loading import import_in_slices, import_in_thread
 
     try:

@@ -1,4 +1,4 @@
-"""The application controller: builds everything behind the window, once, and ends it in order."""
+"""The application controller: creates everything behind the window and closes it in order."""
 
 import asyncio
 import logging
@@ -46,7 +46,7 @@ _PAINT_SECONDS = 0.3
 
 
 async def run_app(startup: StartupWindow, place: LaunchOptions, folder: Path) -> int:
-    """Make what is behind the window, and stay until it is closed; returns the exit code."""
+    """Create what is behind the window and wait until it is closed. Returns the exit code."""
     defaults = RunDefaults(
         program="window",
         endpoint=place.endpoint,
@@ -76,7 +76,7 @@ async def run_app(startup: StartupWindow, place: LaunchOptions, folder: Path) ->
 
 
 class AppController:
-    """The window and what stands between it and the engine."""
+    """The objects between the window and the engine, and how they are connected."""
 
     _lost_draft: ComposerDraft | None = None
 
@@ -132,7 +132,7 @@ class AppController:
         self._connect()
 
     def begin(self, place: LaunchOptions) -> None:
-        """Show in the window what belongs into it."""
+        """Apply the preferences, fill the window and open the first conversation."""
         install_accessibility(self._startup.app)
         self._on_preferences(self._engine.preferences)
         self._garbage_collector.watch(self.window.windowHandle())
@@ -167,7 +167,7 @@ class AppController:
         await import_in_thread("desktop_agent.tools.builtin_tools")
 
     async def wait_until_closed(self) -> None:
-        """Return when the program ends, and nothing is lost by that unless the person agreed to it."""
+        """Return when the program may end: nothing is unsaved, or the person agreed to lose it."""
         await self.closed
         while not await self._close_confirmation.confirm():
             self.closed = asyncio.get_running_loop().create_future()
@@ -175,7 +175,7 @@ class AppController:
             await self.closed
 
     async def exit_code(self) -> int:
-        """After the engine was closed: 1 where something was lost, which is said to standard error."""
+        """Return 1 and write to standard error if something was lost. Call it after the engine is closed."""
         lost = UnsavedContent(self._engine.unsaved, self._lost_draft)
         if not lost or await self._close_confirmation.is_saved_elsewhere(lost):
             return 0
@@ -183,7 +183,7 @@ class AppController:
         return 1
 
     async def close(self) -> None:
-        """Keep what is being written, end the tasks, take the window away."""
+        """Save the draft, end the background tasks and close the window."""
         await self._save_draft()
         self._disk.close()
         self._mcp.close()
@@ -199,14 +199,16 @@ class AppController:
         self._startup.close_window()
 
     def end(self) -> None:
-        """Let the program end, in order."""
+        """Begin the end of the program."""
         if not self._startup.can_ask:
             self._close_confirmation.end()
         if not self.closed.done():
             self.closed.set_result(None)
 
     def save_immediately(self) -> bool:
-        """Keep what is said and written while the loop of the window does not go on; whether all of it is kept."""
+        """Save messages and the draft on another loop while the window's loop stands still. Returns whether all was
+        saved.
+        """
         draft = self.window.page.save_draft_immediately()
 
         async def save() -> None:
@@ -232,7 +234,7 @@ class AppController:
         return bool(saved)
 
     async def _unsaved(self) -> UnsavedContent:
-        """Try to write all that waits; return what the disk refused."""
+        """Try to write everything that waits; return what the disk refused."""
         await self._save_draft()
         await self._engine.write_all()
         return UnsavedContent(self._engine.unsaved, self._lost_draft)
@@ -246,7 +248,7 @@ class AppController:
             self._lost_draft = self.window.page.written
 
     async def _conversation_for_draft(self) -> OpenConversation:
-        """Where what was written before anything was shown would have stood."""
+        """Return the conversation for a draft that was written before any was shown."""
         records = () if self.window.new_was_requested else await self._engine.store.list_conversations(1)
         if not records:
             return OpenConversation(self._engine.new_session(), self._clock, self.library)

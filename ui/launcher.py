@@ -1,4 +1,4 @@
-"""The command `desktop-agent`: the window where it is installed, and the runtime's command line for everything else.
+"""The command `desktop-agent`: opens the window where it is installed, and runs the runtime's command line otherwise.
 
 A wheel carries this file as `desktop_agent_window/__init__.py`, with `ui` beside it: docs/adr/0001-one-distribution.md.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line. Returns the exit code."""
     words = sys.argv[1:]
     if words[:1] in (["ask"], ["check"]) or find_spec("PySide6") is None:
         from desktop_agent.__main__ import main as headless

@@ -1,1 +1,1 @@
-"""Between the engine and the screens: the event loop, the frame clock, and facts as Qt signals."""
+"""The bridge between engine and screens: event loop, frame clock, and the engine's facts as Qt signals."""

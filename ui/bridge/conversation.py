@@ -36,7 +36,7 @@ _PAUSED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 
 
 class ConversationFacts(QObject):
-    """What can be read of a session."""
+    """The readable facts of a session."""
 
     def __init__(self, session: "Session", parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -44,12 +44,10 @@ class ConversationFacts(QObject):
 
     @property
     def id(self) -> str:
-        """The conversation's id."""
         return self._session.record.id
 
     @property
     def title(self) -> str:
-        """As listed."""
         return self._session.record.title
 
     @property
@@ -69,17 +67,16 @@ class ConversationFacts(QObject):
 
     @property
     def reasoning(self) -> Reasoning | None:
-        """What the person chose; None is the model's default."""
+        """The chosen reasoning; None is the model's default."""
         return self._session.record.reasoning
 
     @property
     def parameters(self) -> ConversationParameters:
-        """What the person set for this conversation."""
         return self._session.record.parameters
 
     @property
     def transcript(self) -> Transcript:
-        """What is shown; read only."""
+        """The items on the screen; read only."""
         return self._session.transcript
 
     @property
@@ -99,36 +96,34 @@ class ConversationFacts(QObject):
 
     @property
     def is_stored(self) -> bool:
-        """Whether it was begun: then it has a place on the disk, also where nothing that was said stands in it."""
+        """Whether it has a place on the disk. True from the first prompt on, even before that is written."""
         return not self.is_empty or not self._session.is_new
 
     @property
     def usage(self) -> Usage | None:
-        """Of the last answer."""
+        """The usage of the last answer."""
         return self._session.usage
 
     def context_tokens(self, texts: Sequence[str]) -> int:
-        """About how much the model has to read if these texts are sent now."""
+        """Estimate how many tokens the model reads if these texts are sent now."""
         return self._session.context_size.tokens(texts)
 
     def last_prompt(self) -> str:
-        """The text of the person's last message, or nothing."""
+        """Return the text of the person's last message, or ""."""
         prompts = [item.text for item in self._session.transcript if isinstance(item, UserItem)]
         return prompts[-1] if prompts else ""
 
     @property
     def can_resume(self) -> bool:
-        """Whether it is the model's turn. To an answer that ended, also one that was cut, somebody must say something:
-        asked again, the model would only give it again."""
+        """Whether it is the model's turn. After an answer that ended, even a cut one, the person must write first:
+        asked again, the model would only repeat it.
+        """
         last = self._session.history[-1:]
         return not last or last[0].role is not Role.ASSISTANT or last[0].stop_reason in _PAUSED
 
 
 class OpenConversation(ConversationFacts):
-    """A session as Qt sees it. `changed` carries the grouped changes of a frame.
-
-    `returned` carries a message that was not delivered, whole.
-    """
+    """A session for Qt. `changed` carries the grouped changes of a frame, `returned` a whole undelivered message."""
 
     changed = Signal(list)
     working_changed = Signal(bool)
@@ -160,11 +155,11 @@ class OpenConversation(ConversationFacts):
         session.subscribe(self._on_changes, self._on_event)
 
     def send(self, message: Message, when: When = "soon", outside: Iterable[UntrustedSource] = ()) -> None:
-        """Start a run; while one is under way, let the message wait: for its next edge, or for its end.
+        """Start a run; during a run, queue the message for its next turn boundary or its end.
 
-        `outside` are the MCP servers whose content is in it: the conversation is marked before it is sent. Raises
-        WrongUse when closed, and for a message that is no prompt or was sent before. Detached, it sends all the same:
-        what is in a message may be ready only when another conversation is on the screen.
+        `outside` are the MCP servers whose content is in the message: the conversation is marked untrusted first.
+        Raises WrongUse when closed, and for a message that is no prompt or was sent before. Works when detached too: an
+        attachment may be ready only after another conversation was opened.
         """
         for server in outside:
             self._session.permission_policy.mark_untrusted(server)
@@ -174,7 +169,7 @@ class OpenConversation(ConversationFacts):
             self.working_changed.emit(True)
 
     def go_on(self) -> None:
-        """Ask again, or send what waits. Raises WrongUse."""
+        """Ask again, or send what is queued. Raises WrongUse."""
         self._session.continue_run()
         self.working_changed.emit(True)
 
@@ -184,22 +179,22 @@ class OpenConversation(ConversationFacts):
         self.working_changed.emit(True)
 
     def stop(self) -> None:
-        """Stop at once."""
+        """Interrupt the run at once."""
         self._session.interrupt()
 
     def change(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Another title, endpoint, model, workspace, way to reason or parameters."""
+        """Change the title, endpoint, model, workspace, reasoning or parameters."""
         self._session.change_record(**changes)
         self.record_changed.emit()
 
     async def ensure_stored(self) -> bool:
-        """Whether it has a place on the disk; its first prompt may be on the way there. Raises StorageFailed."""
+        """Return whether it is on the disk, after waiting for its first prompt. Raises StorageFailed."""
         if self.is_stored and self._session.is_new:
             await self._session.flush()
         return not self._session.is_new
 
     def detach(self) -> None:
-        """Stop listening, and say nothing more; the session goes on without this window."""
+        """Disconnect from the session, which goes on without this window."""
         self._is_attached = False
         self._session.unsubscribe(self._on_changes)
         self._session.unsubscribe(self._on_event)

@@ -30,7 +30,7 @@ _SOON_MS, _LATER_MS, _OFTEN = 250, 30_000, 60
 
 
 class AddressOpener(QObject):
-    """On Linux by xdg-open itself: Qt starts it too, and never hears how it ended."""
+    """Opens links and folders. On Linux by xdg-open itself: Qt starts that too, but does not report its exit code."""
 
     failed = Signal(object)
     """A Sentence."""
@@ -44,16 +44,16 @@ class AddressOpener(QObject):
         self._timer.timeout.connect(self._poll_programs)
 
     def open_link(self, target: str) -> None:
-        """In the person's browser or mail program; what a model wrote leads nowhere else."""
+        """Open a web or mail address that a model wrote; ignore every other kind."""
         if target.lower().startswith(("http://", "https://", "mailto:")):
             self._open(QUrl(target), target)
 
     def open_page(self, address: str) -> None:
-        """A page whose address was checked: read as strictly here as there."""
+        """Open an address that was checked; it is parsed as strictly here as in the check."""
         self._open(QUrl(address, QUrl.ParsingMode.StrictMode), address)
 
     def open_folder(self, folder: Path) -> None:
-        """In the person's file manager."""
+        """Open a folder in the file manager."""
         self._open(QUrl.fromLocalFile(str(folder)), str(folder))
 
     def _open(self, url: QUrl, address: str) -> None:
@@ -111,7 +111,7 @@ _DESKTOP_ENTRY = "desktop-agent"
 
 
 class DesktopNotifications(QObject):
-    """One notification for each key at a time; a new one takes the place of the one before."""
+    """Desktop notifications: one for each key, a new one replaces the one before."""
 
     activated = Signal(str)
     """The key of a notification that the person clicked."""
@@ -124,18 +124,18 @@ class DesktopNotifications(QObject):
         self._last = ""
 
     def show(self, key: str, title: str, text: str) -> None:
-        """Show it; where nothing can show notifications, nothing happens."""
+        """Show a notification, where the desktop can."""
         if sys.platform in {"win32", "darwin"}:
             self._show_in_tray(key, title, text)
         else:
             self._tasks.start(self._server.show(key, title, text))
 
     def withdraw(self, key: str) -> None:
-        """Take it away again: the person looks at what it is about."""
+        """Remove the notification with this key."""
         self._tasks.start(self._server.withdraw(key))
 
     async def close(self) -> None:
-        """The program ends."""
+        """Remove the tray icon and leave the bus."""
         await self._server.close()
         if self._tray is not None:
             self._tray.hide()
@@ -153,7 +153,7 @@ class DesktopNotifications(QObject):
 
 
 class _NotificationServer:
-    """The notification server of the session, as this program has it on its bus."""
+    """The client of the session's notification server."""
 
     def __init__(self, on_activated: Any) -> None:
         self._on_activated = on_activated
@@ -165,7 +165,6 @@ class _NotificationServer:
         self._ids: dict[str, int] = {}
 
     async def show(self, key: str, title: str, text: str) -> None:
-        """Show it, in the place of the one with this key."""
         async with self._lock:
             if not await self._connect():
                 return
@@ -177,13 +176,11 @@ class _NotificationServer:
                 self._ids[key] = answer[0]
 
     async def withdraw(self, key: str) -> None:
-        """Take it away, where it was shown."""
         async with self._lock:
             if key in self._ids and self._router is not None:
                 await self._call("CloseNotification", "u", (self._ids.pop(key),))
 
     async def close(self) -> None:
-        """Leave the bus."""
         signals, self._signals = self._signals, None
         if signals is not None:
             signals.cancel()
@@ -241,7 +238,7 @@ class _NotificationServer:
                     self._ids.pop(key, None)
 
     async def _call(self, method: str, signature: str | None, words: tuple[Any, ...]) -> Any:
-        """Return what the server answers; None where it refuses, is gone or says nothing."""
+        """Return the server's answer; None if it refuses, is gone or does not answer in time."""
         from jeepney import DBusAddress, MessageType  # pyright: ignore[reportMissingTypeStubs]
         from jeepney import new_method_call as call  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
         from jeepney.io.common import RouterClosed  # pyright: ignore[reportMissingTypeStubs]

@@ -1,4 +1,4 @@
-"""Drafts of messages on the disk, and what the disk refused to the very end."""
+"""Drafts of messages on the disk, and what the disk still refuses when the program ends."""
 
 import asyncio
 from base64 import b64encode
@@ -38,9 +38,9 @@ class ComposerDraft:
 
 
 class DraftStore:
-    """One draft a conversation; the one of a conversation that was never sent lies under no conversation.
+    """One draft for each conversation; conversations that were never sent share one under no conversation.
 
-    Whatever changes a draft and is refused by the disk stays in memory, where it is read from until the disk has it.
+    A draft that the disk refuses stays in memory and is read from there until the disk takes it.
     """
 
     def __init__(self, store: Store, pictures: PictureStore) -> None:
@@ -60,17 +60,18 @@ class DraftStore:
         """Drafts of conversations that are gone. They lie behind it until all of it is read into a composer."""
 
     async def keep(self, conversation: OpenConversation, kept: ComposerDraft) -> None:
-        """Keep what is being written there, for the next start. Raises StorageFailed; `load` knows it all the same."""
+        """Save the draft of a conversation. Raises StorageFailed; `load` returns it all the same."""
         async with self._lock:
             await self._save_draft(conversation, kept)
 
     async def save_immediately(
         self, conversation: OpenConversation | None, kept: ComposerDraft, *, behind: bool
     ) -> None:
-        """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more.
+        """Save the draft at the program's end, on any loop and without the lock, because the window's loop stands
+        still.
 
-        What the disk refused of others is tried once more. Raises AgentError also for words of no conversation.
-        `behind`: the draft that is kept had not been loaded yet, so this goes behind it.
+        Refused drafts of other conversations are tried again. Raises AgentError if there is text but no conversation.
+        `behind`: the saved draft was not loaded yet, so append this one to it.
         """
         try:
             if conversation is not None and not behind:
@@ -84,17 +85,17 @@ class DraftStore:
             await self._retry_refused()
 
     async def retry_refused(self) -> None:
-        """Try once more to keep the drafts that the disk refused, each of them. Raises StorageFailed."""
+        """Try once more to save each draft that the disk refused. Raises StorageFailed."""
         async with self._lock:
             await self._retry_refused()
 
     @property
     def refused(self) -> tuple[ComposerDraft, ...]:
-        """The drafts that the disk refused, which are in memory alone."""
+        """The drafts that are in memory alone."""
         return tuple(kept for _, kept in (*self._refused, *self._refused_additions))
 
     async def add(self, of: OpenConversation | str, added: ComposerDraft) -> None:
-        """Keep this behind what is being written in a conversation, or in the stored one of this id. As `keep`."""
+        """Append to the draft of a conversation, or of the stored one with this id. Raises as `keep`."""
         async with self._lock:
             try:
                 await self._add(of, await self._as_record(added))
@@ -103,7 +104,7 @@ class DraftStore:
                 raise
 
     async def load(self, conversation: OpenConversation) -> ComposerDraft:
-        """What was being written there; pictures that are gone or damaged are left out."""
+        """Return the draft of a conversation; pictures that are gone or damaged are left out."""
         async with self._lock:
             current = self._refused_of(conversation)
             if current is None:
@@ -119,7 +120,7 @@ class DraftStore:
             return current
 
     async def give_back(self, of: OpenConversation | str, message: Message) -> None:
-        """A message was not delivered while nobody looked: it is to be written again, after what is. As `keep`."""
+        """Append an undelivered message to the draft of a conversation that is not shown. Raises as `keep`."""
         async with self._lock:
             try:
                 await self._add(of, Draft(message.text, _images(message)))
@@ -128,7 +129,7 @@ class DraftStore:
                 raise
 
     async def content_of(self, message: Message) -> ComposerDraft:
-        """A message as it was written; pictures that are gone or damaged are left out."""
+        """Return a message as a draft; pictures that are gone or damaged are left out."""
         return await self._read(Draft(message.text, _images(message)))
 
     async def _add(self, of: OpenConversation | str, added: Draft) -> None:
@@ -221,7 +222,7 @@ class DraftStore:
         self._in_front, self._of_deleted = in_front, of_gone
 
     async def _save_of_deleted(self, of: OpenConversation | str, draft: Draft) -> None:
-        """Behind the draft of new conversations, in place of what came from this one before."""
+        """Save behind the shared draft, in place of an earlier one of the same conversation."""
         in_front = self._in_front if self._of_deleted else await self._store.load_draft(None)
         await self._save_unsent(in_front, {**self._of_deleted, _conversation_id(of): draft})
 
@@ -240,7 +241,7 @@ class DraftStore:
 
 
 def merge_drafts(drafts: Sequence[ComposerDraft]) -> ComposerDraft:
-    """All of them as one."""
+    """Join drafts in this order."""
     return ComposerDraft(
         "\n\n".join(each.text for each in drafts if each.text),
         [picture for each in drafts for picture in each.pictures],
@@ -253,7 +254,7 @@ def merge_drafts(drafts: Sequence[ComposerDraft]) -> ComposerDraft:
 
 
 def _draft_key(of: OpenConversation | str) -> str:
-    """All that were never sent have one draft."""
+    """Return what the draft is saved under; "" for all conversations that were never sent."""
     if isinstance(of, str):
         return of
     return of.id if of.is_stored else ""
@@ -285,7 +286,7 @@ _DRAFT_UNSAVED_TOO = Sentence("What is being written could not be saved either."
 
 @dataclass(frozen=True, slots=True)
 class UnsavedContent:
-    """What the disk refused: conversations, and what was being written."""
+    """What the disk refused: conversations and the draft."""
 
     conversations: tuple[UnsavedConversation, ...] = ()
     draft: ComposerDraft | None = None
@@ -295,7 +296,7 @@ class UnsavedContent:
 
     @property
     def sentence(self) -> Sentence:
-        """What could not be saved, and why."""
+        """Say what could not be saved, and why."""
         if not self.conversations:
             return _DRAFT_UNSAVED
         titles = ", ".join(f"“{each.record.title}”" for each in self.conversations[:_MAX_NAMED])
@@ -309,7 +310,7 @@ class UnsavedContent:
         return Sentence("{conversations} {draft}", {"conversations": sentence, "draft": _DRAFT_UNSAVED_TOO})
 
     def to_markdown(self) -> bytes:
-        """See `desktop_agent.storage.write_behind`. Takes time where there are pictures."""
+        """See `desktop_agent.storage.write_behind`. Slow with pictures."""
         draft = None if self.draft is None else _as_message(self.draft)
         return unsaved_as_markdown(self.conversations, draft).encode("utf-8", "backslashreplace")
 

@@ -1,11 +1,10 @@
 """asyncio in Qt's event loop: running it, background tasks, frame ticks, termination signals, idle garbage collection.
 
-Looking through all objects for garbage takes 30 to 260 ms once long texts are open, and Python does it in the middle of
-a frame. So it hardly ever does it by itself: a moment is chosen in which no run works and nobody has touched the window
-for some seconds. What is left then is frozen, so that the next look sees only what came later. Frozen objects that
-become garbage stay, therefore all of them are looked at again when there are twice as many as after the last such look.
-In a long session without an idle moment memory is bounded all the same: after `MAX_UNCOLLECTED` objects that were made
-and not given up Python looks by itself, as ever.
+A full garbage collection takes 30 to 260 ms once long texts are open, and Python does it in the middle of a frame. So
+it is done when no run works and the window was not touched for some seconds. What survives is frozen, so that the next
+collection sees only newer objects. Frozen objects that become garbage stay; therefore all are collected again when
+there are twice as many as after the last full collection. Memory is bounded without an idle moment too: after
+`MAX_UNCOLLECTED` new objects Python collects by itself, as ever.
 """
 
 import asyncio
@@ -28,9 +27,9 @@ from desktop_agent.types.errors import AgentError, Sentence
 
 
 def run_event_loop(app: QApplication, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
-    """Run `main` to its end inside Qt's loop; returns its exit code.
+    """Run `main` inside Qt's loop. Returns its exit code.
 
-    The program ends when `main` returns, not when the last window closes: what is open is put away in order first.
+    The program ends when `main` returns, not when the last window closes: what is open is closed in order first.
     """
     app.setQuitOnLastWindowClosed(False)
     loop = cast("asyncio.AbstractEventLoop", qasync.QEventLoop(app))
@@ -46,10 +45,10 @@ _SIGNAL_NAMES = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 class TerminationSignals(QObject):
-    """`end_requested`: the system or the terminal asks the program to end.
+    """Emits `end_requested` when the system or the terminal asks the program to end.
 
-    Python runs its handlers only between two of its own instructions, and an idle Qt runs none: the wakeup socket
-    makes Qt call into Python (doc.qt.io/qt-6/unix-signals.html, docs.python.org/3/library/signal.html).
+    Python runs its handlers only between two of its own instructions, and an idle Qt runs none: the wakeup socket makes
+    Qt call into Python (doc.qt.io/qt-6/unix-signals.html, docs.python.org/3/library/signal.html).
     """
 
     end_requested = Signal()
@@ -67,7 +66,7 @@ class TerminationSignals(QObject):
         self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
 
     def close(self) -> None:
-        """Put back what was there before. A signal that comes while the program ends is ignored until then."""
+        """Restore the handlers from before. A signal that comes while the program ends is ignored until then."""
         self._notifier.setEnabled(False)
         signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._before.items():
@@ -89,7 +88,7 @@ _log = logging.getLogger(__name__)
 
 
 class BackgroundTasks:
-    """Starts coroutines and tells `on_error` of each that fails with something meant for the person."""
+    """Starts coroutines, and calls `on_error` with each AgentError that ends one."""
 
     def __init__(self, on_error: Callable[[AgentError], None]) -> None:
         self._on_error = on_error
@@ -104,7 +103,7 @@ class BackgroundTasks:
         task.add_done_callback(lambda _: work.close())
 
     async def close(self) -> None:
-        """Cancel what still runs and wait for it."""
+        """Cancel the running tasks and wait for them."""
         # In rounds: what is cancelled may start something more.
         while self._running:
             for task in self._running:
@@ -126,7 +125,7 @@ FRAME_SECONDS = 1 / 60
 
 
 class FrameClock(QObject):
-    """Ticks once after it was asked, and never twice within a frame. Idle, it does nothing at all."""
+    """Ticks once after each request, at most once a frame. Idle, it does nothing."""
 
     tick = Signal()
 
@@ -139,13 +138,13 @@ class FrameClock(QObject):
         self._last = 0.0
 
     def request(self) -> None:
-        """Tick soon: at once when the last frame is past, else when it is."""
+        """Tick at once if the last frame is past, else when it is."""
         if not self._timer.isActive():
             wait = max(0.0, self._last + FRAME_SECONDS - monotonic())
             self._timer.start(ceil(wait * 1000))
 
     def stop(self) -> None:
-        """Forget a tick that was asked for."""
+        """Cancel a requested tick."""
         self._timer.stop()
 
     def _on_timeout(self) -> None:
@@ -183,9 +182,9 @@ _INPUT_EVENTS = frozenset(
 
 
 class IdleGarbageCollector(QObject):
-    """Input and `news` wake it once; when nothing more comes it does nothing at all.
+    """Collects garbage some seconds after the last input and the last `news`.
 
-    `works` says whether somebody waits for a run; its end is news.
+    `works` returns whether a run is under way; its end is news.
     """
 
     def __init__(self, news: SignalInstance, works: Callable[[], bool], parent: QObject) -> None:
@@ -201,16 +200,15 @@ class IdleGarbageCollector(QObject):
         set_thresholds()
 
     def watch(self, window: QWindow) -> None:
-        """Hear what is done in a window."""
+        """Watch a window for input."""
         window.installEventFilter(self)
 
     def close(self) -> None:
-        """Leave it to Python again."""
+        """Let Python collect by itself again."""
         self._timer.stop()
         gc.set_threshold(*self._before)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: ARG002  Qt's name
-        """Nothing is kept from the window."""
         if event.type() in _INPUT_EVENTS:
             self._on_activity()
         return False
@@ -230,12 +228,12 @@ class IdleGarbageCollector(QObject):
 
 
 def set_thresholds() -> None:
-    """Let Python look at the oldest generation by itself only as the last resort."""
+    """Let Python collect the oldest generation by itself only as a last resort."""
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 
 def collect(left: int) -> int:
-    """Look for garbage and freeze the rest; `left` and the answer: objects that were left by the last look at all."""
+    """Collect garbage and freeze the rest. Takes and returns the number of objects after the last full collection."""
     is_whole = gc.get_freeze_count() > 2 * max(left, _MIN_FROZEN)
     if is_whole:
         gc.unfreeze()

@@ -89,21 +89,21 @@ class ConversationLibrary(QObject):
         return self._engine.working
 
     def refresh(self) -> None:
-        """Read the list anew."""
+        """Read the list again."""
         self._tasks.start(self._refresh())
 
     def find_interrupted(self) -> None:
-        """Look for what processes left that are gone; `approval_left_open` tells of calls that wait."""
+        """Find conversations that dead processes left; `approval_left_open` names those with waiting calls."""
         self._tasks.start(self._find_interrupted())
 
     def open(self, conversation_id: str) -> None:
-        """Show a stored conversation, unless another one is chosen before it is there."""
+        """Show a stored conversation, unless another is chosen while it loads."""
         self._wanted = conversation_id
         if not self._shows(conversation_id):
             self._tasks.start(self._open_wanted(conversation_id))
 
     def new(self, *, endpoint_id: str | None = None, model: str | None = None) -> None:
-        """Show an empty conversation; it is kept from its first prompt on."""
+        """Show an empty conversation; it is saved from its first prompt on."""
         self._wanted = None
         self._show_new(endpoint_id, model)
 
@@ -128,7 +128,7 @@ class ConversationLibrary(QObject):
         self._tasks.start(work())
 
     def open_latest(self, otherwise: Callable[[], None]) -> None:
-        """Return to the newest conversation; without any, do `otherwise`."""
+        """Open the newest conversation; if there is none, call `otherwise`."""
         wanted = self._wanted = object()
 
         async def work() -> None:
@@ -143,13 +143,13 @@ class ConversationLibrary(QObject):
         self._tasks.start(work())
 
     def rename(self, conversation_id: str, title: str) -> None:
-        """Give it a title; from then on it is not titled by itself."""
+        """Set a title. From then on the conversation is not titled automatically."""
         self._tasks.start(self._change(conversation_id, {"title": title, "title_is_automatic": False}))
 
     def change(self, conversation_id: str, **changes: Unpack[ConversationChanges]) -> None:
-        """Change how a conversation is called and asked, at once where it is shown.
+        """Change the record of a conversation, at once if it is shown.
 
-        One that another process works in is not changed, and it is said who that is.
+        One that another process works in is not changed; an error says who that is.
         """
         if self._open is not None and self._open.id == conversation_id and self._open.held_by is None:
             self._open.change(**changes)
@@ -157,28 +157,28 @@ class ConversationLibrary(QObject):
             self._tasks.start(self._change(conversation_id, changes))
 
     def delete(self, conversation_id: str) -> None:
-        """Put it into the trash; `deleted` says so, for an undo."""
+        """Move it to the trash; `deleted` then offers an undo."""
         self._tasks.start(self._delete(conversation_id))
 
     def restore(self, conversation_id: str) -> None:
-        """Take it out of the trash, and show it."""
+        """Take it out of the trash and show it."""
         self._wanted = conversation_id
         self._tasks.start(self._restore(conversation_id))
 
     def list_trash(self) -> None:
-        """Read what is in the trash; `trash_listed` says it."""
+        """Read the trash; `trash_listed` answers."""
         self._tasks.start(self._list_trash())
 
     def purge(self, conversation_id: str) -> None:
-        """Remove one that is in the trash for good."""
+        """Delete a conversation in the trash for good."""
         self._tasks.start(self._purge(conversation_id))
 
     def empty_trash(self) -> None:
-        """Remove all that is in the trash for good."""
+        """Delete everything in the trash for good."""
         self._tasks.start(self._empty_trash())
 
     def close(self) -> None:
-        """Tell nobody anything more; what runs in the open conversation is for the engine to end."""
+        """Stop emitting signals. The engine ends what runs in the open conversation."""
         if self._open is not None:
             self._open.detach()
             self._open = self._session = None
@@ -205,7 +205,7 @@ class ConversationLibrary(QObject):
         self.opened.emit(self._open)
 
     def on_event(self, session: "Session", envelope: Envelope) -> None:
-        """What happened in a conversation that was shown once."""
+        """Handle an event of a conversation that was opened in this window."""
         if self._open is None:
             return
         activity = _activity(session, envelope)
@@ -243,7 +243,7 @@ class ConversationLibrary(QObject):
         )
 
     async def _reopen(self, session: "Session") -> None:
-        """Open again what is on the screen. Whoever chose another one meanwhile gets that."""
+        """Open the shown conversation again, unless the person chooses another meanwhile."""
         await self._open_stored(session.record.id, lambda: self._session is session)
 
     async def _open_stored(self, conversation_id: str, is_wanted: Callable[[], bool]) -> None:
@@ -270,7 +270,7 @@ class ConversationLibrary(QObject):
         session.resume()
 
     async def _show_new_file(self) -> None:
-        """Another file is open: show what it holds, of the conversation in view too."""
+        """Show what the replaced file holds, of the open conversation too."""
         await self._refresh()
         await self._list_trash()
         shown = self._session
@@ -344,7 +344,7 @@ class ConversationLibrary(QObject):
 
 @dataclass(frozen=True)
 class _EventListener:
-    """What the library hears of one session. Two of the same are equal, so that one can be taken away again."""
+    """The subscription to one session. Two for the same session are equal, so that one can be unsubscribed again."""
 
     library: ConversationLibrary
     session: "Session"
@@ -354,7 +354,7 @@ class _EventListener:
 
 
 def _why_held(held: StorageFailed) -> Sentence:
-    """Why nothing can be sent, and what one can do meanwhile."""
+    """Say why nothing can be sent, and what one can do meanwhile."""
     if not isinstance(held, ConversationInUse):
         return held.whole
     template = "{who} What it writes is shown here; you can send again when it has ended."
@@ -362,7 +362,7 @@ def _why_held(held: StorageFailed) -> Sentence:
 
 
 def _activity(session: "Session", envelope: Envelope) -> Activity | None:
-    """What this event changes about what the person should know; None where it changes nothing."""
+    """Return how the event changes the activity of its conversation; None if it does not."""
     match envelope.event:
         case ApprovalRequested():
             return "waits"

@@ -1,4 +1,4 @@
-"""Import of MCP servers from the configuration files of other programs: preview first, then take over."""
+"""Import of MCP servers from the configuration files of other programs: first a preview, then the import."""
 
 import asyncio
 import json
@@ -28,14 +28,14 @@ _TEXT_OR_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A file of servers. `program` is the name of whose it is."""
+    """A configuration file. `program` is the name of the program that it belongs to."""
 
     program: str
     path: Path
 
 
 def find_config_files() -> tuple[ConfigFile, ...]:
-    """Those that exist here. It looks at the disk: call it in a thread."""
+    """Return the files that exist here. Reads the disk: call it in a thread."""
     home, settings = Path.home(), _settings_folder()
     known = (
         ConfigFile("Claude Desktop", settings / "Claude" / "claude_desktop_config.json"),
@@ -46,7 +46,7 @@ def find_config_files() -> tuple[ConfigFile, ...]:
 
 
 def read_config_file(path: Path) -> str:
-    """The text of a file, as far as LARGEST. It waits for the disk: call it in a thread. Raises OSError."""
+    """Return at most LARGEST of the text of a file. Reads the disk: call it in a thread. Raises OSError."""
     if not path.is_file():
         # What is no file may never end.
         raise FileNotFoundError(path)
@@ -55,7 +55,7 @@ def read_config_file(path: Path) -> str:
 
 
 def strip_comments(text: str) -> str:
-    """JSON as editors of programs write it, made plain: no comments, no comma before a closing brace."""
+    """Remove comments, and commas before a closing bracket, from JSON as editors write it."""
     plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text)
     return _TEXT_OR_COMMA.sub(lambda found: found[1] or "", plain)
 
@@ -81,10 +81,10 @@ _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class ImportCandidate:
-    """One server as it would be taken over.
+    """One server that can be imported.
 
-    `placeholders` are the names of secrets whose values the other program fills in by itself; `unresolved` are words
-    with such a gap that stay as they are written.
+    `placeholders` are the names of secrets whose values the other program fills in; `unresolved` are texts with such a
+    placeholder that stay as they are.
     """
 
     server: McpServer
@@ -94,14 +94,14 @@ class ImportCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ImportPreview:
-    """What can be taken over, and why the rest cannot."""
+    """The servers that can be imported, and why the others cannot."""
 
     found: tuple[ImportCandidate, ...]
     refused: tuple[Sentence, ...]
     imported: ImportedServers
 
     def only(self, ids: Collection[str]) -> ImportedServers:
-        """These of the servers, with what they keep secret."""
+        """Return a preview of these servers alone, with their secrets."""
         servers = tuple(each.server for each in self.found if each.server.id in ids)
         names = {server.keyring_name(name) for server in servers for name in server.secret_names}
         secrets = {name: value for name, value in self.imported.secrets.items() if name in names}
@@ -109,12 +109,12 @@ class ImportPreview:
 
 
 def error_sentence(error: AgentError) -> Sentence:
-    """What happened, and what to do about it."""
+    """Join an error's sentence and its remedy."""
     return error.whole
 
 
 def preview_of(text: str, taken: Collection[str]) -> ImportPreview:
-    """Look at a text. A server that cannot be taken over does not keep the others away. Raises WrongUse."""
+    """Parse a configuration text. A server that cannot be imported does not exclude the others. Raises WrongUse."""
     plain = strip_comments(text)
     try:
         whole = import_servers(plain, taken)
@@ -127,7 +127,7 @@ def preview_of(text: str, taken: Collection[str]) -> ImportPreview:
 
 
 class McpImports(QObject):
-    """Answers with signals; nothing is kept before `take`."""
+    """Answers with signals; nothing is saved before `take`."""
 
     files_found = Signal(object)
     """The ForeignFiles that exist on this machine."""
@@ -146,15 +146,15 @@ class McpImports(QObject):
         self._tasks = tasks
 
     def find_files(self) -> None:
-        """Look for the files of other programs."""
+        """Find the configuration files of other programs."""
         self._tasks.start(self._find_files())
 
     def read(self, path: Path) -> None:
-        """Read a file and look at it."""
+        """Read and parse a file."""
         self._tasks.start(self._read(path))
 
     def preview(self, text: str) -> None:
-        """Say what could be taken over."""
+        """Parse a text; `previewed` answers."""
         try:
             preview = preview_of(text, self._ids)
         except WrongUse as error:
@@ -163,11 +163,11 @@ class McpImports(QObject):
             self.previewed.emit(preview)
 
     def take(self, preview: ImportPreview, ids: Collection[str]) -> None:
-        """Take these over: what they keep secret goes to the keyring first."""
+        """Import these servers; their secrets go to the keyring first."""
         self._tasks.start(self._import_servers(preview.only(ids)))
 
     async def keep(self, servers: tuple[McpServer, ...]) -> None:
-        """Use and save these servers. Raises StorageFailed."""
+        """Save and use these servers. Raises StorageFailed."""
         preferences = self._engine.preferences
         mcp = preferences.mcp.model_copy(update={"servers": servers})
         await self._engine.change_preferences(preferences.model_copy(update={"mcp": mcp}))
@@ -202,7 +202,7 @@ class McpImports(QObject):
 
 
 def _entries(plain: str) -> dict[str, object] | None:
-    """The servers of a text that is JSON, each by itself; None where there are none."""
+    """Return the servers in a text of JSON; None if there are none."""
     try:
         whole: Any = json.loads(plain)
     except (ValueError, RecursionError):
@@ -239,7 +239,7 @@ def _strings(server: McpServer) -> tuple[str, ...]:
 
 
 def _preview(whole: ImportedServers, refused: tuple[Sentence, ...]) -> ImportPreview:
-    """Values that the other program would fill in are no values: they are left for the person to give."""
+    """Leave out values that the other program would fill in: the person has to enter them."""
     secrets = dict(whole.secrets)
     found: list[ImportCandidate] = []
     for server in whole.servers:

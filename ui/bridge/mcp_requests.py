@@ -36,7 +36,7 @@ class PendingElicitation:
 
 @dataclass(frozen=True, slots=True)
 class PendingSampling:
-    """A model is to answer; or, with `answer`, has answered, and that is to go to the server."""
+    """A request to a model to approve; with `answer`, the model's answer to approve for the server."""
 
     id: str
     request: SamplingRequest
@@ -48,7 +48,7 @@ _CANCELLED = ElicitationAnswer("cancel")
 
 
 class McpRequests(QObject):
-    """All questions that wait, oldest first. Those of a call that ended are taken back by themselves."""
+    """The waiting requests, oldest first. Those of a call that ended are withdrawn automatically."""
 
     changed = Signal()
 
@@ -59,7 +59,7 @@ class McpRequests(QObject):
 
     @property
     def people(self) -> ConsentHandlers:
-        """Who asks them, for the engine."""
+        """The callbacks for the engine."""
         return ConsentHandlers(self._elicit, self._approve_sampling, self._approve_answer)
 
     @property
@@ -68,15 +68,15 @@ class McpRequests(QObject):
         return tuple(asked for asked, _ in self._waiting.values())
 
     def answer(self, asked_id: str, answer: ElicitationAnswer) -> None:
-        """Answer a form or a page. Nothing happens where it does not wait any more."""
+        """Answer a form or a page; ignored if it no longer waits."""
         self._settle(asked_id, answer)
 
     def approve(self, asked_id: str, *, agreed: bool) -> None:
-        """Answer what is asked about a model. Nothing happens where it does not wait any more."""
+        """Answer a sampling request; ignored if it no longer waits."""
         self._settle(asked_id, agreed)
 
     def close(self) -> None:
-        """Nobody looks any more: all that waits, and all that comes, counts as not answered."""
+        """Cancel all waiting and future requests."""
         self._is_closed = True
         for asked in self.waiting:
             self._settle(asked.id, _CANCELLED if isinstance(asked, PendingElicitation) else False)
@@ -120,7 +120,7 @@ _OMITTED_HEAD = "[left out: "
 
 @dataclass(frozen=True, slots=True)
 class ServerCatalog:
-    """One server. Neither `contents` nor `problem`: it is being asked."""
+    """The catalog of one server. While it is loading, both `contents` and `problem` are None."""
 
     server_id: str
     title: str
@@ -133,7 +133,7 @@ ContentPart = str | bytes
 
 
 class McpCatalog(QObject):
-    """Asks the servers that are on, each by itself: a slow one keeps nobody from the others."""
+    """Asks every enabled server separately, so that a slow one does not delay the others."""
 
     changed = Signal()
     outdated = Signal(str)
@@ -151,17 +151,16 @@ class McpCatalog(QObject):
 
     @property
     def has_enabled_server(self) -> bool:
-        """Whether there is a server that is on."""
         return any(each.on for each in self._engine.preferences.mcp.servers)
 
     @property
     def groups(self) -> tuple[ServerCatalog, ...]:
-        """In the person's own order."""
+        """Return the catalogs in the person's own order."""
         on = [each for each in self._engine.preferences.mcp.servers if each.on]
         return tuple(self._found.get(each.id, ServerCatalog(each.id, each.title)) for each in on)
 
     def refresh(self, workspace: str | None) -> None:
-        """Look what they offer for a conversation in this folder; `changed` says of each that answered."""
+        """Ask for the catalogs that belong to this folder; `changed` is emitted for each answer."""
         folder = Path(workspace) if workspace else None
         if folder != self._workspace:
             self._found.clear()
@@ -174,13 +173,13 @@ class McpCatalog(QObject):
             self._tasks.start(self._fetch(each.server_id, each.title, self._refresh_number))
 
     def refresh_server(self, server_id: str) -> None:
-        """Of this one alone; what it said before is there until it answers."""
+        """Ask one server; its old catalog stays until it answers."""
         for each in self.groups:
             if each.server_id == server_id:
                 self._tasks.start(self._fetch(server_id, each.title, self._refresh_number))
 
     async def read(self, server_id: str, title: str, uri: str) -> tuple[ContentPart, ...]:
-        """What lies at this address. Raises ToolFailed, also for what is neither text nor picture, or too long."""
+        """Read a resource. Raises ToolFailed, also for what is neither text nor picture, or too long."""
         blocks = await self._engine.mcp.read_resource(server_id, self._workspace, uri)
         pieces = _content_parts(blocks, title)
         if not pieces:
@@ -188,13 +187,13 @@ class McpCatalog(QObject):
         return pieces
 
     async def prompt(self, server_id: str, name: str, values: dict[str, str]) -> tuple[str, tuple[bytes, ...]]:
-        """The text of a prompt that is filled in, and its pictures. Raises ToolFailed."""
+        """Return the text of a filled-in prompt, and its pictures. Raises ToolFailed."""
         blocks = await self._engine.mcp.get_prompt(server_id, self._workspace, name, values)
         texts = [each.text for each in blocks if isinstance(each, Text) and each.text]
         return "\n\n".join(texts), tuple(_bytes_of(each) for each in blocks if isinstance(each, Image))
 
     async def complete(self, server_id: str, of: str, argument: str, values: Mapping[str, str]) -> tuple[str, ...]:
-        """What an argument could be, when all this is written; nothing where the server does not say."""
+        """Return the server's suggestions for an argument; empty if it has none."""
         written = values.get(argument, "")
         with suppress(AgentError):
             return await self._engine.mcp.complete(server_id, self._workspace, of, argument, written, values)

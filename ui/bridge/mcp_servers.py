@@ -20,7 +20,7 @@ ServerChange = Callable[[McpServer], McpServer]
 
 
 class McpServerSaver:
-    """A change is made to what is kept by the time when all that was wanted before it is kept."""
+    """Saves changes one after the other, each on top of the result of the one before."""
 
     def __init__(self, engine: Engine, imports: McpImports) -> None:
         self._engine = engine
@@ -28,17 +28,17 @@ class McpServerSaver:
         self._lock = asyncio.Lock()
 
     async def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
-        """A new server, or one that is changed. Raises AgentError."""
+        """Save a new or changed server. Raises AgentError."""
         async with self._lock:
             await self._engine.mcp.save(server, secrets, self._save_servers)
 
     async def remove(self, server_id: str) -> None:
-        """With its secrets. Raises AgentError."""
+        """Remove a server and its secrets. Raises AgentError."""
         async with self._lock:
             await self._engine.mcp.remove(server_id, self._save_servers)
 
     async def change(self, server_id: str, change: ServerChange) -> None:
-        """Nothing happens if it is gone by then. Raises AgentError."""
+        """Change a saved server; nothing happens if it was removed meanwhile. Raises AgentError."""
         async with self._lock:
             for server in self._engine.preferences.mcp.servers:
                 if server.id == server_id:
@@ -48,7 +48,7 @@ class McpServerSaver:
 class McpNotices(QObject):
     """`noticed` carries each notice once, also one that reads like another.
 
-    Those from before it was made come with `notify_all`. What failed that the person waits for is told each time.
+    `notify_all` emits the earlier ones. A failure that the person waits for is emitted each time.
     """
 
     noticed = Signal(object)
@@ -61,7 +61,7 @@ class McpNotices(QObject):
         engine.mcp.on_failure(self._notify)
 
     def notify_all(self) -> None:
-        """What was noticed before anybody listened."""
+        """Emit the notices from before anybody was connected."""
         for each in self._engine.mcp.notices:
             self._notify_once(each)
 
@@ -76,7 +76,7 @@ class McpNotices(QObject):
 
 
 class McpServerSettings(QObject):
-    """States and lines of a log come once a frame at most, however fast the servers change and talk."""
+    """States and log lines come at most once a frame, however fast the servers emit them."""
 
     servers_changed = Signal(object)
     """A tuple of McpServers."""
@@ -121,15 +121,14 @@ class McpServerSettings(QObject):
 
     @property
     def servers(self) -> tuple[McpServer, ...]:
-        """Those that the person set up."""
         return self._engine.preferences.mcp.servers
 
     def state(self, server_id: str) -> McpServerState:
-        """How it is for the folder of the conversation that is open."""
+        """Return the state for the folder of the open conversation."""
         return self._engine.mcp.state(server_id, self._folder())
 
     def watch_log(self, server_id: str) -> None:
-        """Tell what this server has said, and all that it says from now on; "": of none."""
+        """Emit this server's log lines, the earlier and all later ones; "" stops that."""
         self._watched = server_id
         self._last_line = None
         self._has_new_lines = False
@@ -137,43 +136,43 @@ class McpServerSettings(QObject):
             self._emit_log_lines()
 
     def test(self, server_id: str) -> None:
-        """Start it now and ask what it offers."""
+        """Start the server now and ask for its tools."""
         self._tasks.start(_test_server(self._engine, server_id, self._folder(), self.tested.emit))
 
     def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
-        """A new server, or one that is changed; a secret without a value stays as it lies in the keyring."""
+        """Save a new or changed server; a secret without a value stays as it is in the keyring."""
         self._tasks.start(self._run(server.id, self._saving.save(server, secrets), lambda: self.saved.emit(server.id)))
 
     def change(self, server_id: str, change: ServerChange) -> None:
-        """Change what is kept by the time when all that was saved before is kept."""
+        """Change a server after all earlier changes are saved."""
         self._tasks.start(self._run(server_id, self._saving.change(server_id, change)))
 
     def find_secrets(self, server_id: str) -> None:
-        """Which of its secrets have a value; nothing is said where the keyring does not answer."""
+        """Find which of its secrets have a value; no answer if the keyring does not answer."""
         self._tasks.start(_find_secrets(self._engine, server_id, self.held_names.emit))
 
     def look_up_sign_in(self, server_id: str) -> None:
-        """Whether one is kept for it: its state says so."""
+        """Find whether a sign-in is stored for it; its state then says so."""
         self._tasks.start(self._engine.mcp.check_sign_in(server_id))
 
     def remove(self, server_id: str) -> None:
-        """With all that lies in the keyring for it."""
+        """Remove a server and everything in the keyring for it."""
         self.cancel_sign_in(server_id)
         self._tasks.start(self._run(server_id, self._saving.remove(server_id)))
 
     def sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
-        """`open_page` gets the address that the person has to visit."""
+        """Sign in by OAuth; `open_page` carries the address to visit."""
         if server_id not in self._sign_ins:
             self._tasks.start(self._sign_in(server_id, open_page))
 
     def cancel_sign_in(self, server_id: str) -> None:
-        """Wait no longer."""
+        """Stop waiting for the sign-in."""
         task = self._sign_ins.get(server_id)
         if task is not None:
             task.cancel()
 
     def sign_out(self, server_id: str) -> None:
-        """Forget what signing in gave."""
+        """Delete the stored sign-in."""
         self._tasks.start(self._run(server_id, self._engine.mcp.sign_out(server_id)))
 
     async def _sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
@@ -194,7 +193,7 @@ class McpServerSettings(QObject):
             self._on_state(server_id)
 
     async def _run(self, server_id: str, work: Awaitable[object], then: Callable[[], object] = lambda: None) -> None:
-        """`failed` says why it could not be done."""
+        """Emit `failed` if the action fails."""
         try:
             await work
         except AgentError as error:
@@ -227,7 +226,7 @@ class McpServerSettings(QObject):
             self._emit_log_lines()
 
     def _emit_log_lines(self) -> None:
-        """What came since the last time. The lines of another folder's server are not among them."""
+        """Emit the lines since the last time, without those of another folder's server."""
         self._has_new_lines = False
         lines = self._engine.mcp.log(self._watched, self._folder())
         new: list[McpLogLine] = []
@@ -246,7 +245,7 @@ def _path_of(open_folder: Callable[[], str | None]) -> Path | None:
 
 
 def _sign_in_error(state: McpServerState) -> Sentence:
-    """Why nobody is signed in, and what to do about it."""
+    """Say why the sign-in failed, and what to do about it."""
     why = state.reason or Sentence("You are not signed in.")
     return join_remedy(why, state.remedy) if state.remedy is not None else why
 

@@ -17,20 +17,20 @@ from ui.bridge.event_loop import BackgroundTasks
 
 
 class SavedServers:
-    """Adds, changes and removes them. Every method raises StorageFailed when the preferences cannot be saved."""
+    """Adds, changes and removes servers. Every method raises StorageFailed when the preferences cannot be saved."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._connections = engine.connections
 
     def find(self, endpoint_id: str) -> Endpoint | None:
-        """One that the person added."""
+        """Return a server that the person added."""
         return next((each for each in self._providers.endpoints if each.id == endpoint_id), None)
 
     def id_for(self, address: str, mirrors: tuple[str, ...], dialect: Dialect) -> str:
-        """The id of a server by its address and what it speaks there: two dialects are two servers.
+        """Return the id for an address and its dialect: two dialects at one address are two servers.
 
-        One that was since given another address or dialect keeps its id for itself.
+        A server whose address or dialect was changed since keeps its id.
         """
         plain = Endpoint(id=f"custom:{address}", title="", dialect=dialect, base_url=address, mirrors=mirrors)
         id_, number = plain.id, 2
@@ -41,7 +41,8 @@ class SavedServers:
     async def use(
         self, endpoint: Endpoint, model: str | None, *, has_new_key: bool, session_only: bool = False
     ) -> None:
-        """Keep a server that answered; with a model, make both the choice of new ones. Raises SecretsUnavailable.
+        """Save a server that answered; with a model, make it the default for new conversations. Raises
+        SecretsUnavailable.
 
         `session_only`: the new key is not in the keyring.
         """
@@ -58,9 +59,9 @@ class SavedServers:
         await self._change(endpoint.id, endpoints=(*others, endpoint), **choice)
 
     async def edit(self, changed: Endpoint) -> bool:
-        """Another title, address, dialect or mirrors; answers whether its key was dropped.
+        """Change title, address, dialect or mirrors. Returns whether the key was dropped.
 
-        The key goes first: where it cannot be deleted, the address stays what it was. Raises SecretsUnavailable.
+        The key is deleted first: if that fails, the address stays. Raises SecretsUnavailable.
         """
         old = self.find(changed.id)
         if old is None:
@@ -74,7 +75,7 @@ class SavedServers:
         return is_elsewhere
 
     async def remove(self, endpoint_id: str) -> None:
-        """Forget a server. Its key is the caller's to remove."""
+        """Remove a server. The caller removes its key."""
         rest = tuple(each for each in self._providers.endpoints if each.id != endpoint_id)
         update: dict[str, object] = {"endpoints": rest}
         if self._providers.endpoint_id == endpoint_id:
@@ -82,14 +83,14 @@ class SavedServers:
         await self._change(endpoint_id, **update)
 
     async def choose(self, endpoint_id: str, model: str) -> None:
-        """Make this the model of the next new conversation, where the server is one that the person added."""
+        """Make this the model of new conversations, if the person added its server."""
         if self.find(endpoint_id) is not None:
             preferences = self._engine.preferences
             providers = self._providers.model_copy(update={"endpoint_id": endpoint_id, "model": model})
             await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
 
     async def servers_with_keys(self) -> tuple[str, ...]:
-        """The servers whose key is held, in the keyring or, without one, in memory."""
+        """The servers with a key, in the keyring or in memory."""
         held: list[str] = []
         for endpoint in self._connections.endpoints():
             if not endpoint.may_have_key:
@@ -101,7 +102,7 @@ class SavedServers:
         return tuple(held)
 
     async def keyring_name(self) -> str:
-        """Which keyring holds the keys, for the person. Raises SecretsUnavailable."""
+        """Return the name of the keyring for the person. Raises SecretsUnavailable."""
         return await self._engine.secrets.find_backend()
 
     @property
@@ -115,7 +116,7 @@ class SavedServers:
         await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
 
     async def drop_key(self, endpoint_id: str) -> None:
-        """Delete the key of a server, and remember that it has none. Raises SecretsUnavailable."""
+        """Delete the key of a server and remember that it has none. Raises SecretsUnavailable."""
         await self._connections.remove_key(endpoint_id)
         old = self.find(endpoint_id)
         if old is not None:
@@ -145,7 +146,7 @@ class ModelGroup:
 
 
 class ModelServers(QObject):
-    """`models_changed` carries ModelGroups; `state_changed` says in words how connecting a server goes."""
+    """`models_changed` carries ModelGroups; `state_changed` carries a sentence on how connecting a server goes."""
 
     models_changed = Signal(list)
     local_servers_changed = Signal(list)
@@ -164,21 +165,20 @@ class ModelServers(QObject):
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Those in use."""
         return self._connections.endpoints()
 
     @property
     def default_system_prompt(self) -> str:
-        """What models are told in conversations without a system prompt of their own."""
+        """The system prompt of conversations without their own."""
         return self._engine.preferences.chat.system_prompt
 
     def capabilities(self, endpoint_id: str | None, model: str | None) -> Capabilities:
-        """What this model can do, as far as is known."""
+        """Return what is known of the model's capabilities."""
         known = self._connections.known_model(endpoint_id or "", model or "")
         return known.capabilities if known else Capabilities()
 
     def picture_limits(self, endpoint_id: str | None, model: str | None) -> ImageLimits:
-        """What this model's server takes of pictures, as far as is known."""
+        """Return what is known of the server's limits for pictures."""
         return self._connections.picture_limits(endpoint_id or "", model or "")
 
     def refresh_models(self, *, again: bool = False) -> None:
@@ -186,15 +186,15 @@ class ModelServers(QObject):
         self._tasks.start(self._refresh_models(again=again))
 
     def find_local(self) -> None:
-        """Look for local servers."""
+        """Find local servers."""
         self._tasks.start(self._find_local())
 
     def connect_endpoint(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool = False) -> None:
-        """Test the server with this key; when it answers, keep both and use its first model."""
+        """Test the server with this key; if it answers, save both and use its first model."""
         self._tasks.start(self._connect(endpoint, key, session_only=session_only))
 
     def replace_key(self, endpoint_id: str, key: SecretStr, *, session_only: bool = False) -> None:
-        """Test a server in use with another key; when it answers, keep that. What new ones begin with stays."""
+        """Test a server in use with another key; if it answers, save that. The default model stays."""
         endpoint = self._connections.endpoint(endpoint_id)
         self._tasks.start(self._replace_key(endpoint, key, session_only=session_only))
 
@@ -203,15 +203,15 @@ class ModelServers(QObject):
         self._tasks.start(self._remove_key(endpoint_id))
 
     def remove(self, endpoint_id: str) -> None:
-        """Forget a server and its key."""
+        """Remove a server and its key."""
         self._tasks.start(self._remove(endpoint_id))
 
     def edit(self, changed: Endpoint) -> None:
-        """Another title, address, dialect or mirrors; a key that was given for other addresses is dropped first."""
+        """Change title, address, dialect or mirrors; a key for other addresses is dropped first."""
         self._tasks.start(self._edit(changed))
 
     def test(self, endpoint_id: str) -> None:
-        """Ask a server in use for its models, with the key it has."""
+        """Ask a server in use for its models, with its key."""
         self._tasks.start(self._test(endpoint_id))
 
     async def _refresh_models(self, *, again: bool) -> None:
@@ -230,7 +230,7 @@ class ModelServers(QObject):
         self.models_changed.emit(list(groups))
 
     def _on_listing(self, _endpoint_id: str) -> None:
-        """A listing that was asked for in the background is another than was remembered."""
+        """Handle a background listing that differs from the remembered one."""
         if not self._refreshing:
             self.refresh_models()
 
@@ -260,7 +260,7 @@ class ModelServers(QObject):
     async def _save(
         self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool, is_chosen: bool
     ) -> str | None:
-        """Test it and keep it; returns its first model, or None after saying why not."""
+        """Test and save it. Returns its first model, or None after saying why not."""
         self.state_changed.emit(
             endpoint.id, "busy", Sentence("Asking {title} for its models…", {"title": endpoint.title})
         )

@@ -28,12 +28,12 @@ _PREVIEW_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class WaitingCall:
-    """One call. `validate` answers with a sentence when arguments do not fit the tool, and with None when they do.
+    """One call that waits for approval. `validate` returns a sentence if arguments do not fit the tool, else None.
 
-    `reasons` are why somebody is asked, where it is not the tool's default; `outsiders` are those outside whose content
-    is one of them. `proposals` are the rules that may be made of it, with AllowAlways, each with what it matches.
-    `undoable`: whether what it changes can be undone; None where it changes nothing.
-    `server` is the MCP server that offers the tool, by its title, and `server_says` its own words about the tool.
+    `reasons` say why the person is asked, if it is not the tool's default; `outsiders` are the sources of untrusted
+    content among them. `proposals` are the rules that AllowAlways may make, each with what it matches. `undoable`:
+    whether its changes can be undone; None if it changes nothing. `server` is the title of the MCP server that offers
+    the tool, and `server_says` that server's description of it.
     """
 
     approval_id: str
@@ -60,7 +60,7 @@ class Approvals:
         self._shown: tuple[str, ...] = ()
 
     def waiting(self) -> tuple[WaitingCall, ...]:
-        """In call order. Those outside whom they name are those who can be trusted from then on."""
+        """Return the calls in order. The untrusted sources that they name can be trusted from then on."""
         taint = self._session.permission_policy.untrusted_content
         why = taint.suspension.why
         names = tuple(each.name for each in taint.sources)
@@ -72,16 +72,18 @@ class Approvals:
         return found
 
     def answer(self, approval_id: str, decision: Decision) -> None:
-        """Decide. Raises ToolInputInvalid for an edit that does not fit, and WrongUse; the call waits on then."""
+        """Answer a call. Raises ToolInputInvalid for an edit that does not fit, and WrongUse; the call then still
+        waits.
+        """
         self._session.approvals.answer(approval_id, decision)
 
     def trust(self) -> None:
-        """Let pass what those outside brought whom the person was shown: what was allowed for good holds again."""
+        """Trust the sources that were shown: permanent rules apply to their content again."""
         shown, self._shown = self._shown, ()
         self._session.permission_policy.lift_suspension(shown)
 
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
-        """What the call would do with these arguments; where that cannot be told, why."""
+        """Return what the call would do with these arguments, or why that is unknown."""
         # Late, here and below: what decides about calls comes with the first conversation.
         from desktop_agent.permissions.approvals import copy_preview
         from desktop_agent.permissions.gate import validate_edited_arguments
@@ -132,7 +134,7 @@ def _waiting_call(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCa
 
 
 def _reasons(approval: "Approval") -> tuple[Sentence, ...]:
-    """Without what the preview says too, beside the line that it is about."""
+    """Leave out what the preview says beside the line that it is about."""
     from desktop_agent.permissions.hard_denies import UNCLEAR
 
     if isinstance(approval.preview, CommandPreview) and not approval.preview.understood:
@@ -162,7 +164,7 @@ def _undoable(tool: "AnyTool") -> bool | None:
 
 @dataclass(frozen=True)
 class RuleSummary:
-    """A rule in words. `place` is the folder or the conversation that it holds in; empty for everywhere."""
+    """A rule in words. `place` is its folder or conversation; empty for everywhere."""
 
     rule_id: str
     effect: RuleEffect
@@ -176,7 +178,7 @@ class RuleSummary:
 
 
 class PermissionRules(QObject):
-    """`changed`: look again. `dry_run_finished` answers a dry run, `read` a page of what was decided."""
+    """`changed`: read the rules again. `dry_run_finished` answers a dry run, `read` a page of the audit trail."""
 
     changed = Signal()
     tools_found = Signal(object)
@@ -193,33 +195,33 @@ class PermissionRules(QObject):
         self._trail: AuditTrail | None = None
 
     def all(self) -> tuple[RuleSummary, ...]:
-        """Newest first."""
+        """Return the rules, newest first."""
         return tuple(self._summary(rule) for rule in reversed(self._engine.rules))
 
     def revoke(self, rule_id: str) -> None:
-        """Take a rule back everywhere."""
+        """Revoke a rule everywhere."""
         self._tasks.start(self._revoke(rule_id))
 
     def find_tools(self, conversation_id: str) -> None:
-        """Find out which tools a conversation has."""
+        """Find the tools of a conversation."""
         self._tasks.start(self._find_tools(conversation_id))
 
     def dry_run(self, conversation_id: str, tool: str, arguments: JsonObject) -> None:
-        """Find out what would become of such a call, without making it."""
+        """Find what would become of a call, without making it."""
         self._tasks.start(self._dry_run(conversation_id, tool, arguments))
 
     def read_newest(self) -> None:
-        """Read what was decided, from the newest on."""
+        """Read the newest page of the audit trail."""
         self._trail = self._engine.permission_inspector.audit()
         self.read_more()
 
     def read_more(self) -> None:
-        """One page more."""
+        """Read the next page."""
         if self._trail is not None:
             self._tasks.start(self._read(self._trail))
 
     def as_json_lines(self) -> str:
-        """All that was read, for other programs."""
+        """Return all pages read so far as JSON lines."""
         return "".join(to_json_lines(self._entries))
 
     @property

@@ -1,4 +1,4 @@
-"""What a permission rule says, for the screens. Imported late: it brings the parser of shell commands."""
+"""The text of a permission rule. Import it late: it brings the parser of shell commands."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ _EVERY_TOOL = Sentence("every tool")
 
 
 def rule_sentence(rule: Rule) -> Sentence:
-    """Word for word what it matches, as where it is granted."""
+    """Return what the rule matches, in the words of the approval dialog."""
     words = describe_rule(rule)
     if rule.tool == "*" and "tool" in words.values:
         return replace(words, values={**words.values, "tool": _EVERY_TOOL})

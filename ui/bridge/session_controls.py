@@ -37,7 +37,7 @@ _NO_CHECKPOINTS = "This conversation keeps nothing, so nothing of it can be undo
 
 @dataclass(frozen=True, slots=True)
 class UndoRequest:
-    """What is to be undone or redone: that of an item of the transcript, or of the checkpoints `ids` alone."""
+    """What to undo or redo: an item of the transcript, or only the checkpoints `ids`."""
 
     item_id: str
     is_redo: bool = False
@@ -46,7 +46,7 @@ class UndoRequest:
 
 @dataclass(frozen=True, slots=True)
 class NotUndone:
-    """What was not undone, and why. `path` is a file, or a tool."""
+    """What was not undone, and why. `path` is a file or a tool."""
 
     path: str
     why: Sentence
@@ -54,9 +54,9 @@ class NotUndone:
 
 @dataclass(frozen=True, slots=True)
 class UndoResult:
-    """What came of it. `files` were put back, brought back or removed; `said` is what tools say that they undid.
+    """The result of an undo. `files` were restored or removed; `said` are the tools' own reports.
 
-    `saved` are the checkpoints that take this back.
+    `saved` are the checkpoints that revert it.
     """
 
     files: tuple[str, ...] = ()
@@ -66,31 +66,31 @@ class UndoResult:
 
 
 class CheckpointUndo:
-    """Says what undoing and redoing would do, and does it. Items are named by their ids in the transcript.
+    """Forecasts and performs undo and redo of items, which are named by their ids in the transcript.
 
-    All methods raise WrongUse for what is not there any more, and StorageFailed.
+    All methods raise WrongUse for what no longer exists, and StorageFailed.
     """
 
     def __init__(self, session: "Session") -> None:
         self._session = session
 
     async def show(self) -> None:
-        """Let the calls in the transcript say which of them can be undone."""
+        """Mark the calls in the transcript that can be undone."""
         if self._session.checkpoints is not None:
             await self._session.checkpoints.publish_saved_calls()
 
     def prompt_at(self, index: int) -> UserItem | None:
-        """The prompt at a place of the transcript, or the last one before it."""
+        """Return the prompt at an index of the transcript, or the last one before it."""
         items = (self._session.transcript[at] for at in range(min(index, len(self._session.transcript) - 1), -1, -1))
         return next((item for item in items if isinstance(item, UserItem)), None)
 
     def item(self, item_id: str) -> ToolCallItem | UserItem | NoticeItem | None:
-        """The call, the prompt, or the line that tells of an undoing."""
+        """Return the call, the prompt or the note of an undo with this id."""
         found = (each for each in self._session.transcript if isinstance(each, ToolCallItem | UserItem | NoticeItem))
         return next((each for each in found if each.id == item_id), None)
 
     async def forecast(self, request: UndoRequest) -> RestorePlan:
-        """What that would do: for a call, for all since a prompt, for all of one undoing; nothing is changed."""
+        """Return what an undo or redo would do; change nothing."""
         if request.is_redo:
             return await self._checkpoints.preview_redo(*(request.ids or self._redos(request.item_id)))
         if request.ids:
@@ -108,13 +108,13 @@ class CheckpointUndo:
         return () if item is None or isinstance(item, UserItem) else tuple(item.redos)
 
     async def difference(self, file: FileRestorePlan, *, replaced: bool) -> DiffPreview | Sentence:
-        """The lines of a file that would change, or why there are none."""
+        """Return the lines of a file that would change, or why there are none."""
         return await self._checkpoints.difference(file, replaced=replaced)
 
     async def undo(
         self, forecast: RestorePlan, replacing: Collection[FileRestorePlan], on_progress: Callable[[int, int], None]
     ) -> UndoResult:
-        """Do it. Files in `replacing` are put back although they were changed since.
+        """Undo or redo. Files in `replacing` are restored although they were changed since.
 
         Raises WrongUse while the agent works.
         """
@@ -140,7 +140,7 @@ def _undo_result(done: "tuple[RestoreReport, ...]") -> UndoResult:
 
 @dataclass(frozen=True, slots=True)
 class WaitingMessage:
-    """A message that waits. `pictures` is how many go with it."""
+    """A queued message. `pictures` is the number of its pictures."""
 
     id: str
     text: str
@@ -150,7 +150,7 @@ class WaitingMessage:
 
 @dataclass(frozen=True, slots=True)
 class RemovedMessage:
-    """A message that does not wait any more, and its place among the others."""
+    """A message that was taken out of the queue, and its index there."""
 
     entry: QueuedMessage
     place: int
@@ -158,7 +158,7 @@ class RemovedMessage:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question of the agent. `several` choices may be taken; `free_text`: own words are an answer too."""
+    """A question of the agent. `several`: more than one choice is allowed; `free_text`: so is an answer in own words."""
 
     id: str
     question: str
@@ -168,7 +168,7 @@ class OpenQuestion:
 
 
 class SessionControls(QObject):
-    """Reads and changes them; a signal says that one of them is to be read again."""
+    """Reads and changes them; each signal says what to read again."""
 
     modes_changed = Signal()
     waiting_changed = Signal()
@@ -180,39 +180,39 @@ class SessionControls(QObject):
 
     @property
     def mode(self) -> Mode:
-        """The mode that holds."""
+        """The mode in force."""
         return self._session.modes.current
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """All that can be chosen."""
+        """All modes to choose from."""
         return self._session.modes.modes
 
     @property
     def requested_mode(self) -> Mode | None:
-        """What the agent asks for, once it was announced."""
+        """The mode that the agent asks for, after it was announced."""
         request = self._session.modes.requested
         if request is None or not request.announced:
             return None
         return next((mode for mode in self.modes if mode.name == request.to_mode), None)
 
     def set_mode(self, name: str) -> None:
-        """Apply at once, to every call that has not started. Raises WrongUse."""
+        """Set the mode for every call that has not started. Raises WrongUse."""
         self._session.modes.set_by_person(name)
         self.modes_changed.emit()
 
     def reject_mode(self) -> None:
-        """Let the agent's request come to nothing. Raises WrongUse when closed."""
+        """Reject the agent's request. Raises WrongUse when closed."""
         self._session.modes.cancel_request()
         self.modes_changed.emit()
 
     @property
     def waiting(self) -> tuple[WaitingMessage, ...]:
-        """First to be delivered first."""
+        """The queued messages in order of delivery."""
         return tuple(_waiting_message(entry) for entry in self._session.queue.entries)
 
     def edit_message(self, message_id: str, text: str) -> None:
-        """Say something else; pictures stay. Raises WrongUse when it does not wait any more, or says nothing."""
+        """Replace the text; pictures stay. Raises WrongUse when it is no longer queued, or would be empty."""
         entry = self._entry(message_id)
         others: list[Block] = [block for block in entry.message.blocks if not isinstance(block, Text)] if entry else []
         blocks: list[Block] = [Text(text=text), *others] if text.strip() else others
@@ -220,17 +220,17 @@ class SessionControls(QObject):
         self.waiting_changed.emit()
 
     def set_when(self, message_id: str, when: When) -> None:
-        """Send it at another moment. Raises WrongUse when it does not wait any more."""
+        """Change when it is sent. Raises WrongUse when it is no longer queued."""
         self._session.queue.edit(message_id, when=when)
         self.waiting_changed.emit()
 
     def move(self, message_id: str, position: int) -> None:
-        """Put it at this place, counted from 0. Raises WrongUse when it does not wait any more."""
+        """Move it to this index, counted from 0. Raises WrongUse when it is no longer queued."""
         self._session.queue.move(message_id, position)
         self.waiting_changed.emit()
 
     def remove_message(self, message_id: str) -> RemovedMessage:
-        """Send it never. Raises WrongUse when it does not wait any more."""
+        """Remove it from the queue. Raises WrongUse when it is no longer queued."""
         queue = self._session.queue
         place = [entry.id for entry in queue.entries].index(message_id) if self._entry(message_id) else 0
         removed = RemovedMessage(queue.remove(message_id), place)
@@ -238,31 +238,31 @@ class SessionControls(QObject):
         return removed
 
     def restore_message(self, removed: RemovedMessage) -> None:
-        """Undo that, also where the conversation was closed and opened again meanwhile. Raises WrongUse."""
+        """Undo a removal, also after the conversation was reopened. Raises WrongUse."""
         self._session.queue.add(removed.entry.message, removed.entry.when)
         self._session.queue.move(removed.entry.id, removed.place)
         self.waiting_changed.emit()
 
     @property
     def questions(self) -> tuple[OpenQuestion, ...]:
-        """Those that wait for an answer, oldest first."""
+        """The unanswered questions, oldest first."""
         return tuple(
             OpenQuestion(each.question_id, each.question, each.choices, each.several, each.free_text)
             for each in self._session.questions.open_questions
         )
 
     def answer(self, question_id: str, answer: Iterable[str]) -> None:
-        """Nothing happens where it has ended by then. Raises WrongUse for what is no answer; it stays open then."""
+        """Answer a question; ignored if it has ended. Raises WrongUse for an invalid answer; it then stays open."""
         if self._session.questions.answer(question_id, answer):
             self.questions_changed.emit()
 
     def skip_question(self, question_id: str) -> None:
-        """The agent goes on without an answer."""
+        """Let the agent go on without an answer."""
         self._session.questions.withdraw(question_id)
         self.questions_changed.emit()
 
     def on_event(self, event: Event) -> None:
-        """What happens in the conversation."""
+        """Emit the signals for an event of the conversation."""
         match event:
             case ModeChanged() | ModeChangeRequested():
                 self.modes_changed.emit()

@@ -1,4 +1,4 @@
-"""Preferences, model prices, and the tools that there are to choose from, for the screens."""
+"""Preferences, model prices, and the available tools, for the screens."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +16,9 @@ from ui.bridge.event_loop import BackgroundTasks
 
 @dataclass(frozen=True, slots=True)
 class AvailableTool:
-    """`name` is how a model calls it. `changes`: it may change something.
+    """A tool to choose. `name` is its name for the model. `changes`: it may change something.
 
-    `identity` is what an allowance is for, so that a tool that becomes another one is not allowed; empty while the
-    tool's server does not run.
+    `identity` is what an allowance is bound to, so that a replaced tool is not allowed; empty while its server is off.
     """
 
     name: str
@@ -30,7 +29,7 @@ class AvailableTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolGroup:
-    """The tools of one MCP server; without a title, those that are built in."""
+    """The tools of one MCP server; with an empty title, the built-in ones."""
 
     title: str
     tools: tuple[AvailableTool, ...]
@@ -47,7 +46,7 @@ class AvailableTools(QObject):
         self._tasks = tasks
 
     def find(self, conversation_id: str | None) -> None:
-        """Those that a conversation has, or would have with a folder."""
+        """Find the tools of a conversation, or of a folder."""
         self._tasks.start(self._find(conversation_id))
 
     async def _find(self, conversation_id: str | None) -> None:
@@ -74,7 +73,7 @@ class AvailableTools(QObject):
 
 
 def _built_in_tools() -> ToolGroup:
-    """All of them: those of files too, whichever folder a conversation has."""
+    """Return all built-in tools, those for files too, whichever folder a conversation has."""
     # Late: nothing of the tools is needed before somebody looks at them.
     from desktop_agent.tools.builtin_tools import builtin_tools
     from desktop_agent.tools.workspace import Workspace
@@ -92,7 +91,7 @@ ZOOM_STEP, ZOOM_LEAST, ZOOM_MOST = 10, 50, 300
 
 
 class Settings(QObject):
-    """`changed` carries the preferences that hold from now on."""
+    """`changed` carries the preferences now in force."""
 
     changed = Signal(Preferences)
     prices_changed = Signal()
@@ -106,19 +105,18 @@ class Settings(QObject):
 
     @property
     def preferences(self) -> Preferences:
-        """As they are now."""
         return self._engine.preferences
 
     def change(self, preferences: Preferences) -> None:
-        """Use and save these."""
+        """Save and use these preferences."""
         self._tasks.start(self._engine.change_preferences(preferences))
 
     def prices(self) -> tuple[ModelPriceEntry, ...]:
-        """What the models of all servers in use cost, as far as is known."""
+        """Return the known prices of the models of all servers in use."""
         return self._engine.prices.models()
 
     def change_price(self, vendor: str, model: str, changes: Price | None) -> None:
-        """Write these numbers into the person's table of models, or take the price out of it."""
+        """Set or remove the person's own price of a model."""
         self._tasks.start(self._change_price(vendor, model, changes))
 
     async def _change_price(self, vendor: str, model: str, changes: Price | None) -> None:
@@ -129,7 +127,7 @@ class Settings(QObject):
             self.prices_changed.emit()
 
     def zoom(self, steps: int) -> None:
-        """Larger or smaller text; 0 is the normal size."""
+        """Zoom by steps; 0 is the normal size."""
         now = self.preferences.appearance.zoom
         zoom = 100 if steps == 0 else min(ZOOM_MOST, max(ZOOM_LEAST, now + steps * ZOOM_STEP))
         appearance = self.preferences.appearance.model_copy(update={"zoom": zoom})

@@ -16,9 +16,9 @@ _PREFIX = "desktop-agent-"
 
 
 class SingleInstance(QObject):
-    """A lock in the data folder, which names the socket by which its holder is raised.
+    """A lock in the data folder that names its owner's socket.
 
-    `raise_requested`: somebody started the program again.
+    `raise_requested` is emitted when the program was started again.
     """
 
     raise_requested = Signal()
@@ -33,9 +33,9 @@ class SingleInstance(QObject):
         self._server.newConnection.connect(self._on_connection)
 
     def is_first(self) -> bool:
-        """Whether no other window runs on this folder; if one does, it comes to the front.
+        """Return whether no other window runs on this folder; if one does, raise it.
 
-        Where nothing can be locked this is the first: the engine, which is opened next, says what is wrong.
+        If nothing can be locked, this is the first: opening the engine then reports the problem.
         """
         before = self._lock.holder()
         # Listening before it is named: who reads the name finds somebody there.
@@ -54,7 +54,7 @@ class SingleInstance(QObject):
 
     @property
     def sentence(self) -> Sentence:
-        """What to tell who started the program again."""
+        """The answer to a second start."""
         holder = self._lock.holder()
         who = Sentence("another process")
         if holder is not None:
@@ -72,7 +72,7 @@ class SingleInstance(QObject):
         return Sentence(template, {"who": who})
 
     def close(self) -> None:
-        """Let the next start be the first."""
+        """Release the lock."""
         self._server.close()
         self._lock.release()
 

@@ -24,7 +24,7 @@ _CHECK_INTERVAL_MS = 6 * 3_600_000
 
 
 class DiskMonitor(QObject):
-    """`noticed` carries a Sentence about what was found and repaired."""
+    """Watches the disk. `noticed` carries a Sentence about what was found and repaired."""
 
     trouble_changed = Signal(object)
     """A StorageFailed, or None when the disk takes everything again."""
@@ -49,20 +49,19 @@ class DiskMonitor(QObject):
 
     @property
     def trouble(self) -> StorageFailed | None:
-        """What the disk refused last; None while it takes everything."""
+        """The last error of the disk; None while everything is saved."""
         return self._store.disk.trouble
 
     @property
     def folder(self) -> str:
-        """Where everything is."""
         return str(self._engine.folder)
 
     def check(self) -> None:
-        """Check all of it, at once; `checked` says how it went."""
+        """Check everything now; `checked` carries the result."""
         self._tasks.start(self._check())
 
     async def last_check(self) -> datetime | None:
-        """When nothing was found wrong last."""
+        """Return when a check last found no fault."""
         return await asyncio.to_thread(self._store.integrity_checker.last)
 
     def close(self) -> None:
@@ -97,22 +96,22 @@ class DiskMonitor(QObject):
 
 
 class PictureStore:
-    """Takes pictures in, keeps them, and says where they lie."""
+    """Imports pictures and saves them."""
 
     def __init__(self, files: PictureFiles) -> None:
         self._files = files
 
     async def take(self, data: bytes, name: str) -> ImportedPicture:
-        """Checked, freed of metadata and scaled. Raises ImageRefused."""
+        """Check a picture, strip its metadata and scale it. Raises ImageRefused."""
         return await import_picture_async(data, name)
 
     async def keep(self, picture: ImportedPicture, name: str) -> Image:
-        """As a block for a message. Raises StorageFailed."""
+        """Save a picture. Returns its block for a message. Raises StorageFailed."""
         source = await self._files.put(picture.data, picture.media_type, picture.width, picture.height)
         return Image(source=source, name=name)
 
     async def reload(self, image: Image) -> ImportedPicture:
-        """A kept picture as it was taken in.
+        """Load a saved picture.
 
         Raises ImageRefused when its file is gone or damaged, StorageFailed when it cannot be read now.
         """
@@ -122,21 +121,21 @@ class PictureStore:
         return ImportedPicture(await self._files.get(source), source.media_type, source.width, source.height, ())
 
     def path_of(self, source: StoredSource) -> Path:
-        """The file of a kept picture."""
+        """Return the file of a saved picture."""
         return self._files.path_of(source)
 
 
 class WebPictures:
-    """Fetches what the person asks for. A private machine is asked only after they insisted on that very one."""
+    """Loads web pictures. A private address is loaded only after the person insisted on that very one."""
 
     def __init__(self) -> None:
         self._refused: dict[str, str] = {}
         self._allowed: dict[str, frozenset[str]] = {}
 
     async def load(self, address: str, *, insists: bool = False) -> bytes:
-        """The bytes of a picture. `insists`: the person read why it was refused, and wants it all the same.
+        """Return the bytes of a picture. `insists`: the person read why it was refused and wants it all the same.
 
-        Raises ImageRefused; its kind is "private_address" where insisting would help.
+        Raises ImageRefused; its kind is "private_address" if insisting helps.
         """
         # Imported when the first picture is wanted: most people never load one.
         from desktop_agent.network.fetch import PrivateImageHost, fetch_image
@@ -158,7 +157,7 @@ _NEW_FILE_MODE = 0o666
 
 
 async def save_file(path: Path, data: bytes) -> None:
-    """Write it in a thread; a file of that name is replaced and keeps its rights. Raises StorageFailed."""
+    """Write a file in a thread; an existing one is replaced and keeps its rights. Raises StorageFailed."""
     try:
         await asyncio.to_thread(_write_atomically, path, data)
     except OSError as error:
@@ -187,7 +186,7 @@ def _write_atomically(path: Path, data: bytes) -> None:
 
 
 def _check_writable(target: Path) -> None:
-    """Raises OSError for a folder, and for a file that its owner wants kept as it is."""
+    """Raise OSError for a folder, and for a write-protected file."""
     with target.open("r+b"):
         pass
 

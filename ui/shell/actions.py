@@ -1,4 +1,4 @@
-"""All actions of the window with their shortcuts and synonyms, in one list; and the help that some of them open."""
+"""All actions of the window with their shortcuts and synonyms, in one list; and the help dialog behind some of them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class HelpPresenter(QObject):
-    """Of one window, whose actions it lists."""
+    """The help dialog of one window, whose actions it lists."""
 
     def __init__(self, themes: ThemeSource, pictures: PictureStore, data_folder: Path, window: QWidget) -> None:
         super().__init__(window)
@@ -36,19 +36,19 @@ class HelpPresenter(QObject):
         self._dialog: HelpDialog | None = None
 
     def show_guide(self) -> None:
-        """How the program is used."""
+        """Show the guide."""
         self._open_dialog().turn_to("guide")
 
     def show_shortcuts(self) -> None:
-        """All actions that have keys."""
+        """Show all actions that have shortcuts."""
         self._open_dialog().turn_to("shortcuts")
 
     def show_about(self) -> None:
-        """Version, licence, and where the data is."""
+        """Show the version, the licence and the data folder."""
         self._open_dialog().turn_to("about")
 
     def close(self) -> None:
-        """End what the guide is drawn with: the program ends."""
+        """Stop the workers that render the guide: the program ends."""
         if self._dialog is not None:
             self._dialog.guide.close_workers()
             self._dialog.close()
@@ -65,7 +65,7 @@ class HelpPresenter(QObject):
 
 
 class WindowActions(QObject):
-    """Adds the actions to the window; who shows actions reads them from there (`window.actions()`)."""
+    """Adds the actions to the window; everything that lists actions reads `window.actions()`."""
 
     def __init__(
         self,

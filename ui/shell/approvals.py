@@ -1,4 +1,4 @@
-"""Show waiting tool calls to the person for approval, and hand the decisions back."""
+"""Show waiting tool calls to the person for approval, and pass the decisions on."""
 
 from typing import TYPE_CHECKING
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class ApprovalPresenter(QObject):
-    """One dialog for the calls of the open conversation.
+    """One dialog for the waiting calls of the open conversation.
 
-    It opens by itself for calls that were not seen yet. Closing it means "later": the cards in the transcript offer
-    it again, and the calls keep waiting.
+    It opens by itself for new calls. Closing it means "later": the cards in the transcript open it again, and the calls
+    keep waiting.
     """
 
     mode_chosen = Signal(str)
@@ -58,7 +58,7 @@ class ApprovalPresenter(QObject):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what waits now; open the dialog for what is new."""
+        """Show what waits now; open the dialog for new calls."""
         if self._conversation is None:
             return
         waiting = self._conversation.approvals.waiting()
@@ -72,14 +72,13 @@ class ApprovalPresenter(QObject):
         self._seen |= ids
 
     def show(self) -> None:
-        """The person asked for it, at a card."""
+        """Show the dialog for a call that the person chose at its card."""
         self.refresh()
         if self._dialog.current is not None:
             self._dialog.open()
 
     @property
     def _dialog(self) -> "ApprovalDialog":
-        """Made when the first call waits: most starts of the program never show it."""
         if self._created_dialog is None:
             from ui.approval.approval_dialog import ApprovalDialog
 
@@ -151,7 +150,7 @@ def _pending_approval(call: WaitingCall, workspace: str) -> PendingApproval:
 
 
 def _rule_breadth(rule: Rule) -> tuple[bool, bool, int, int]:
-    """What grows with what a rule allows: where it holds, what it trusts, which calls, of how many tools."""
+    """Return what grows with the reach of a rule: scope, trust, calls, number of tools."""
     match rule.pattern:
         case ArgumentsPattern() | CommandPattern(exact=True):
             calls = 0

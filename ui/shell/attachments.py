@@ -1,4 +1,4 @@
-"""What a person does with pictures and code of a conversation: view, load from the web, save as a file."""
+"""Pictures and code of a conversation: view them, load them from the web, save them as files."""
 
 import asyncio
 import re
@@ -37,7 +37,7 @@ _FORBIDDEN_CHARACTERS = set('/\\:*?"<>|')
 
 
 class FileSaver(QObject):
-    """Asks where, writes, and says so. `saved` carries a sentence for the person."""
+    """Asks for a path and writes the file. `saved` carries a sentence for the person."""
 
     saved = Signal(object)
 
@@ -47,7 +47,7 @@ class FileSaver(QObject):
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation)
 
     def ask(self, over: QWidget, name: str, data: Callable[[], bytes]) -> QFileDialog:
-        """Open the dialog. `data` is called in another thread once a place is chosen; it may raise OSError."""
+        """Open the dialog. `data` is called in a thread once a path is chosen; it may raise OSError."""
         dialog = QFileDialog(over, self.tr("Save as"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -76,7 +76,7 @@ class FileSaver(QObject):
 
 
 def safe_file_name(words: str) -> str:
-    """A name that every system takes: no folder, nothing hidden, not too long, no hidden file, no device."""
+    """Return a name that every system accepts: no folder, not hidden, not too long, no device, no invisible character."""
     kept = "".join(
         " " if each in _FORBIDDEN_CHARACTERS or not each.isprintable() else each
         for each in words[: 4 * _MAX_STEM_LENGTH]
@@ -91,7 +91,7 @@ def safe_file_name(words: str) -> str:
 
 
 class WebPictureLoader(QObject):
-    """Between what a transcript wants and what fetches it."""
+    """Loads web pictures for a transcript."""
 
     def __init__(self, remote: RemoteImages, tasks: BackgroundTasks, parent: QObject) -> None:
         super().__init__(parent)
@@ -141,7 +141,7 @@ class WebPictureLoader(QObject):
 
 
 class AttachmentsPresenter(QObject):
-    """Looks at pictures, loads them, saves code and pictures. `remark` carries a sentence for the person."""
+    """Opens, loads and saves attachments. `remark` carries a sentence for the person."""
 
     remark = Signal(object)
 

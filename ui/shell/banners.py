@@ -22,7 +22,7 @@ IN_USE_MS = 20_000
 
 @dataclass(frozen=True)
 class BannerButton:
-    """A button and what it does. The banner goes when it is pressed, unless `keeps_banner`."""
+    """A button and its action. Pressing it removes the banner, unless `keeps_banner`."""
 
     text: str
     command: Callable[[], object]
@@ -31,9 +31,9 @@ class BannerButton:
 
 @dataclass(frozen=True)
 class Banner:
-    """What to say. A banner with the key of one that is shown takes its place. `duration_ms` is in milliseconds.
+    """The content of a banner. It replaces a shown one with the same key. `duration_ms` is in milliseconds.
 
-    `conversation` is the id of the one that it belongs to: over another it is not seen.
+    `conversation` is the id of the conversation that it belongs to: over another it is hidden.
     """
 
     key: str
@@ -46,7 +46,7 @@ class Banner:
 
 
 class BannerArea(QWidget):
-    """A stack of banners, the newest at the end. The oldest beyond four wait behind until there is room."""
+    """A stack of banners, the newest at the end. With more than four, the oldest are hidden until there is room."""
 
     closed = Signal(str)
     """The key of a banner that the person closed or whose time was up."""
@@ -72,11 +72,11 @@ class BannerArea(QWidget):
 
     @property
     def keys(self) -> list[str]:
-        """The banners in order, also those that wait."""
+        """The keys in order, also of hidden banners."""
         return list(self._shown)
 
     def show_banner(self, banner: Banner) -> None:
-        """Show it, and have it read out."""
+        """Show a banner and announce it."""
         self.remove(banner.key)
         frame = BannerFrame(self._themes, banner)
         frame.close_pressed.connect(lambda: self._close(banner.key, frame))
@@ -89,22 +89,22 @@ class BannerArea(QWidget):
             announce(self, frame.words)
 
     def show_conversation(self, conversation: str) -> None:
-        """Another one is on the screen: what belongs to others waits until they are there again."""
+        """Hide the banners of other conversations than this one."""
         self._conversation = conversation
         self._update_visible()
 
     def remove_errors(self, conversation: str) -> None:
-        """Take away what had gone wrong in a conversation: it goes on."""
+        """Remove the errors of a conversation: it goes on."""
         for key, frame in list(self._shown.items()):
             if frame.banner.conversation == conversation and frame.banner.level == "error":
                 self.remove(key)
 
     def offer(self, action: RemedyAction, text: str, command: Callable[[], object]) -> None:
-        """Put a button on every later error that names this action as its remedy."""
+        """Put a button on every later error with this remedy."""
         self._remedies[action] = BannerButton(text, command)
 
     def show_error(self, error: AgentError, conversation: str = "") -> None:
-        """Say what went wrong and what to do. The same error again takes the place of the first."""
+        """Show an error and its remedy. The same error again replaces the first."""
         buttons = [self._remedies[error.action]] if error.action in self._remedies else []
         if error.detail:
             detail = error.detail
@@ -124,12 +124,12 @@ class BannerArea(QWidget):
         )
 
     def show_notice(self, sentence: Sentence, conversation: str = "") -> None:
-        """Say something that is no error."""
+        """Show a sentence that is no error."""
         key = f"{conversation} {sentence}".lstrip()
         self.show_banner(Banner(key, sentence, level="notice", conversation=conversation))
 
     def show_undo(self, text: str, undo: Callable[[], object], conversation: str = "") -> Banner:
-        """Say what was done, in the person's language, and offer to take it back for a while."""
+        """Say what was done, and offer an undo for a while."""
         buttons = (BannerButton(self.tr("Undo"), undo),)
         sentence = Sentence("{text}", {"text": text})
         offer = Banner(
@@ -139,13 +139,13 @@ class BannerArea(QWidget):
         return offer
 
     def withdraw(self, banner: Banner) -> None:
-        """Take this one away, unless another one has its place by now."""
+        """Remove this banner, unless another has replaced it."""
         frame = self._shown.get(banner.key)
         if frame is not None and frame.banner is banner:
             self.remove(banner.key)
 
     def remove(self, key: str) -> None:
-        """Take a banner away, for example because what it says is no longer true."""
+        """Remove a banner that is no longer true."""
         frame = self._shown.pop(key, None)
         if frame is not None:
             if frame is self._newest:
@@ -156,7 +156,7 @@ class BannerArea(QWidget):
             self._update_visible()
 
     def clear(self) -> None:
-        """Take all away."""
+        """Remove all banners."""
         for key in self.keys:
             self.remove(key)
 
@@ -177,7 +177,7 @@ class BannerArea(QWidget):
         self._scrolling.start()
 
     def _scroll_to_newest(self) -> None:
-        """Where not all have room, what was said last is seen, from its beginning."""
+        """Scroll to the beginning of the newest banner, if not all have room."""
         if self._newest is not None:
             self._scrolled.verticalScrollBar().setValue(self._newest.y())
 
@@ -186,7 +186,7 @@ class BannerArea(QWidget):
 
 
 class BannerFrame(QFrame):
-    """One banner."""
+    """The widget of one banner."""
 
     close_pressed = Signal()
 
@@ -208,7 +208,7 @@ class BannerFrame(QFrame):
 
     @property
     def words(self) -> str:
-        """All that it says."""
+        """The whole text."""
         remedy = self.banner.remedy
         return translate_sentence(self.banner.sentence if remedy is None else join_remedy(self.banner.sentence, remedy))
 
@@ -237,7 +237,7 @@ class BannerFrame(QFrame):
         layout.addWidget(close, 0, top)
 
     def _add_buttons(self, words: QVBoxLayout, beside: QHBoxLayout) -> None:
-        """Beside a short word; under a sentence and its remedy, which need the width of a narrow window."""
+        """Place the buttons beside a short text, or under one with a remedy, which needs the width of a narrow window."""
         made = [button(each.text, self._command(each)) for each in self.banner.buttons]
         if self.banner.remedy is not None and made:
             words.addSpacing(SPACE_XS)

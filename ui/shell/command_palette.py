@@ -23,37 +23,37 @@ _SHOWN_SHORTCUT = "shownKeys"
 
 
 def mark_numbered(action: QAction) -> None:
-    """Mark one of a series such as Ctrl+1 to Ctrl+9, which is no use in a list of commands."""
+    """Mark an action of a series such as Ctrl+1 to Ctrl+9, which is no use in a list of commands."""
     action.setProperty(_NUMBERED, True)
 
 
 def listed_actions(window: QWidget) -> list[QAction]:
-    """The actions of a window, without those of a series."""
+    """Return the actions of a window without those of a series."""
     return [each for each in window.actions() if each.property(_NUMBERED) is not True]
 
 
 def numbered_actions(window: QWidget) -> list[QAction]:
-    """The actions of the series."""
+    """Return the actions of the series."""
     return [each for each in window.actions() if each.property(_NUMBERED) is True]
 
 
 def set_synonyms(action: QAction, words: str) -> None:
-    """Say under which other words, with spaces between them, people look for it."""
+    """Set other words, separated by spaces, under which people look for the action."""
     action.setProperty(_SYNONYMS, words)
 
 
 def synonyms(action: QAction) -> str:
-    """Return them; empty where its text says all."""
+    """Return the synonyms, or ""."""
     return str(action.property(_SYNONYMS) or "")
 
 
 def set_shown_shortcut(action: QAction, keys: str) -> None:
-    """Say which keys do it where they are pressed in one part of the window, which takes them itself."""
+    """Set the keys to show for an action whose keys one part of the window handles itself."""
     action.setProperty(_SHOWN_SHORTCUT, keys)
 
 
 def shortcut_text(action: QAction) -> str:
-    """The keys as people here know them; empty where there are none."""
+    """Return the keys as text in the person's language, or ""."""
     return native_shortcut(str(action.property(_SHOWN_SHORTCUT) or "") or action.shortcut().toString())
 
 
@@ -61,20 +61,19 @@ _STARTS, _BEGINS_WORD, _IN_SYNONYMS, _INSIDE, _LETTERS = range(5)
 
 
 class FuzzyMatcher:
-    """What was typed, taken apart once for many texts."""
+    """A query, split once for many texts."""
 
     def __init__(self, typed: str) -> None:
         self._words = typed.casefold().split()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is looked for."""
         return not self._words
 
     def rank(self, text: str, others: str = "") -> int | None:
         """Return how well this text fits: 0 is best, None is not at all.
 
-        `others` are more words for the same thing: a word may also stand in them, but whole or by its beginning.
+        `others` are synonyms: a word of the query may match a whole word of them, or its beginning.
         """
         folded, other = text.casefold(), others.casefold()
         total = 0
@@ -105,7 +104,7 @@ def _rank_of(word: str, text: str) -> int | None:
 
 
 def _is_subsequence(word: str, text: str) -> bool:
-    """Whether the letters come one after the other in the text, the first of them at the beginning of a word."""
+    """Return whether the letters follow one another in the text, the first at the beginning of a word."""
     begins = True
     for at, letter in enumerate(text):
         if begins and letter == word[0] and _letters_follow(word, text, at):
@@ -128,7 +127,7 @@ MAX_GROUP_ROWS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRow(ResultRow):
-    """A row, and what choosing it does."""
+    """A row and its action."""
 
     synonyms: str = ""
     """More words by which it is found: the id of a model, its server, what else people call it."""
@@ -137,7 +136,7 @@ class CommandRow(ResultRow):
 
 @dataclass(frozen=True, slots=True)
 class CommandGroup:
-    """Rows under a heading, in the order in which they are shown while nothing is typed."""
+    """Rows under a heading, in their order for an empty query."""
 
     title: str
     rows: Sequence[CommandRow]
@@ -146,9 +145,9 @@ class CommandGroup:
 def matching_rows(
     typed: str, groups: Iterable[CommandGroup], fallback_rows: Sequence[CommandRow] = ()
 ) -> list[CommandRow]:
-    """Return the rows that fit, each group under its heading; what fits best stands first.
+    """Return the rows that fit, each group under its heading, the best first.
 
-    Where none fits, that is said, and `fallback_rows` is offered.
+    If none fits, return a remark and `fallback_rows`.
     """
     words = FuzzyMatcher(typed)
     found = [(_best_rows(group, words), group.title) for group in groups]
@@ -180,7 +179,7 @@ _BORDER = 1
 
 
 class CommandPalette(QWidget):
-    """Lies over the whole window, so that a click beside it closes it; part of the window, not a popup of its own."""
+    """Covers the whole window, so that a click beside it closes it; a child of the window, not a popup."""
 
     def __init__(
         self,
@@ -205,7 +204,7 @@ class CommandPalette(QWidget):
         self.hide()
 
     def open(self) -> None:
-        """Show it with an empty field; the same keys again close it."""
+        """Show it with an empty field; close it when open."""
         if self.isVisible():
             self.dismiss()
             return
@@ -219,24 +218,21 @@ class CommandPalette(QWidget):
         self._panel.fill()
 
     def dismiss(self) -> None:
-        """Close it and give the keyboard back to where it was."""
+        """Close it and return the focus."""
         before, self._previous_focus = self._previous_focus, None
         self.hide()
         if before is not None and before.window() is self._window and before.isVisible():
             before.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Esc closes; other keys that the field does not want are nobody's."""
         if event.key() == Qt.Key.Key_Escape:
             self.dismiss()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Beside the list."""
         super().mousePressEvent(event)
         self.dismiss()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Stay as large as the window."""
         if watched is self._window and event.type() == QEvent.Type.Resize and self.isVisible():
             self._fit()
         return super().eventFilter(watched, event)
@@ -279,7 +275,7 @@ class _ListedConversation(Protocol):
 
 
 class PalettePresenter(QObject):
-    """Knows the actions, conversations and models that there are now."""
+    """Fills the palette with the current actions, conversations and models."""
 
     def __init__(
         self, themes: ThemeSource, window: MainWindow, library: ConversationLibrary, servers: ModelServers
@@ -299,7 +295,7 @@ class PalettePresenter(QObject):
         servers.models_changed.connect(self._on_models)
 
     def open(self) -> None:
-        """Show it over the window, or close it again."""
+        """Open or close the palette."""
         if self._widget is None:
             self._widget = CommandPalette(self._themes, self._groups, self._window, self._fallback_rows)
         self._widget.open()

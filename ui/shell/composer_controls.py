@@ -1,4 +1,4 @@
-"""Controls of the composer: model, reasoning, parameters, mode, waiting messages and questions."""
+"""Controls of the composer: model, reasoning, parameters, mode, message queue and questions."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,9 +26,9 @@ from ui.style.theme import SPACE_S, ThemeSource
 
 
 class ModelControls(QObject):
-    """Changes the conversation by what the person picks, and tells the composer what the model can take.
+    """Applies the chosen model and reasoning to the conversation, and the model's capabilities to the composer.
 
-    `parameters` belongs into the composer too, behind what matters more.
+    `parameters` is a button of the composer too, behind the more important ones.
     """
 
     connect_requested = Signal()
@@ -64,12 +64,12 @@ class ModelControls(QObject):
         servers.models_changed.connect(self._on_models)
 
     def show(self, conversation: OpenConversation) -> None:
-        """The conversation on the screen, as it is now."""
+        """Show the model of this conversation."""
         self._conversation = conversation
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the model in use and what it can do. A choice that it lacks goes back to the default."""
+        """Show the model and its capabilities. Reasoning that it lacks is reset to the default."""
         conversation = self._conversation
         if conversation is None:
             return
@@ -89,7 +89,7 @@ class ModelControls(QObject):
         self._composer.set_supports_images(able.images, self._servers.picture_limits(*place))
 
     def edit_parameters(self) -> None:
-        """Show the settings of the conversation."""
+        """Open the parameters of the conversation."""
         conversation = self._conversation
         if conversation is None:
             return
@@ -109,7 +109,7 @@ class ModelControls(QObject):
 
     @Slot(str, str)
     def choose_model(self, endpoint_id: str, model: str) -> None:
-        """Have this one answer from now on, here and in new conversations."""
+        """Use this model from now on, here and in new conversations."""
         if self._conversation is not None:
             self._library.change(self._conversation.id, endpoint_id=endpoint_id, model=model)
             self._tasks.start(self._servers.kept.choose(endpoint_id, model))
@@ -135,7 +135,7 @@ class ModelControls(QObject):
 
 
 class SessionControlsPresenter(QObject):
-    """Puts the mode picker into the composer, and the rest into `above`, which belongs over it."""
+    """Puts the mode picker into the composer; `above` is the widget over the composer with all else."""
 
     def __init__(self, themes: ThemeSource, composer: Composer, banners: BannerArea, parent: QObject) -> None:
         super().__init__(parent)
@@ -152,7 +152,7 @@ class SessionControlsPresenter(QObject):
         self._connect()
 
     def show(self, conversation: OpenConversation) -> None:
-        """The conversation on the screen, as it is now."""
+        """Show the controls of this conversation."""
         self._conversation = conversation
         self.waiting.show_messages((), working=False)
         session_controls = conversation.session_controls
@@ -166,16 +166,16 @@ class SessionControlsPresenter(QObject):
 
     @property
     def written(self) -> tuple[str, ...]:
-        """What is being written here, and would be lost with the window."""
+        """The text that is being edited here, which is saved nowhere else."""
         return tuple(filter(None, (*self.waiting.changed_texts, self.questions.custom_answer)))
 
     def hand_back(self) -> None:
-        """Hand what is being written here to the composer, which has it kept."""
+        """Move the text that is being edited here into the composer, which saves it."""
         self.waiting.return_drafts()
         self.questions.return_draft()
 
     def refresh_modes(self) -> None:
-        """Show which there are, which holds, and which the agent asks for, as they are now."""
+        """Show the modes, the current one and the requested one."""
         if self._conversation is not None:
             session_controls = self._conversation.session_controls
             self.picker.show_modes(session_controls.modes, session_controls.mode, session_controls.requested_mode)
@@ -250,7 +250,7 @@ class SessionControlsPresenter(QObject):
         self._run(lambda session_controls: session_controls.skip_question(question_id))
 
     def _run(self, command: Callable[[SessionControls], object]) -> bool:
-        """Whether it could be done; the banner says why not."""
+        """Return whether the action succeeded; if not, a banner says why."""
         if self._conversation is None:
             return False
         try:

@@ -1,4 +1,4 @@
-"""How full the context window is: the usage meter in the heading, and the warning before a message overflows it."""
+"""The use of the context window: the usage meter in the heading, and the warning before a message overflows it."""
 
 from collections.abc import Sequence
 
@@ -19,9 +19,9 @@ _PADDING = 8
 
 
 class UsageMeter(QPushButton):
-    """How full the context is, what came from the cache, and the cost. Pressing it shows the details.
+    """Shows how full the context is, the cached share, and the cost. Pressing it shows the details.
 
-    As much of it as has room, and no wider than that: the rest is the title's.
+    It shows as much as has room and is no wider than that: the rest belongs to the title.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -36,7 +36,7 @@ class UsageMeter(QPushButton):
         self.hide()
 
     def show_usage(self, last: Usage | None, spending: ConversationUsage, window: int | None) -> None:
-        """`last` is the last answer's usage, `window` the model's context window in tokens, or None."""
+        """Show the usage of the last answer; `window` is the context window in tokens, or None."""
         total = spending.total or Usage()
         context = last.total_tokens if last is not None else None
         share, cost = self._cache_share(total), self._cost(total, spending)
@@ -53,21 +53,18 @@ class UsageMeter(QPushButton):
         self._fit()
 
     def set_room(self, room: int) -> None:
-        """The pixels of width that it may take."""
+        """Set the largest width in pixels."""
         if room != self._room:
             self._room = room
             self._fit()
 
     def sizeHint(self) -> QSize:
-        """As wide as what it shows."""
         return self._size(self.text())
 
     def minimumSizeHint(self) -> QSize:
-        """As wide as the shortest."""
         return self._size(self._variants[-1])
 
     def changeEvent(self, event: QEvent) -> None:
-        """Larger text has less room."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._fit()
@@ -126,7 +123,7 @@ class UsageMeter(QPushButton):
 
 
 class ContextOverflowCheck(QObject):
-    """By an estimate: so it warns once, and what is sent in spite of that is sent."""
+    """Compares an estimate with the context window: it warns once, and a second attempt is sent."""
 
     summary_requested = Signal()
     model_requested = Signal()
@@ -147,14 +144,14 @@ class ContextOverflowCheck(QObject):
         servers.models_changed.connect(self.refresh)
 
     def show(self, conversation: OpenConversation) -> None:
-        """The conversation on the screen."""
+        """Check the drafts of this conversation."""
         self._conversation = conversation
         for signal in (conversation.record_changed, conversation.usage_changed, conversation.finished):
             signal.connect(self.refresh)
         self.refresh()
 
     def refresh(self) -> None:
-        """Look at the draft again."""
+        """Check the draft again."""
         if self._composer.attachments.is_preparing:
             return
         draft = self._composer.draft()
@@ -162,9 +159,9 @@ class ContextOverflowCheck(QObject):
         self._warned_about = draft if self._notice.is_shown else None
 
     def may_send(self, text: str, attached: Sequence[Attachment]) -> bool:
-        """Whether it fits, as far as is known, or the person was told that just this does not.
+        """Return whether the message fits, as far as is known, or the person was warned about it before.
 
-        Else they are told now.
+        Otherwise warn now.
         """
         if self._warned_about == (text, attached):
             return True

@@ -63,7 +63,7 @@ REMARK_MS = 12_000
 
 
 class ConversationPage(QObject):
-    """Fills a frame, and shows one OpenConversation at a time in it."""
+    """Fills the page frame and shows one OpenConversation at a time in it."""
 
     settings_requested = Signal()
     connect_requested = Signal()
@@ -114,9 +114,9 @@ class ConversationPage(QObject):
         self._connect()
 
     async def save_draft(self, place: Callable[[], Awaitable[OpenConversation]]) -> None:
-        """Keep what is being written: the program is ending. Raises StorageFailed, and AgentError for what never came.
+        """Save the draft: the program ends. Raises StorageFailed, and AgentError if an attachment never arrived.
 
-        What was written before any conversation was shown, sent or not, goes to what `place` answers.
+        `place` returns the conversation for what was written or sent before any was shown.
         """
         # What is to be sent when it is ready is not sent any more.
         self.composer.leave_conversation()
@@ -139,7 +139,7 @@ class ConversationPage(QObject):
             raise AgentError(Sentence("Something that is attached was still on its way in."))
 
     def save_draft_immediately(self) -> Coroutine[Any, Any, None]:
-        """Keep it on another loop, when that of the window does not go on; what is written is read at once.
+        """Save the draft on another loop while the window's loop stands still; the text is read at once.
 
         Raises as `save_draft`.
         """
@@ -148,12 +148,12 @@ class ConversationPage(QObject):
 
     @property
     def written(self) -> ComposerDraft:
-        """What is being written, what was sent before anything was shown, and drafts that the disk did not take."""
+        """The draft, early messages, and drafts that the disk refused."""
         here = self._current_draft()
         return merge_drafts([here, *(each for each in self._library.drafts.refused if each != here)])
 
     def show_conversation(self, conversation: OpenConversation) -> None:
-        """Show this one; the one before goes on without being shown."""
+        """Show this conversation; the one before goes on in the background."""
         if self._conversation is not None and self._conversation.id != conversation.id:
             self.composer.leave_conversation()
             _close_popups(self.composer.window())
@@ -347,7 +347,7 @@ def _walk_transcript(transcript: TranscriptView, step: int) -> None:
 
 
 def _close_popups(window: QWidget) -> None:
-    """What popped up over the window was for the one that was shown: it would change another now."""
+    """Close popups over the window: they belong to the conversation before and would change another."""
     for each in QApplication.topLevelWidgets():
         owner = each.parentWidget()
         if each.windowType() is Qt.WindowType.Popup and owner is not None and owner.window() is window:

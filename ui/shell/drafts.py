@@ -28,13 +28,13 @@ from ui.composer.composer import Composer
 
 
 def untrusted_sources(attached: Iterable[Attachment]) -> tuple[UntrustedSource, ...]:
-    """The servers of tools from which something of it came, each once."""
+    """Return the MCP servers that content came from, each once."""
     sources = [each for each in attached if not isinstance(each, PastedText | UnreadablePicture) and each.server]
     return tuple(dict.fromkeys(UntrustedSource("mcp", each.server, each.server_id) for each in sources))
 
 
 def to_draft(text: str, attached: Sequence[Attachment]) -> ComposerDraft:
-    """As a draft."""
+    """Return text and attachments as a draft."""
     pictures = [(each.taken, each.name) for each in attached if isinstance(each, PendingPicture)]
     resources = tuple(
         DraftResource(each.server, each.title, each.uri, each.text, each.server_id)
@@ -47,7 +47,7 @@ def to_draft(text: str, attached: Sequence[Attachment]) -> ComposerDraft:
 
 
 def from_draft(draft: ComposerDraft) -> list[Attachment]:
-    """Of a draft. Which picture is whose is not kept; that something is, is."""
+    """Return the attachments of a draft. It has no record of which server a picture came from, only of all servers."""
     pictures = [PendingPicture(name, taken) for taken, name in draft.pictures]
     resources = [
         PendingResource(each.server, each.title, each.uri, each.text, each.server_id) for each in draft.resources
@@ -58,9 +58,9 @@ def from_draft(draft: ComposerDraft) -> list[Attachment]:
 
 
 async def to_blocks(text: str, attached: Sequence[Attachment], pictures: PictureStore) -> list[Block]:
-    """As a message: what came from a server stands in blocks of its own that say so.
+    """Return text and attachments as blocks; content of a server stands in labelled blocks of its own.
 
-    Raises StorageFailed, and ImageRefused for a picture that could not be read and is known to be gone by now.
+    Raises StorageFailed, and ImageRefused for a picture that could not be read before and is gone now.
     """
     whole = "\n\n".join(
         [part for part in (text, *(each.text for each in attached if isinstance(each, PastedText))) if part]
@@ -81,7 +81,7 @@ async def to_blocks(text: str, attached: Sequence[Attachment], pictures: Picture
 
 
 def _labelled_resource(resource: PendingResource) -> str:
-    """For the model, which reads no frames. What a server wrote cannot hold the sign that ends it."""
+    """Label a resource for the model. The random end marker cannot occur in the server's text."""
     sign, title = token_hex(4), " ".join(resource.title.split())
     head = f"[“{title}”, {resource.uri}, from the server “{resource.server}”, up to {sign}:]"
     return f"\n\n{head}\n{resource.text}\n[{sign}: end of “{title}”.]\n"
@@ -93,7 +93,7 @@ _FETCH_SECONDS = 3.0
 
 
 class DraftSync(QObject):
-    """Puts the open conversation's draft into the composer, and keeps it whenever it changed."""
+    """Puts the draft of the open conversation into the composer, and saves it after each change."""
 
     def __init__(
         self, composer: Composer, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject
@@ -114,9 +114,9 @@ class DraftSync(QObject):
         composer.draft_changed.connect(self.keep)
 
     def show(self, conversation: OpenConversation) -> None:
-        """Change over to this conversation; what was written in the one before stays with that one.
+        """Show the draft of this conversation; the composer's text stays with the one before.
 
-        So does what is still on its way into it: it is kept there when it has come.
+        Attachments that are still loading are added to the draft of the one before when they arrive.
         """
         if (left := self._wanted) is not None:
             fetching = self._composer.attachments.take_pending()
@@ -129,13 +129,13 @@ class DraftSync(QObject):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the whole draft stands in the composer: what was kept comes a moment after its conversation."""
+        """Whether the saved draft is in the composer: it arrives a moment after its conversation."""
         return self._shown is not None
 
     async def settled(self) -> bool:
-        """Wait until all that is on its way into a message has come, for a while; whether it has.
+        """Wait a limited time for attachments that are loading. Returns whether all arrived.
 
-        Raises StorageFailed where it could not be kept.
+        Raises StorageFailed if one could not be saved.
         """
         try:
             async with asyncio.timeout(_FETCH_SECONDS):
@@ -150,11 +150,11 @@ class DraftSync(QObject):
         return True
 
     def keep(self) -> None:
-        """Keep what stands there."""
+        """Save the draft in the background."""
         self._tasks.start(self.kept())
 
     def kept(self) -> Coroutine[Any, Any, None]:
-        """The same, to be awaited; what stands there is read at once. Raises StorageFailed."""
+        """Return a coroutine that saves the draft, which is read now. Raises StorageFailed."""
         draft = self._composer.draft()
         if self._shown is None and self._wanted is not None and draft != _EMPTY:
             return self._save_when_loaded(self._wanted)
@@ -165,7 +165,7 @@ class DraftSync(QObject):
         return self._save_changed(self._shown, draft)
 
     async def save_for(self, conversation: OpenConversation, text: str, attached: Sequence[Attachment]) -> None:
-        """Keep this as the draft of a conversation that need not be the one shown. Raises StorageFailed."""
+        """Save the draft of a conversation that need not be open. Raises StorageFailed."""
         await self._library.drafts.keep(conversation, to_draft(text, attached))
 
     async def _save_when_loaded(self, conversation: OpenConversation) -> None:
@@ -216,7 +216,7 @@ class DraftSync(QObject):
             self._saved = draft
 
     async def give_back(self, conversation: OpenConversation, message: Message) -> None:
-        """A message was not delivered: it stands in the composer again, or in the draft of its conversation."""
+        """Return an undelivered message to the composer, or to the draft of its conversation."""
         content = await self._library.drafts.content_of(message)
         if not self.belongs_to(conversation):
             await self._library.drafts.give_back(conversation, message)
@@ -226,7 +226,7 @@ class DraftSync(QObject):
         self.keep()
 
     def belongs_to(self, conversation: OpenConversation) -> bool:
-        """Whether the draft in the composer is its draft, also where it was opened again since."""
+        """Return whether the composer holds its draft, also if it was reopened since."""
         return self._wanted is not None and _share_draft(self._wanted, conversation)
 
     async def _load(self, conversation: OpenConversation) -> None:
@@ -260,9 +260,9 @@ class DraftSync(QObject):
 
 
 def _share_draft(left: OpenConversation, conversation: OpenConversation) -> bool:
-    """Whether they have the same draft: all that were never sent have one."""
+    """Return whether both have one draft, as all conversations that were never sent do."""
     return left.id == conversation.id or not (left.is_stored or conversation.is_stored)
 
 
 async def _do_nothing() -> None:
-    """There is nothing to be done."""
+    pass

@@ -18,7 +18,7 @@ EXPLANATION_MS = 12_000
 
 
 class CaretBrowsing(QObject):
-    """Of one transcript."""
+    """Caret browsing in one transcript."""
 
     def __init__(self, transcript: TranscriptView, banners: BannerArea, parent: QObject) -> None:
         super().__init__(parent)
@@ -28,12 +28,12 @@ class CaretBrowsing(QObject):
         transcript.caret.toggled.connect(self._on_caret)
 
     def toggle(self) -> None:
-        """A caret in the transcript, or none any more."""
+        """Turn the caret on or off."""
         self._transcript.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._transcript.caret.toggle()
 
     def _on_caret(self, is_on: bool) -> None:  # noqa: FBT001 - a slot
-        """The first time it is seen how one gets rid of it; a screen reader says it every time."""
+        """Show the first time how to turn it off; announce it every time."""
         on = self.tr("Caret browsing is on. F7 or Esc turns it off.")
         off = self.tr("Caret browsing is off.")
         if is_on and not self._has_explained:
@@ -54,7 +54,7 @@ _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class FindBar(QFrame):
-    """Hidden until it is wanted. Closing it gives the keyboard back to where it was."""
+    """The find bar, hidden until it is opened. Closing it returns the focus."""
 
     closed = Signal()
 
@@ -80,7 +80,7 @@ class FindBar(QFrame):
         self.hide()
 
     def open(self, words: str = "") -> None:
-        """Show it with the keyboard in it; looks for these words, or again for what was looked for last."""
+        """Show and focus it; search for this text, or for the last one again."""
         focused = QApplication.focusWidget()
         if focused is not None and not self.isAncestorOf(focused):
             self._before = focused
@@ -92,7 +92,7 @@ class FindBar(QFrame):
         self._find()
 
     def step(self, by: int) -> None:
-        """To the next match, or the one before; opens the bar first."""
+        """Go to the next or previous match; open the bar first."""
         if self.isHidden():
             self.open()
         elif self._field.text():
@@ -101,7 +101,6 @@ class FindBar(QFrame):
             self._announce_count()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter goes on, Shift+Enter back, Esc closes."""
         if event.key() == Qt.Key.Key_Escape:
             self._close_bar()
         elif event.key() in _ENTER and self._field.hasFocus():
@@ -110,12 +109,10 @@ class FindBar(QFrame):
             super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width may move the count."""
         super().resizeEvent(event)
         self._show_count()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Nothing is read out any more."""
         super().hideEvent(event)
         self._announce_timer.stop()
 
@@ -161,7 +158,7 @@ class FindBar(QFrame):
         self._next.setEnabled(found.total > 0)
 
     def _show_count(self) -> None:
-        """At the end of the field, or below it where the field is too narrow for both."""
+        """Place the count at the end of the field, or below it if the field is too narrow for both."""
         nothing = bool(self._field.text()) and self._found.complete and not self._found.total
         words = self._sentence()
         is_below = self._field.width() < _NARROW_FIELD
@@ -188,7 +185,6 @@ class FindBar(QFrame):
             announce(self._field, words)
 
     def _close_bar(self) -> None:
-        """Find no more, and go back."""
         before = self._before
         had_keyboard = self.isAncestorOf(QApplication.focusWidget() or self._fallback)
         self.hide()
@@ -201,7 +197,7 @@ class FindBar(QFrame):
 
 
 class _FindField(QLineEdit):
-    """With the count at its end."""
+    """The search field with the count at its end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -215,7 +211,7 @@ class _FindField(QLineEdit):
         self.setMinimumWidth(60)
 
     def show_count(self, words: str, *, nothing: bool) -> None:
-        """The text that is typed ends before these words."""
+        """Reserve room for the count after the text."""
         self._count.setText(words)
         set_style_property(self._count, "kind", "error" if nothing else "small")
         room = self._count.sizeHint().width() + SPACE_S if words else 0
@@ -239,7 +235,7 @@ def _localised_number(widget: QWidget, number: int) -> str:
 
 
 class TranscriptNavigation(QObject):
-    """What the actions of the window begin."""
+    """The find and caret actions of the window."""
 
     def __init__(self, themes: ThemeSource, transcript: TranscriptView, banners: BannerArea, parent: QObject) -> None:
         super().__init__(parent)
@@ -249,9 +245,9 @@ class TranscriptNavigation(QObject):
         transcript.find_requested.connect(self.find)
 
     def find(self) -> None:
-        """Find in the conversation: what is selected in it, or what the person types."""
+        """Open the find bar, with the selected text if there is any."""
         self.find_bar.open(selected_query(self._transcript.row_viewport))
 
     def toggle_caret(self) -> None:
-        """A caret in the transcript, or none any more."""
+        """Turn caret browsing on or off."""
         self._caret_browsing.toggle()

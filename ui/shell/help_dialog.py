@@ -38,7 +38,7 @@ _MOST_ZOOM = 150
 
 
 class AboutPage(ScrollColumn):
-    """Its texts can be selected and copied."""
+    """The version, the licence and the folders, as text to select and copy."""
 
     def __init__(self, themes: ThemeSource, data_folder: Path, opener: AddressOpener) -> None:
         super().__init__(SPACE_S, trailing=SPACE_S)
@@ -95,7 +95,7 @@ def _selectable(text: str) -> QLabel:
 
 
 class ShortcutsPage(QWidget):
-    """One row for each, with its keys at the end."""
+    """One row for each action, with its keys at the end."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class ShortcutsPage(QWidget):
         layout.addWidget(self._list, 1)
 
     def show_actions_of(self, window: QWidget) -> None:
-        """As they are now."""
+        """List the current actions of the window."""
         rows = [_row(each.text(), keys) for each in listed_actions(window) if (keys := shortcut_text(each))]
         series = numbered_actions(window)
         if series:
@@ -136,7 +136,7 @@ NARROW_WIDTH = 640
 
 
 class HelpDialog(QDialog):
-    """It blocks nothing, so that one can read and try. Show it with `show()`."""
+    """Not modal, so that one can read and try. Show it with `show()`."""
 
     def __init__(self, themes: ThemeSource, pictures: PictureStore, data_folder: Path, window: QWidget) -> None:
         super().__init__(window)
@@ -169,7 +169,7 @@ class HelpDialog(QDialog):
         self._apply_theme()
 
     def turn_to(self, page: Page) -> None:
-        """Show a page, with what the window can do by now."""
+        """Show a page, with the window's current actions."""
         self._shortcuts.show_actions_of(self._window)
         self._list.setCurrentRow(list(self._page_widgets).index(page))
         self._page_widgets[page].setFocus()
@@ -186,7 +186,6 @@ class HelpDialog(QDialog):
         self._list.addItem(title)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width."""
         super().resizeEvent(event)
         self._apply_theme()
 

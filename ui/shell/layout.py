@@ -1,4 +1,4 @@
-"""What the window is made of: the sidebar beside the page, and the frame of the conversation's page."""
+"""The layout of the window: the sidebar beside the page, and the frame of the conversation's page."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -27,9 +27,9 @@ MIN_READING_HEIGHT = 120
 
 
 class PageFrame(QWidget):
-    """Heading, room for what is read, and the composer. ConversationPage fills it.
+    """The heading, the area for the transcript, and the composer. ConversationPage fills it.
 
-    What is sent before that is kept.
+    Messages that are sent before that are kept.
     """
 
     def __init__(self, themes: ThemeSource) -> None:
@@ -52,7 +52,9 @@ class PageFrame(QWidget):
         self.composer.send_requested.connect(self._hold_early_message)
 
     def set_content(self, figures: "UsageMeter", find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
-        """Figures into the heading, a bar over what is read, what is read, and what stands over the composer."""
+        """Put the meter into the heading, a bar over the transcript, the transcript, and the controls over the
+        composer.
+        """
         self._heading.addWidget(figures)
         self._usage_meter = figures
         self._fit_heading()
@@ -69,7 +71,7 @@ class PageFrame(QWidget):
         _set_tab_order([self.title, figures, find_bar, transcript, *above, self.composer])
 
     def event(self, event: QEvent) -> bool:
-        """There is more or less room for the figures."""
+        """Fit the heading after a change of layout."""
         if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Resize}:
             self._fit_heading()
         return super().event(event)
@@ -80,20 +82,20 @@ class PageFrame(QWidget):
         self._before.append(button)
 
     def take_early_messages(self) -> list[tuple[str, "list[Attachment]"]]:
-        """What was sent before somebody was there to send it. From now on it goes to whoever asks this."""
+        """Return the messages sent so far. Later ones go to the caller's slot."""
         self.composer.send_requested.disconnect(self._hold_early_message)
         early, self._early = self._early, []
         return early
 
     def hand_back(self) -> None:
-        """Nobody will ever send it: what was sent stands in the composer, from now on at once."""
+        """Return early messages to the composer, now and from now on: the start failed, nobody will send them."""
         for text, attached in self.take_early_messages():
             self.composer.restore_message(text, attached)
         self.composer.send_requested.connect(self.composer.restore_message)
 
     @property
     def has_unsaved_text(self) -> bool:
-        """Whether something was written, attached or sent that is kept nowhere else."""
+        """Whether there is text, an attachment or an early message that is saved nowhere else."""
         composer = self.composer
         return bool(self._early or composer.draft()[0] or composer.attachments.chips)
 
@@ -130,13 +132,13 @@ class PageFrame(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """The composer, and what stands over it, are as wide as what is read above. Larger text needs a wider title."""
+        """Make the composer as wide as the transcript's text. Larger text needs a wider title."""
         self.title.setMinimumWidth(TITLE_WIDTH * self._themes.zoom // 100)
         self._fit_heading()
         self._composer_scroll.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
 
     def _fit_heading(self) -> None:
-        """The figures leave the title what it needs at least; what they do not show is the title's too."""
+        """Give the meter what the title does not need at least; give the title what the meter does not show."""
         if self._usage_meter is None:
             return
         edges, gap = self._heading.contentsMargins(), self._heading.spacing()
@@ -145,11 +147,13 @@ class PageFrame(QWidget):
         self._usage_meter.set_room(self.width() - edges.left() - edges.right() - taken)
 
     def _max_composer_height(self) -> int:
-        """Pixels of height: the conversation keeps the rest, and a low window with large text scrolls here."""
+        """Return the height in pixels that leaves room for the transcript; in a low window with large text the composer
+        scrolls.
+        """
         return max(self.height() - self._heading.sizeHint().height() - MIN_READING_HEIGHT, MIN_READING_HEIGHT)
 
     def _show_composer(self) -> None:
-        """The end of it, where one writes; or the beginning of what it said last, until one goes on writing."""
+        """Scroll to the end, where one writes; or to the beginning of the newest notice, until one goes on writing."""
         bar, said = self._composer_scroll.verticalScrollBar(), self._notice
         if said is None or not said.isVisible():
             bar.setValue(bar.maximum())
@@ -187,7 +191,7 @@ async def _take_picture(data: bytes, name: str) -> "ImportedPicture":
 
 
 def _set_tab_order(parts: list[QWidget]) -> None:
-    """What was added last stands where it is seen, for the Tab key and for assistive technology."""
+    """Order by position, not by time of creation, for the Tab key and assistive technology."""
     for each in parts:
         each.raise_()
     found = (each for part in parts for each in (part, *part.findChildren(QWidget)))
@@ -208,9 +212,9 @@ WINDOW_WIDTH = 1180
 
 
 class WindowLayout(QWidget):
-    """The sidebar, and the pages with the banners above whichever of them is shown.
+    """The sidebar, and the pages with the banners above the current one.
 
-    A button brings the list back wherever it is out of sight.
+    A button brings the sidebar back wherever it is hidden.
     """
 
     def __init__(self, themes: ThemeSource, sidebar: ConversationList, frame: PageFrame, banners: BannerArea) -> None:
@@ -229,14 +233,14 @@ class WindowLayout(QWidget):
         themes.changed.connect(self._fit)
 
     def show_page(self, page: QWidget) -> None:
-        """Turn to this page; a list that takes its room goes."""
+        """Show this page; hide the list if it takes the page's room."""
         self.pages.setCurrentWidget(page)
         if self._is_narrow:
             self._shows_list = False
         self._update_visibility()
 
     def toggle_list(self) -> None:
-        """Show the list of conversations, or hide it."""
+        """Show or hide the list of conversations."""
         self._shows_list = not self._shows_list
         self._update_visibility()
         if self._shows_list:
@@ -245,20 +249,19 @@ class WindowLayout(QWidget):
             page.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_list(self) -> None:
-        """Show the list of conversations: something in it is wanted."""
+        """Show the list of conversations."""
         self._shows_list = True
         self._update_visibility()
 
     def save_splitter(self) -> QByteArray:
-        """Return where the edge between the two is."""
+        """Return the position of the splitter."""
         return self._splitter.saveState()
 
     def restore_splitter(self, place: QByteArray) -> None:
-        """Put the edge between the two where it was."""
+        """Restore the position of the splitter."""
         self._splitter.restoreState(place)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width may have room for both, or for one of them."""
         super().resizeEvent(event)
         self._fit()
 
@@ -284,7 +287,7 @@ class WindowLayout(QWidget):
             in_bar.setVisible(is_wanted and not has_heading)
 
     def _add_list_buttons(self) -> None:
-        """In the heading of a conversation; over what has none, in a row of its own."""
+        """Put the button into the heading of the conversation page, and over other pages into a row of its own."""
         bar = QWidget()
         row = QHBoxLayout(bar)
         row.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, 0)
@@ -328,7 +331,7 @@ class WindowLayout(QWidget):
         self._place_banners()
 
     def _place_banners(self) -> None:
-        """Beside the list; where that takes turns with the page, above both: the list too deletes and offers undo."""
+        """Place the banners over the page; above both where list and page take turns, because the list offers undo too."""
         if self._is_narrow:
             self._column.insertWidget(self._column.indexOf(self._splitter), self._banners)
             self._banners.stackUnder(self._splitter)

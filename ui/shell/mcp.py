@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ElicitationPresenter(QObject):
-    """One dialog for all that is asked, whichever conversation is open: a server may work for several."""
+    """One dialog for all requests, whichever conversation is open: one server may serve several."""
 
     def __init__(
         self,
@@ -76,7 +76,6 @@ class ElicitationPresenter(QObject):
 
     @property
     def _dialog(self) -> "ServerRequestDialog":
-        """Made when a server first asks: most starts of the program never show it."""
         if self._created_dialog is None:
             from ui.approval.elicitation.request_dialog import ServerRequestDialog
 
@@ -113,7 +112,7 @@ INSERT_SHORTCUT = "Ctrl+Shift+I"
 
 
 class McpCatalogControls(QObject):
-    """A button in the composer, and the signs that open the same list. Out of sight while no server is on."""
+    """A button in the composer, and the typed signs that open the same list. Hidden while no server is enabled."""
 
     settings_requested = Signal()
 
@@ -145,7 +144,7 @@ class McpCatalogControls(QObject):
         self._show_catalog()
 
     def open(self) -> None:
-        """Show all that is offered."""
+        """Open the list of everything offered."""
         self._open("all")
 
     def _on_trigger(self, sign: str) -> None:
@@ -173,7 +172,6 @@ class McpCatalogControls(QObject):
 
     @property
     def _popup(self) -> "CompletionPopup":
-        """Made when it is first opened."""
         if self._created_popup is None:
             from ui.composer.completion_popup import CompletionPopup
 
@@ -276,7 +274,7 @@ class McpCatalogControls(QObject):
         words: Sequence[PromptSource],
         fetching: Sequence[AttachmentFetch],
     ) -> None:
-        """To what is being written in this conversation, which need not be the one that is shown."""
+        """Add to the draft of this conversation, which need not be open any more."""
         fetched = [] if self._is_shown(conversation) else [await each.result() for each in fetching]
         if self._is_shown(conversation):
             if text:
@@ -294,7 +292,7 @@ class McpCatalogControls(QObject):
 
 
 class McpPresenter(QObject):
-    """Put into a window whose composer and banners these are."""
+    """Connects the MCP servers with the composer and the banners of a window."""
 
     settings_requested = Signal()
     """The person wants to see how the servers are set up."""
@@ -324,7 +322,7 @@ class McpPresenter(QObject):
         window.addAction(insert)
 
     def close(self) -> None:
-        """The window goes: who asks hears that nobody answers."""
+        """Cancel all requests: the window closes."""
         self._requests.close()
 
     def _show_notice(self, sentence: Sentence) -> None:

@@ -1,4 +1,4 @@
-"""Badges in the list and desktop notifications about conversations that nobody looks at."""
+"""Badges in the list and desktop notifications about conversations that are not in view."""
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication
@@ -26,7 +26,9 @@ _BADGES: dict[Activity, Badge] = {
 
 
 class ActivityNotifier(QObject):
-    """Marks what works, waits or is unread; notifies while the window is not in front, where the person wants it."""
+    """Marks conversations that work, wait or are unread; notifies while the window is not active, if the person wants
+    it.
+    """
 
     def __init__(
         self,
@@ -93,7 +95,6 @@ class ActivityNotifier(QObject):
         self._save_unread(conversation_id, False)
 
     def _save_unread(self, conversation_id: str, is_unread: bool) -> None:  # noqa: FBT001  private, and read twice
-        """For the next start."""
         if is_unread == (conversation_id in self._unread):
             return
         if is_unread:

@@ -32,9 +32,9 @@ MIN_ZOOM = 0.02
 
 
 class PanZoom:
-    """A picture of `size` pixels behind a view of so many pixels, each of which is `ratio` pixels of the screen.
+    """A picture of `size` pixels in a view of so many pixels, each of which is `ratio` pixels of the screen.
 
-    Zoom is pixels of the screen for each pixel of the picture. Points of the view count from its upper left corner.
+    Zoom is screen pixels for each pixel of the picture. Points of the view count from its upper left corner.
     """
 
     def __init__(self) -> None:
@@ -46,21 +46,21 @@ class PanZoom:
         self._centre = QPointF()
 
     def show(self, size: QSize) -> None:
-        """Another picture, all of it."""
+        """Show all of another picture."""
         self.size, self.fits = size, True
 
     def set_view(self, view: QSize, ratio: float) -> None:
-        """A view of this size; what fitted still fits."""
+        """Set the size of the view; a fitted picture stays fitted."""
         self._view, self._ratio = QSizeF(view), ratio
         self._clamp_centre()
 
     @property
     def zoom(self) -> float:
-        """As it is now."""
+        """The current zoom."""
         return self._fit_zoom() if self.fits else self._zoom
 
     def _fit_zoom(self) -> float:
-        """All of it is seen; a small one is not enlarged."""
+        """Return the zoom at which all is visible; small pictures are not enlarged."""
         if self.size.isEmpty() or self._view.isEmpty():
             return 1.0
         across = self._view.width() * self._ratio / self.size.width()
@@ -68,12 +68,12 @@ class PanZoom:
 
     @property
     def can_move(self) -> bool:
-        """Whether some of it is not seen."""
+        """Whether some of it is out of view."""
         seen = self._visible_size()
         return self.size.width() > seen.width() + 0.5 or self.size.height() > seen.height() + 0.5
 
     def zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
-        """This zoom, with the point `at` of the view, or its middle, staying where it is."""
+        """Zoom, with the point `at` of the view, or its middle, staying where it is."""
         middle = QPointF(self._view.width() / 2, self._view.height() / 2)
         away = QPointF() if at is None else at - middle
         fixed = self._middle() + away * (self._ratio / self.zoom)
@@ -82,13 +82,13 @@ class PanZoom:
         self._clamp_centre()
 
     def move_by(self, delta: QPointF) -> None:
-        """Move the picture by pixels of the view; of one that fits all is seen."""
+        """Pan by pixels of the view."""
         if not self.fits:
             self._centre -= delta * (self._ratio / self._zoom)
             self._clamp_centre()
 
     def picture_rect(self) -> QRectF:
-        """Where the whole picture stands. Its corner is on a pixel of the screen, or all of it would be blurred."""
+        """Return the area of the whole picture. Its corner is on a screen pixel, or all of it would be blurred."""
         scale, middle = self.zoom / self._ratio, self._middle()
         left = self._view.width() / 2 - middle.x() * scale
         top = self._view.height() / 2 - middle.y() * scale
@@ -96,15 +96,13 @@ class PanZoom:
         return QRectF(left, top, self.size.width() * scale, self.size.height() * scale)
 
     def _middle(self) -> QPointF:
-        """The point of the picture in the middle of the view."""
         return QPointF(self.size.width() / 2, self.size.height() / 2) if self.fits else self._centre
 
     def _visible_size(self) -> QSizeF:
-        """How much of a picture has room in the view."""
         return self._view * (self._ratio / self.zoom)
 
     def _clamp_centre(self) -> None:
-        """No empty room beside a picture that is larger than the view; a smaller one stands in the middle."""
+        """Leave no margin beside a picture that is larger than the view; centre a smaller one."""
         seen = self._visible_size()
         sides = (
             (self._centre.x(), self.size.width(), seen.width()),
@@ -133,32 +131,32 @@ class DecodedPicture:
 
     @property
     def size(self) -> QSize:
-        """As it was decoded."""
+        """The decoded size."""
         return self.levels[0].size() if self.levels else QSize()
 
     @property
     def megapixels(self) -> float:
-        """Of the file."""
+        """The megapixels of the file."""
         return self.original_size.width() * self.original_size.height() / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ViewerPicture:
-    """A picture that can be looked at, by the name that the person knows."""
+    """A picture to view, with its name for the person."""
 
     source: ViewableImage
     name: str
 
     @property
     def suffix(self) -> str:
-        """Of a file that holds it."""
+        """The suffix of its file type."""
         if isinstance(self.source, InMemoryImage):
             return _SUFFIXES.get(self.source.data[:3], "png")
         return self.source.media_type.partition("/")[2].replace("jpeg", "jpg")
 
     @property
     def file_name(self) -> str:
-        """What it is called when it is saved."""
+        """The suggested file name."""
         stem = self.name.rpartition(".")[0] if "." in self.name[1:] else self.name
         return f"{stem or 'picture'}.{self.suffix}"
 
@@ -167,7 +165,7 @@ _SUFFIXES = {b"\xff\xd8\xff": "jpg", b"GIF": "gif", b"RIF": "webp"}
 
 
 def decode_picture(where: Path | str | bytes) -> DecodedPicture:
-    """In a worker; takes seconds for the largest."""
+    """Decode a picture, in a worker; takes seconds for the largest."""
     try:
         data = read_image_bytes(where)
     except (OSError, ValueError):
@@ -186,7 +184,7 @@ def decode_picture(where: Path | str | bytes) -> DecodedPicture:
 
 
 def _halve(image: QImage) -> QImage:
-    """In strips: the whole at once would hold up the thread of the window."""
+    """Scale in strips: the whole at once would block the window's thread."""
     half = QImage(image.width() // 2, image.height() // 2, image.format())
     half.fill(0)
     painter = QPainter(half)
@@ -214,9 +212,9 @@ _CRISP_ZOOM = 3.0
 
 
 class PictureCanvas(QWidget):
-    """`zoomed` says that the zoom changed. The wheel zooms at the pointer, everything else at the middle.
+    """`zoomed` is emitted when the zoom changed. The wheel zooms at the pointer, everything else at the middle.
 
-    Arrow keys move what is larger than the view; of anything else they are left to the window.
+    Arrow keys pan a picture that is larger than the view; otherwise the window gets them.
     """
 
     zoomed = Signal()
@@ -235,48 +233,47 @@ class PictureCanvas(QWidget):
 
     @property
     def zoom(self) -> float:
-        """Pixels of the screen for each pixel of the picture."""
+        """Screen pixels for each pixel of the picture."""
         return self._pan_zoom.zoom
 
     @property
     def fits(self) -> bool:
-        """Whether all of it is seen, whatever the window's size."""
+        """Whether the picture is fitted to the window's size."""
         return self._pan_zoom.fits
 
     @property
     def image(self) -> QImage | None:
-        """The picture."""
         return self._levels[0] if self._levels else None
 
     @property
     def words(self) -> str:
-        """What is said instead of a picture."""
+        """The text in place of a picture."""
         return self._words
 
     def show_picture(self, decoded: DecodedPicture) -> None:
-        """All of it."""
+        """Show all of a picture."""
         self._levels, self._words = decoded.levels, ""
         self._pan_zoom.show(decoded.size)
         self._update_view()
 
     def show_words(self, words: str) -> None:
-        """Instead of a picture."""
+        """Show a text in place of a picture."""
         self._levels, self._words = [], words
         self._update_view()
 
     def fit(self) -> None:
-        """Show all of it; a small one is not enlarged."""
+        """Show all of it; a small picture is not enlarged."""
         self._pan_zoom.fits = True
         self._update_view()
 
     def zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
-        """This zoom, with the point `at` of the view staying where it is."""
+        """Zoom, with the point `at` of the view staying where it is."""
         if self._levels:
             self._pan_zoom.zoom_to(zoom, at)
             self._update_view()
 
     def zoom_by(self, steps: float, at: QPointF | None = None) -> None:
-        """So many steps closer."""
+        """Zoom in by so many steps."""
         self.zoom_to(self.zoom * ZOOM_STEP**steps, at)
 
     def _update_view(self) -> None:
@@ -290,7 +287,6 @@ class PictureCanvas(QWidget):
         self.zoomed.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The part that is seen, or the words."""
         painter = QPainter(self)
         theme = self._themes.theme
         painter.fillRect(event.rect(), QColor(theme.sidebar))
@@ -305,7 +301,7 @@ class PictureCanvas(QWidget):
         painter.end()
 
     def _paint_picture(self, painter: QPainter) -> None:
-        """From the level whose pixels are nearest to those of the screen."""
+        """Paint from the level whose pixels are nearest to those of the screen."""
         zoom, level = self.zoom, 0
         while level + 1 < len(self._levels) and zoom * (1 << (level + 1)) <= 1:
             level += 1
@@ -319,36 +315,31 @@ class PictureCanvas(QWidget):
         painter.drawImage(seen, image, QRectF(left, top, seen.width() * across, seen.height() * down))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """What fitted still fits."""
         super().resizeEvent(event)
         self._update_view()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Closer or further, at the pointer."""
         self.zoom_by(event.angleDelta().y() / _WHEEL_NOTCH, event.position())
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Take hold of it."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._dragged = event.position()
             self._update_view()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Move it."""
         if self._dragged is not None and self._levels and self._pan_zoom.can_move:
             self._pan_zoom.move_by(event.position() - self._dragged)
             self._dragged = event.position()
             self._update_view()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Let go."""
         del event
         self._dragged = None
         self._update_view()
 
     def event(self, event: QEvent) -> bool:
-        """An arrow key moves it; it is taken before the window makes a shortcut of it."""
+        """Pan by an arrow key before the window makes a shortcut of it."""
         way = _pan_of_key(event) if self._levels and self._pan_zoom.can_move else None
         if way is None:
             return super().event(event)
@@ -359,7 +350,6 @@ class PictureCanvas(QWidget):
         return True
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Between all of it and every pixel of it."""
         if self.fits and self.zoom < 1:
             self.zoom_to(1.0, event.position())
         else:
@@ -367,7 +357,6 @@ class PictureCanvas(QWidget):
 
 
 def _pan_of_key(event: QEvent) -> QPointF | None:
-    """Where a key moves the picture."""
     if not isinstance(event, QKeyEvent) or event.type() not in {QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress}:
         return None
     held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
@@ -375,7 +364,7 @@ def _pan_of_key(event: QEvent) -> QPointF | None:
 
 
 def _checkerboard(light: QColor, dark: QColor) -> QPixmap:
-    """What shows through the holes of a picture."""
+    """Return the brush behind transparent pixels."""
     tiles = QPixmap(16, 16)
     tiles.fill(light)
     painter = QPainter(tiles)

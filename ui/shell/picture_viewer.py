@@ -1,4 +1,4 @@
-"""The attachments viewer: all pictures of a conversation, large, in a window that blocks nothing."""
+"""The attachments viewer: all pictures of a conversation, large, in a window that is not modal."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -24,7 +24,7 @@ from ui.transcript.workers import JobQueue
 
 
 def conversation_pictures(items: Iterable[Item], remote: RemoteImages) -> Iterator[ViewerPicture]:
-    """Those that people sent, those that tools gave, and those of the web that were loaded."""
+    """Return the pictures that people sent, that tools returned, and that were loaded from the web."""
     loaded = remote.loaded()
     for item in items:
         if isinstance(item, UserItem):
@@ -42,7 +42,7 @@ def conversation_pictures(items: Iterable[Item], remote: RemoteImages) -> Iterat
 
 
 def to_viewer_picture(picture: Image | InMemoryImage) -> ViewerPicture | None:
-    """One picture; None for one that is not here."""
+    """Return one picture; None if its data is not here."""
     if isinstance(picture, InMemoryImage):
         return _loaded_picture(picture)
     if isinstance(picture.source, UrlSource):
@@ -51,7 +51,7 @@ def to_viewer_picture(picture: Image | InMemoryImage) -> ViewerPicture | None:
 
 
 def index_of(pictures: Sequence[ViewerPicture], source: ViewableImage) -> int | None:
-    """Where a picture stands; the same one may stand there twice."""
+    """Return the index of a picture, which may occur twice."""
     exact = next((index for index, each in enumerate(pictures) if each.source is source), None)
     if exact is not None:
         return exact
@@ -82,7 +82,7 @@ _MIN_NAME_WIDTH = 96
 
 
 class PictureViewer(QDialog):
-    """Not modal. `save_requested` carries the picture to be saved."""
+    """Not modal. `save_requested` carries the picture to save."""
 
     save_requested = Signal(object)
 
@@ -110,11 +110,11 @@ class PictureViewer(QDialog):
 
     @property
     def current(self) -> ViewerPicture | None:
-        """What is looked at."""
+        """The picture in view."""
         return self._list[self._at] if self._list else None
 
     def show_pictures(self, pictures: Sequence[ViewerPicture], at: int) -> None:
-        """Open, or come to the front, with this one."""
+        """Open or raise the viewer with this picture."""
         self._list, self._at = pictures, at
         if not self.isVisible():
             if self._geometry.isEmpty():
@@ -128,7 +128,7 @@ class PictureViewer(QDialog):
         self._show_current()
 
     def step(self, by: int) -> None:
-        """The next one, or the one before; it ends at the ends."""
+        """Show the next or previous picture, without wrapping round."""
         at = max(0, min(len(self._list) - 1, self._at + by))
         if at != self._at:
             self._at = at
@@ -182,7 +182,7 @@ class PictureViewer(QDialog):
         announce(self.canvas, ", ".join(part for part in (name, self._place.text(), size, sentence) if part))
 
     def _sentence(self, decoded: DecodedPicture) -> str:
-        """What is not as one would think, and what to do about it."""
+        """Say what is unusual about the picture, and what to do about it."""
         millions = f"{decoded.megapixels:.0f}"
         if not decoded.levels and decoded.megapixels * 1_000_000 > MAX_PIXELS:
             limit = str(MAX_PIXELS // 1_000_000)
@@ -287,13 +287,12 @@ class PictureViewer(QDialog):
         return action
 
     def done(self, result: int) -> None:
-        """Closed, also by Esc: the picture gives its memory back."""
+        """Close it, also by Esc, and release the picture's memory."""
         self._geometry = self.saveGeometry()
         self._list = ()
         self.canvas.show_words("")
         super().done(result)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """As Esc does."""
         self.done(QDialog.DialogCode.Rejected)
         event.accept()

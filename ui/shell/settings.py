@@ -27,7 +27,7 @@ LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 <
 
 
 def reading_style(appearance: AppearancePreferences) -> ReadingStyle:
-    """How conversations are set, as the person prefers it."""
+    """Return the reading style of the preferences."""
     return ReadingStyle(
         font=appearance.font,
         size=appearance.text_size,
@@ -37,7 +37,7 @@ def reading_style(appearance: AppearancePreferences) -> ReadingStyle:
 
 
 class SettingsPresenter(QObject):
-    """Makes the dialog when it is first wanted, and keeps it up to date; sets conversations as it says."""
+    """Creates the dialog when it is first opened, keeps it up to date, and applies its changes."""
 
     connect_requested = Signal()
     """The person wants another server; the dialog is out of the way by then."""
@@ -93,16 +93,16 @@ class SettingsPresenter(QObject):
         return self._dialog
 
     def show_problem(self, error: AgentError) -> None:
-        """Say it in the dialog while that is open: it may hide what the window says."""
+        """Show an error in the dialog while it is open: it may hide the window's banners."""
         if self._dialog is not None and self._dialog.isVisible():
             self._dialog.show_problem(error.whole)
 
     def set_mcp_servers(self, servers: McpServerSettings) -> None:
-        """What stands behind the page of MCP servers. Call it before the dialog is shown."""
+        """Set the source of the page of MCP servers. Call it before the dialog is shown."""
         self._mcp_servers = servers
 
     def set_storage(self, disk: DiskMonitor) -> None:
-        """What stands behind the page of what is saved. Call it before the dialog is shown."""
+        """Set the source of the page of storage. Call it before the dialog is shown."""
         self._disk = disk
 
     def _create_dialog(self) -> "SettingsDialog":
@@ -158,7 +158,7 @@ class SettingsPresenter(QObject):
             self._tasks.start(self._show_keys())
 
     def _on_prices(self) -> None:
-        """The picker shows prices too."""
+        """The model picker shows prices too."""
         self._show_prices()
         self._servers.refresh_models()
 

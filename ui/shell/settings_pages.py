@@ -22,7 +22,7 @@ from ui.style.text import show_hidden, translate_sentence
 
 
 class RulesPresenter(QObject):
-    """Shows what stands and what was decided. `open_conversation` says whose rules are tried."""
+    """Shows the rules and the audit trail. `open_conversation` returns the conversation for a dry run."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class RulesPresenter(QObject):
         rules.read.connect(self._show_decisions)
 
     def refresh(self) -> None:
-        """Show what holds now."""
+        """Show the current rules."""
         self._dialog.rules.show_rules(self._rules.all())
         conversation = self._open_conversation()
         if conversation is None:
@@ -68,7 +68,9 @@ class RulesPresenter(QObject):
 
 
 class AgentSettingsPresenter(QObject):
-    """Shows tools and models. `open_conversation` says whose tools; without one the built-in ones are known."""
+    """Shows tools and models. `open_conversation` returns the conversation whose tools are listed; else the built-in
+    ones.
+    """
 
     def __init__(
         self,
@@ -86,13 +88,13 @@ class AgentSettingsPresenter(QObject):
         servers.models_changed.connect(dialog.specialists.show_models)
 
     def refresh(self) -> None:
-        """Look again."""
+        """Find tools and models again."""
         self._tools.find(self._open_conversation())
         self._servers.refresh_models()
 
 
 class McpServersPresenter(QObject):
-    """Shows how the servers are, and does what the person wants."""
+    """Shows the state of the servers and applies the person's changes."""
 
     def __init__(self, form: McpServersForm, servers: McpServerSettings) -> None:
         super().__init__(form)
@@ -120,7 +122,7 @@ class McpServersPresenter(QObject):
         servers.imports.taken.connect(form.finish_import)
 
     def refresh(self) -> None:
-        """Show what holds now."""
+        """Show the current servers."""
         self._form.show_servers(self._servers.servers)
         self._show_states()
 
@@ -159,7 +161,7 @@ class McpServersPresenter(QObject):
         self._servers.sign_in(server_id, lambda address: self._open_page(server_id, address))
 
     def _open_page(self, server_id: str, address: str) -> None:
-        """Whether it may be opened was looked at before: the sign-in is refused otherwise."""
+        """The sign-in has checked the address before."""
         card = self._form.card(server_id)
         if card is not None:
             card.sign_in.show_page(address, is_open=True)

@@ -10,10 +10,10 @@ from ui.shell.startup_window import StartupWindow
 
 
 async def import_in_thread(room: str) -> None:
-    """Import it in a thread, so that neither a frame nor what is typed waits. Nothing of it may import Qt.
+    """Import a module in a thread, so that no frame and no key waits. Nothing of it may import Qt.
 
-    PySide6 makes its types when they are first named, which crashes while the window uses others. Python looks for
-    garbage in whatever thread makes objects, and Qt's must go in the one that they were made in.
+    PySide6 makes its types when they are first named, which crashes while the window uses others. Python collects
+    garbage in whatever thread makes objects, and Qt's objects must be deleted in their own.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -25,7 +25,7 @@ async def import_in_thread(room: str) -> None:
 
 
 async def import_in_slices(rooms: Iterable[str], is_left: Callable[[], bool] = lambda: False) -> None:
-    """Import them here, one after the other, until it is left; between two of them the window does what waits."""
+    """Import modules here, one after the other, until the window is closed; between two of them it handles its events."""
     for room in rooms:
         if is_left():
             return
@@ -34,7 +34,7 @@ async def import_in_slices(rooms: Iterable[str], is_left: Callable[[], bool] = l
 
 
 async def show_startup_error(startup: StartupWindow, error: AgentError) -> None:
-    """Returns when the program is ended. Until then what was written can be copied, also what was sent."""
+    """Return when the program is ended. Until then what was written and sent can be copied."""
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def on_end() -> None:

@@ -48,14 +48,14 @@ _CONNECTION_LOST = (
 
 
 def has_display() -> bool:
-    """Whether Qt can open a window here."""
+    """Return whether Qt can open a window here."""
     if sys.platform in {"win32", "darwin"} or os.environ.get("QT_QPA_PLATFORM"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def open_application() -> QApplication:
-    """Qt's application under our name. Where the screen does not answer, the process ends with 2 and a sentence."""
+    """Create Qt's application under our name. If the screen does not answer, the process ends with 2 and a sentence."""
     before = qInstallMessageHandler(_explain_no_display)
     app = create_application(sys.argv[:1])
     qInstallMessageHandler(before)
@@ -66,10 +66,10 @@ def open_application() -> QApplication:
 
 
 def on_display_lost(save: Callable[[], bool]) -> Callable[[], object]:
-    """Have what lasts saved when the server of the screen ends, and end with 1; returns what undoes this.
+    """Call `save` when the display server ends, then exit with 1. Returns a function that undoes this.
 
-    Qt has no signal for it: it says one line and ends the process, from within its loop, which does not go on. `save`
-    is called in that line, in the thread of the window, and answers whether all is kept.
+    Qt has no signal for it: it logs one line and ends the process from within its loop. `save` is called in that line,
+    in the window's thread, and returns whether all is saved.
     """
 
     def on_message(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
@@ -88,7 +88,7 @@ def on_display_lost(save: Callable[[], bool]) -> Callable[[], object]:
 
 
 def _explain_no_display(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
-    """Qt aborts the process where no screen answers; there is no error to catch, only this last message."""
+    """Qt aborts the process if no screen answers; there is no error to catch, only this last message."""
     sys.stderr.write(f"{message.strip()}\n")
     if kind is QtMsgType.QtFatalMsg:
         sys.stderr.write(DISPLAY_SILENT)
@@ -101,7 +101,7 @@ _FOCUS_MS = 100
 
 
 class StartupWindow(QObject):
-    """The look, the window, and where both are kept."""
+    """The theme, the window, and the file with the state of both."""
 
     ready = Signal()
     """Painted, and the composer has the keyboard if it gets it at all."""
@@ -129,7 +129,7 @@ class StartupWindow(QObject):
         app.aboutToQuit.connect(self.end_without_asking)
 
     def show(self) -> None:
-        """Where the window was at the last end, ready for what the person writes."""
+        """Show the window where it was at the last end, ready for input."""
         self.window.restore_window_state(self.state_file)
         paint = _PaintProbe(self.window)
         paint.painted.connect(self._on_painted)
@@ -137,33 +137,33 @@ class StartupWindow(QObject):
         self.window.show()
 
     def end(self) -> None:
-        """The program is to end, whole or not."""
+        """Begin the end of the program, also while it is still starting."""
         self.is_ended = True
         self.ended.emit()
 
     def end_without_asking(self) -> None:
-        """The same, by the system: nobody may be there to answer."""
+        """End at the system's request: nobody may be there to answer."""
         self.can_ask = False
         self.end()
 
     def cancel_end(self) -> None:
-        """The person took it back."""
+        """Take the end back."""
         self.is_ended = False
 
     @property
     def can_close(self) -> bool:
-        """Whether it is ended, and nothing was written that would have to be kept."""
+        """Return whether the end has begun and nothing is unsaved."""
         return self.is_ended and not self.window.frame.has_unsaved_text
 
     def close_window(self) -> None:
-        """Keep the place, take the window away."""
+        """Save the window's state and close it."""
         self.window.save_window_state(self.state_file)
         self.window.allow_closing()
         self.window.close()
         self.window.deleteLater()
 
     def raise_window(self) -> None:
-        """Come to the front: the program was started again."""
+        """Raise the window: the program was started again."""
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
         self.window.show()
         self.window.raise_()
@@ -186,7 +186,7 @@ class StartupWindow(QObject):
 
 
 class _PaintProbe(QWidget):
-    """A dot that nobody sees: it is painted with the window, and says so once. A filter of events would cost more."""
+    """An invisible dot that reports the window's first paint. An event filter would cost more."""
 
     painted = Signal()
 
@@ -195,7 +195,6 @@ class _PaintProbe(QWidget):
         self.resize(1, 1)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's name
-        """What is painted in this turn of the loop is on the screen in the next."""
         QTimer.singleShot(0, self, self._notify)
 
     def _notify(self) -> None:
@@ -208,7 +207,7 @@ _PAINT_TIMEOUT_MS = 1000
 
 
 def run_until_painted(startup: StartupWindow) -> None:
-    """Show the window; returns when it is painted and has the keyboard, or will not get it."""
+    """Show the window. Returns when it is painted and has the keyboard focus, or will not get it."""
     loop = QEventLoop()
     startup.ready.connect(loop.quit)
     QTimer.singleShot(_PAINT_TIMEOUT_MS, loop.quit)

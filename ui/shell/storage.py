@@ -29,7 +29,7 @@ _REMARK_MS = 12_000
 
 
 class DiskBanner(QObject):
-    """One banner for whatever the disk refuses; it leaves when the disk takes everything again."""
+    """One banner for whatever the disk refuses; it is removed when the disk takes everything again."""
 
     def __init__(self, disk: DiskMonitor, banners: BannerArea, parent: QObject) -> None:
         super().__init__(parent)
@@ -46,11 +46,11 @@ class DiskBanner(QObject):
             self._banners.show_banner(Banner("check", result, level="remark", duration_ms=_REMARK_MS))
 
     def show(self) -> None:
-        """Say what is so at the moment."""
+        """Show the current state."""
         self._show(self._disk.trouble)
 
     def covers(self, error: AgentError) -> bool:
-        """Whether an error is what the banner says; where the person closed it, it is shown again."""
+        """Return whether the banner says this error; show it again if the person closed it."""
         trouble = self._disk.trouble
         if trouble is None or str(error) != str(trouble):
             return False
@@ -67,7 +67,7 @@ class DiskBanner(QObject):
 
 
 class TrashPresenter(QObject):
-    """Offers an undo of each deletion for as long as there is something to bring back; shows what was deleted."""
+    """Offers an undo of each deletion while the conversation is in the trash; shows the trash."""
 
     def __init__(self, themes: ThemeSource, library: ConversationLibrary, banners: BannerArea, window: QWidget) -> None:
         super().__init__(window)
@@ -83,7 +83,7 @@ class TrashPresenter(QObject):
         library.trash_listed.connect(self._on_listed)
 
     def show(self) -> None:
-        """Show the conversations that were deleted."""
+        """Show the trash."""
         if self._dialog is None:
             # Late: seldom wanted.
             from ui.preferences.trash_dialog import TrashDialog
@@ -99,7 +99,7 @@ class TrashPresenter(QObject):
         self._dialog.activateWindow()
 
     def show_problem(self, error: AgentError) -> None:
-        """Say it in the dialog while that is open: it may hide what the window says."""
+        """Show an error in the dialog while it is open: it may hide the window's banners."""
         if self._dialog is not None and self._dialog.isVisible():
             self._dialog.show_problem(error.whole)
 
@@ -116,13 +116,13 @@ class TrashPresenter(QObject):
 
     @Slot(list)
     def _on_listed(self, deleted: "Sequence[DeletedConversation]") -> None:
-        """What went for good cannot be brought back."""
+        """What was purged cannot be restored: remove its banner."""
         if self._offer is not None and all(each.id != self._offer[0] for each in deleted):
             self._withdraw(self._offer[0])
 
 
 class CloseConfirmation(QObject):
-    """Asks, as often as it takes, until nothing is left or the person gave an answer."""
+    """Asks, repeatedly if needed, until nothing is unsaved or the person decided."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class CloseConfirmation(QObject):
         self._saved: tuple[Path, UnsavedContent] | None = None
 
     async def confirm(self) -> bool:
-        """Whether the program may end. Nothing is asked where nothing is left, or nobody may be there."""
+        """Return whether the program may end. Asks nothing if all is saved, or nobody may be there to answer."""
         problem: Sentence | None = None
         while (unsaved := await self._get_unsaved()) and self._can_ask():
             answer = await self._ask(unsaved, problem)
@@ -156,7 +156,7 @@ class CloseConfirmation(QObject):
         return True
 
     async def is_saved_elsewhere(self, unsaved: UnsavedContent) -> bool:
-        """Whether the person had what is left at the very end saved elsewhere; what came since then is added now."""
+        """Return whether the person saved it to another file, and add what came since then."""
         if self._saved is None:
             return False
         path, saved = self._saved
@@ -168,7 +168,7 @@ class CloseConfirmation(QObject):
         return True
 
     def end(self) -> None:
-        """The system ends the program: nobody is asked any more."""
+        """Cancel the question: the system ends the program."""
         if self._open_dialog is not None:
             self._open_dialog.done(0)
 
@@ -196,9 +196,9 @@ class CloseConfirmation(QObject):
             self._open_dialog = None
 
     async def _save_elsewhere(self) -> bool:
-        """Ask where, and write there what is left by then: meanwhile the work goes on. False where no place was chosen.
+        """Ask for a path and write what is unsaved by then: the work goes on. False if no path was chosen.
 
-        Raises StorageFailed for a place that refuses.
+        Raises StorageFailed for a path that refuses.
         """
         chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         dialog = self._open_dialog = QFileDialog(self._window, self.tr("Save what is left"))

@@ -1,4 +1,4 @@
-"""Undo and redo of tool calls by checkpoints: show what would happen, do it, and report what came of it."""
+"""Undo and redo of tool calls by checkpoints: show what would happen, do it, and report the result."""
 
 from collections.abc import Sequence
 from time import monotonic
@@ -29,7 +29,7 @@ _MAX_TEXT_LENGTH = 60
 
 
 def result_sentence(result: UndoResult, *, redo: bool) -> Sentence:
-    """What came of it."""
+    """Return the result as a sentence."""
     if redo:
         if not result.files and not result.left:
             return Sentence("Nothing was left to redo: the files are already as they were before it was undone.")
@@ -49,7 +49,7 @@ def result_sentence(result: UndoResult, *, redo: bool) -> Sentence:
 
 
 def not_undone_sentence(result: UndoResult, *, redo: bool) -> Sentence | None:
-    """That not all of it came; what and why stands in the transcript, and in the dialog."""
+    """Say that not all was undone; the transcript and the dialog say what and why."""
     if not result.left:
         return None
     return Sentence("Not all of it was redone.") if redo else Sentence("Not all of it was undone.")
@@ -61,7 +61,7 @@ def _file_names(paths: Sequence[str]) -> str:
 
 
 def shorten(text: str) -> str:
-    """The beginning of a text, in one line."""
+    """Return the beginning of a text, in one line."""
     line = show_hidden(" ".join(text[: 4 * _MAX_TEXT_LENGTH].split()))
     return line if len(line) <= _MAX_TEXT_LENGTH else line[: _MAX_TEXT_LENGTH - 1] + "…"
 
@@ -71,7 +71,7 @@ _BANNER_MS = 12_000
 
 
 class UndoPresenter(QObject):
-    """What can be undone or redone without a question is; what needs a look opens the dialog."""
+    """Undoes and redoes at once where no question is needed; otherwise opens the dialog."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class UndoPresenter(QObject):
         transcript.redo_requested.connect(self.redo)
 
     def show(self, conversation: OpenConversation) -> None:
-        """The conversation on the screen."""
+        """Show the checkpoints of this conversation."""
         if self._conversation is not None:
             self._conversation.working_changed.disconnect(self._on_working)
         if self._created_dialog is not None:
@@ -111,15 +111,15 @@ class UndoPresenter(QObject):
         self._tasks.start(conversation.undoing.show())
 
     def undo_call(self, item_id: str) -> None:
-        """What one call did."""
+        """Undo one call."""
         self._request(UndoRequest(item_id))
 
     def undo_since(self, item_id: str) -> None:
-        """All that calls did since a prompt."""
+        """Undo all calls since a prompt."""
         self._request(UndoRequest(item_id), asks=True)
 
     def redo(self, item_id: str) -> None:
-        """What was undone of one call, or all of one undoing, by the line that tells of it."""
+        """Redo one call, or a whole undo by its note in the transcript."""
         request = UndoRequest(item_id, is_redo=True)
         self._request(request, asks=isinstance(_item(self._conversation, request), NoticeItem))
 
@@ -141,7 +141,7 @@ class UndoPresenter(QObject):
             self._tasks.start(self._forecast_and_undo(self._conversation, request, asks=asks))
 
     def undo_here(self) -> None:
-        """The same, since the prompt at hand: the one that has the keyboard, or the last one before what is seen."""
+        """Undo all since the focused prompt, or the last one before the visible items."""
         if self._conversation is None:
             return
         prompt = self._conversation.undoing.prompt_at(current_row(self._transcript.row_viewport))
@@ -180,7 +180,6 @@ class UndoPresenter(QObject):
 
     @property
     def _dialog(self) -> "UndoDialog":
-        """Made when it is first wanted, and for each undoing anew."""
         if self._created_dialog is None:
             from ui.shell.undo_dialog import UndoDialog
 
@@ -257,7 +256,7 @@ class UndoPresenter(QObject):
         return self.tr("Undo all changes since “{0}”").format(text) if text else self.tr("Undo all changes")
 
     def _show_result(self, request: UndoRequest, result: UndoResult) -> None:
-        """Above the transcript; in it stands what was left, what the model hears, and mostly the way back."""
+        """Show it in a banner; the transcript has the rest, what the model is told, and mostly a redo."""
         redo = request.is_redo
         level = "notice" if result.left else "remark"
         buttons: list[BannerButton] = []
@@ -287,4 +286,4 @@ def _item(conversation: OpenConversation | None, request: UndoRequest) -> ToolCa
 
 
 def _ignore_progress(_done: int, _every: int) -> None:
-    """One call is done in a moment."""
+    """One call is undone in a moment."""

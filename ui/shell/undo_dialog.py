@@ -37,7 +37,7 @@ _Index = QModelIndex | QPersistentModelIndex
 
 
 class UndoFileList(QTreeWidget):
-    """A line for each file. A tick lets one be put back although it was changed since."""
+    """A row for each file. A tick lets one be restored although it was changed since."""
 
     chosen = Signal(object, bool)
     """The file at hand, and whether it is to be replaced even if it was changed."""
@@ -67,11 +67,11 @@ class UndoFileList(QTreeWidget):
 
     @property
     def replaced(self) -> list[FileRestorePlan]:
-        """Those that are ticked."""
+        """Return the ticked files."""
         return [file for at, file in enumerate(self._files) if self._is_ticked(at)]
 
     def show_files(self, files: Sequence[FileRestorePlan]) -> None:
-        """These, none of them ticked."""
+        """Show these files, none of them ticked."""
         self._files = tuple(files)
         self.blockSignals(True)  # Qt's way
         self.clear()
@@ -92,7 +92,7 @@ class UndoFileList(QTreeWidget):
             self.setCurrentItem(self._items[0])
 
     def drawRow(self, painter: QPainter, options: QStyleOptionViewItem, index: _Index) -> None:
-        """One ground under all cells of the row at hand, as in lists of one column."""
+        """Paint one background under all cells of the current row, as in lists of one column."""
         theme = self._themes.theme
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -156,7 +156,7 @@ class UndoFileList(QTreeWidget):
 
 
 class _CellDelegate(QStyledItemDelegate):
-    """Nothing of the row's state: that is drawn under all of them."""
+    """Paints no row state: that is drawn under all cells."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
         super().initStyleOption(option, index)
@@ -167,7 +167,7 @@ class _CellDelegate(QStyledItemDelegate):
 
 
 def fate_labels() -> dict[RestoreEffect, str]:
-    """What becomes of a file, in the language of now."""
+    """Return the fates of a file in the current language."""
     translate = QCoreApplication.translate
     return {
         "put_back": translate("UndoFiles", "Put back"),
@@ -178,7 +178,7 @@ def fate_labels() -> dict[RestoreEffect, str]:
 
 
 class UndoDialog(QDialog):
-    """Opened, never waited for: what the person wants comes as signals."""
+    """Not modal: the person's choice comes as signals."""
 
     undo_pressed = Signal(object)
     """Do it; with the files that are replaced even if they were changed."""
@@ -208,13 +208,13 @@ class UndoDialog(QDialog):
 
     @property
     def words(self) -> list[str]:
-        """What it says besides the files."""
+        """The text besides the files."""
         shown = (self._heading, self._note, self._reason, self._other_effects)
         words = [each.text() for each in shown if not each.isHidden() and each.text()]
         return words if self._irreversible_note.isHidden() else [*words, self._irreversible.text()]
 
     def show_forecast(self, heading: str, forecast: RestorePlan, *, redo: bool = False) -> None:
-        """What would be done now."""
+        """Show what an undo would do now."""
         self._forecast, self._is_redo = forecast, redo
         self._undo.setText(self.tr("Redo") if redo else self.tr("Undo"))
         self._heading.setText(heading)
@@ -232,7 +232,7 @@ class UndoDialog(QDialog):
         self._refresh()
 
     def show_difference(self, file: FileRestorePlan, preview: DiffPreview | Sentence) -> None:
-        """The lines that would change in a file, or why there are none."""
+        """Show the lines of a file that would change, or why there are none."""
         if isinstance(preview, DiffPreview):
             heading = self._diff.show_diff(preview)
         else:
@@ -241,13 +241,13 @@ class UndoDialog(QDialog):
         self._diff_heading.setText(self.tr("If you tick it: {0}").format(heading) if self._diff_is_asked else heading)
 
     def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
-        """Nothing is undone while the agent works."""
+        """Disable undo while the agent works."""
         self._is_working = working
         self._working.setVisible(working)
         self._refresh()
 
     def show_progress(self, done: int, every: int) -> None:
-        """So many calls of so many are undone."""
+        """Show how many calls are undone."""
         self._progress.setRange(0, every)
         self._progress.setValue(done)
 
@@ -275,7 +275,7 @@ class UndoDialog(QDialog):
             self.difference_requested.emit(file, replaced or is_asked)
 
     def _conflict_text(self, file: FileRestorePlan, *, replaced: bool) -> str:
-        """What becomes of what was changed since."""
+        """Say what becomes of files that were changed since."""
         if not file.can_be_saved:
             return self.tr("What is there now cannot be saved first. If you tick it, that is lost for good.")
         if not replaced and self._is_redo:
@@ -358,12 +358,12 @@ class UndoDialog(QDialog):
         self._undo.setDefault(True)
 
     def _create_middle(self) -> ShrinkingScrollArea:
-        """What gives way in a low window: the difference first, down to some lines of it."""
+        """Create what shrinks in a low window: the difference first, down to some lines."""
         parts = (self.files, self._reason, self._diff_heading, self._diff, self._other_effects, self._irreversible_note)
         return ShrinkingScrollArea(parts, [self._diff.shrinkable])
 
     def sizeHint(self) -> QSize:
-        """Room for the lines of a file, as far as the screen has it."""
+        """Return a size for the lines of a file, as far as the screen allows."""
         wanted = QSize(720, 640) if self._forecast.files else super().sizeHint().expandedTo(QSize(520, 160))
         return wanted.boundedTo(self.screen().availableSize() * 0.9)
 
@@ -373,7 +373,6 @@ def _visible(text: str) -> str:
 
 
 def _notice_frame(words: QLabel, *buttons: QWidget) -> QFrame:
-    """A note that is seen."""
     frame = QFrame()
     frame.setProperty("kind", "banner")
     frame.setProperty("level", "notice")

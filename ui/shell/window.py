@@ -31,8 +31,8 @@ _THEME_CHOICES: dict[str, ThemeChoice] = {"light": "light", "dark": "dark"}
 
 
 class WindowStateFile:
-    """`window.ini` in the data folder. It is written at once or not at all: QSettings by itself writes later, and makes
-    a folder again that was moved away meanwhile, so that it could not be put back.
+    """`window.ini` in the data folder. It is written at once or not at all: QSettings by itself writes later, and would
+    create a folder again that was moved away meanwhile, so that it could not be put back.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -40,16 +40,16 @@ class WindowStateFile:
         self._path = str(folder / "window.ini")
 
     def values(self, *names: str) -> dict[str, object]:
-        """What stands there under these names; those that are missing are left out."""
+        """Return the values of these keys; missing ones are left out."""
         settings = QSettings(self._path, QSettings.Format.IniFormat)
         return {name: settings.value(name) for name in names if settings.contains(name)}
 
     def text(self, name: str) -> str:
-        """The same of one name, as text; empty where it is missing."""
+        """Return one value as text; "" if it is missing."""
         return str(self.values(name).get(name, ""))
 
     def save(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
-        """Write what is new about these. Nothing happens where the folder is gone or cannot be written to."""
+        """Write the changed values. Nothing happens if the folder is gone or read-only."""
         old = self.values(*values)
         if all(str(old.get(name)).lower() == str(value).lower() for name, value in values.items()):
             return
@@ -64,7 +64,7 @@ class WindowStateFile:
 def save_appearance(
     file: WindowStateFile, choice: ThemeChoice, zoom: int, reading: ReadingStyle, *, enter_sends: bool
 ) -> None:
-    """For the next start; `zoom` in percent."""
+    """Save it for the next start; `zoom` in percent."""
     file.save(
         {
             "look/theme": choice,
@@ -79,12 +79,12 @@ def save_appearance(
 
 
 def load_enter_sends(file: WindowStateFile) -> bool:
-    """Whether Enter sent last; where nothing was kept, it does."""
+    """Return whether Enter sent at the last end; True by default."""
     return file.text("write/enter_sends").lower() != "false"
 
 
 def load_appearance(file: WindowStateFile) -> tuple[ThemeChoice, int, ReadingStyle]:
-    """As it was kept; where that is nothing, or no such thing, as the program looks by itself."""
+    """Return the saved theme, zoom and reading style; invalid or missing values are replaced by the defaults."""
     usual = ReadingStyle()
 
     def text(name: str) -> str:
@@ -112,9 +112,9 @@ _DEFERRED_SHORTCUTS = ("Ctrl+K", "Ctrl+,", "F1")
 
 
 class MainWindow(QMainWindow):
-    """Puts the panes together and connects them; what they mean happens in the bridge.
+    """Puts the panes together and connects them; the bridge does the work.
 
-    Before it is furnished there is what can be seen and written in at once; its modules import nothing else.
+    Before `set_content` it has what can be seen and written in at once; its modules import nothing else.
     """
 
     settings_requested = Signal()
@@ -155,7 +155,7 @@ class MainWindow(QMainWindow):
         library: "ConversationLibrary",
         servers: "ModelServers",
     ) -> None:
-        """Take what a conversation needs, and the page that fills the frame."""
+        """Set the bridge's objects and the page that fills the frame."""
         from ui.shell.storage import TrashPresenter
 
         self.page = page
@@ -177,11 +177,11 @@ class MainWindow(QMainWindow):
         return self._has_content and self._library.working
 
     def show_problem(self, error: AgentError) -> None:
-        """Say what went wrong."""
+        """Show an error in a banner."""
         self.banners.show_error(error)
 
     def show_welcome(self) -> None:
-        """Offer to connect a model."""
+        """Show the welcome page."""
         if self._welcome is None:
             # Imported and made when it is first wanted: with a model connected nobody looks at it.
             from ui.welcome.welcome_page import WelcomePage, WelcomePresenter
@@ -204,7 +204,7 @@ class MainWindow(QMainWindow):
         self._library.new_demo()
 
     def allow_closing(self) -> None:
-        """The program is ending: the next close event goes through."""
+        """Let the next close event through: the program ends."""
         self._may_close = True
 
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -219,11 +219,11 @@ class MainWindow(QMainWindow):
             self.close_requested.emit()
 
     def save_window_state(self, file: "WindowStateFile") -> None:
-        """Keep size, position and the splitter for the next start."""
+        """Save size, position and the splitter for the next start."""
         file.save({"window/geometry": self.saveGeometry(), "window/splitter": self.panes.save_splitter()})
 
     def restore_window_state(self, file: "WindowStateFile") -> None:
-        """Be where the window was at the last end."""
+        """Restore size, position and the splitter."""
         for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.panes.restore_splitter)):
             value = file.values(f"window/{key}").get(f"window/{key}")
             if isinstance(value, QByteArray):

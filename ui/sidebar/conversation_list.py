@@ -1,4 +1,4 @@
-"""The sidebar: a new conversation, a search, all conversations, and the way to everything else."""
+"""The sidebar: a new conversation, a search, all conversations, and the footer."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ConversationList(QWidget):
-    """Says what the person wants to do with conversations."""
+    """Emits what the person wants to do with conversations."""
 
     conversation_chosen = Signal(str)
     new_requested = Signal()
@@ -47,38 +47,38 @@ class ConversationList(QWidget):
         self._apply_theme()
 
     def set_conversations(self, conversations: "Sequence[Conversation]") -> None:
-        """The conversations in the order to be shown."""
+        """Show these conversations in this order."""
         self._list.set_conversations(conversations)
         self._list.mark_open(self._current)
         self._announce_no_matches()
 
     def set_current(self, conversation_id: str | None) -> None:
-        """The conversation on the screen."""
+        """Mark the open conversation."""
         self._current = conversation_id or ""
         self._list.select_conversation(self._current)
 
     def set_badge(self, conversation_id: str, badge: "Badge") -> None:
-        """Mark a conversation; empty takes the mark off."""
+        """Set the badge of a conversation; empty removes it."""
         self._rows.set_badge(conversation_id, badge)
 
     def mark_read(self, conversation_id: str) -> None:
-        """The person looks at it: it is unread no more."""
+        """Remove the unread badge."""
         self._rows.mark_read(conversation_id)
 
     def choose_row(self, row: int) -> None:
-        """Open the conversation in this row, beginning with 0; nothing happens where there is none."""
+        """Open the conversation in this row, counted from 0; ignored if there is none."""
         if 0 <= row < self._rows.rowCount():
             self.conversation_chosen.emit(self._rows.id_at(row))
 
     def step(self, step: int) -> None:
-        """Open the next (1) or the previous (-1) one, round the ends."""
+        """Open the next (1) or the previous (-1) one, wrapping round."""
         count = self._rows.rowCount()
         if count:
             row = self._rows.row_of(self._current)
             self.conversation_chosen.emit(self._rows.id_at((row + step) % count if row >= 0 else 0))
 
     def add_footer(self, settings: "QAction", trash: "QAction", commands: "QAction", helping: "QAction") -> None:
-        """Show the row at the bottom; the window is drawn before there are any actions."""
+        """Add the footer; the window is painted before there are any actions."""
         from ui.sidebar.conversation_rows import SidebarFooter
 
         # The list takes the place of the stretch, which is the last of the column until then.
@@ -91,23 +91,23 @@ class ConversationList(QWidget):
         foot.show()
 
     def rename_current(self) -> None:
-        """Edit the title of the conversation on the screen, in the list."""
+        """Edit the title of the open conversation in the list."""
         self._search.clear()
         self._list.select_conversation(self._current)
         self._list.setFocus()
         self._list.rename_current()
 
     def delete_current(self) -> None:
-        """Delete the conversation on the screen."""
+        """Delete the open conversation."""
         if self._current:
             self.delete_requested.emit(self._current)
 
     def focus_list(self) -> None:
-        """Put the keyboard into the list."""
+        """Focus the list."""
         self._list.setFocus()
 
     def focus_search(self) -> None:
-        """Put the keyboard into the search."""
+        """Focus the search."""
         self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._search.selectAll()
 
@@ -117,7 +117,7 @@ class ConversationList(QWidget):
         self._announce_no_matches()
 
     def _announce_no_matches(self) -> None:
-        """The list paints it, which no screen reader finds."""
+        """The list paints the sentence, which no screen reader finds."""
         words = self._rows.no_matches_text() if self._rows.has_no_matches else ""
         if words != self._search.accessibleDescription():
             self._search.setAccessibleDescription(words)
@@ -158,7 +158,7 @@ class ConversationList(QWidget):
 
     @cached_property
     def _list(self) -> "ConversationView":
-        """Made with the first conversations: the window is drawn before there are any."""
+        """Created with the first conversations: the window is painted before there are any."""
         from ui.sidebar.conversation_rows import ConversationView
 
         made = ConversationView(self._themes)
@@ -179,13 +179,12 @@ class ConversationList(QWidget):
 
 
 class _SearchField(ClearableField):
-    """Down goes to what was found, Esc leaves."""
+    """Down goes to the list, Esc leaves."""
 
     down_pressed = Signal()
     escape_pressed = Signal()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Keys that are not about the text."""
         if event.key() == Qt.Key.Key_Escape:
             self.escape_pressed.emit()
         elif event.key() == Qt.Key.Key_Down:

@@ -44,7 +44,7 @@ ModelIndex = QModelIndex | QPersistentModelIndex
 
 
 class Conversation(Protocol):
-    """What the list shows of a conversation."""
+    """The facts of a conversation that the list shows."""
 
     @property
     def id(self) -> str:
@@ -58,7 +58,7 @@ class Conversation(Protocol):
 
     @property
     def updated_at(self) -> datetime:
-        """When something was last said, with a time zone."""
+        """When its last message came, with a time zone."""
         ...
 
 
@@ -67,7 +67,7 @@ def _now() -> datetime:
 
 
 class ConversationModel(QAbstractListModel):
-    """One row per conversation, in the order given. Rows are made up when they are painted, so 100,000 are fine."""
+    """One row per conversation, in the given order. Row data is made when it is painted, so 100,000 rows are fine."""
 
     renamed = Signal(str, str)
     """Id and the new title, as the person typed it."""
@@ -81,7 +81,7 @@ class ConversationModel(QAbstractListModel):
         self._wanted = ""
 
     def set_conversations(self, conversations: Sequence[Conversation]) -> None:
-        """Another set, or the same in another order. What is current, chosen or being edited goes with its row."""
+        """Replace or reorder the conversations. Current, selected and edited rows move along."""
         self._all = conversations
         self._show_matching()
 
@@ -92,15 +92,15 @@ class ConversationModel(QAbstractListModel):
 
     @property
     def has_no_matches(self) -> bool:
-        """Whether something is searched for that no title contains."""
+        """Whether a search is on and no title matches."""
         return bool(self._wanted and not self._shown)
 
     def no_matches_text(self) -> str:
-        """The sentence for that."""
+        """Return the sentence for that."""
         return self.tr("No conversation has this in its title.")
 
     def set_badge(self, conversation_id: str, badge: Badge) -> None:
-        """Mark a conversation, or take the mark off with an empty badge."""
+        """Set the badge of a conversation; empty removes it."""
         if badge:
             self._badges[conversation_id] = badge
         else:
@@ -108,24 +108,23 @@ class ConversationModel(QAbstractListModel):
         self._repaint()
 
     def mark_read(self, conversation_id: str) -> None:
-        """What came has been seen; that something works or waits stays."""
+        """Remove the unread badge; that of working or waiting stays."""
         if self._badges.get(conversation_id) == "unread":
             self.set_badge(conversation_id, "")
 
     def id_at(self, row: int) -> str:
-        """The conversation in a row."""
+        """Return the id of the conversation in a row."""
         return self._shown[row].id
 
     def row_of(self, conversation_id: str) -> int:
-        """The row of a conversation, or -1."""
+        """Return the row of a conversation, or -1."""
         return next((row for row, each in enumerate(self._shown) if each.id == conversation_id), -1)
 
     def rowCount(self, parent: ModelIndex = _ROOT) -> int:
-        """How many rows."""
         return 0 if parent.isValid() else len(self._shown)
 
     def data(self, index: ModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What a row says."""
+        """Return the row's data for a role."""
         if not index.isValid():
             return None
         each = self._shown[index.row()]
@@ -144,7 +143,7 @@ class ConversationModel(QAbstractListModel):
                 return None
 
     def setData(self, index: ModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """A new title was typed: say so. The row changes when the conversations are set again."""
+        """Emit the new title. The row changes when the conversations are set again."""
         title = str(value).strip()
         if role != Qt.ItemDataRole.EditRole or not title or title == self._shown[index.row()].title:
             return False
@@ -152,7 +151,7 @@ class ConversationModel(QAbstractListModel):
         return True
 
     def flags(self, index: ModelIndex) -> Qt.ItemFlag:
-        """Titles can be edited in place."""
+        """Make titles editable in place."""
         return super().flags(index) | Qt.ItemFlag.ItemIsEditable
 
     def _accessible_text(self, each: Conversation) -> str:
@@ -199,8 +198,8 @@ _BUTTON_MARGIN = 6
 class ConversationView(QListView):
     """The list itself. One click or Enter opens, F2 renames in place, Delete deletes.
 
-    The selected row is the conversation on the screen. The current row is where the keys are, and may be another: only
-    the person moves it there, whatever is refreshed meanwhile.
+    The selected row is the open conversation. The current row has the keyboard focus, and may be another: only the
+    person moves it, whatever is refreshed meanwhile.
     """
 
     chosen = Signal(str)
@@ -223,18 +222,18 @@ class ConversationView(QListView):
         self._connect()
 
     def set_conversations(self, conversations: Sequence[Conversation]) -> None:
-        """The conversations in the order to be shown. Where the current one is gone, its neighbour is current."""
+        """Show these in this order. If the current one is gone, its neighbour becomes current."""
         row = self.currentIndex().row()
         self.rows.set_conversations(conversations)
         if row >= 0 and not self.currentIndex().isValid():
             self.setCurrentIndex(self.rows.index(min(row, self.rows.rowCount() - 1)))
 
     def select_conversation(self, conversation_id: str) -> None:
-        """Mark this one as the one on the screen, and make its row current; none where it is not listed."""
+        """Select this one and make its row current; none if it is not listed."""
         self.setCurrentIndex(self._select_row(conversation_id))
 
     def mark_open(self, conversation_id: str) -> None:
-        """Mark this one as the one on the screen; another row that is current stays so."""
+        """Select this one; another current row stays current."""
         index = self._select_row(conversation_id)
         if not self.currentIndex().isValid():
             self.setCurrentIndex(index)
@@ -244,7 +243,7 @@ class ConversationView(QListView):
         self._rename(self.currentIndex())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Where a search finds nothing, say so instead of showing an empty column."""
+        """If a search has no matches, say so instead of showing an empty column."""
         super().paintEvent(event)
         if self.rows.has_no_matches:
             painter = QPainter(self.viewport())
@@ -253,33 +252,27 @@ class ConversationView(QListView):
             painter.drawText(room, Qt.TextFlag.TextWordWrap, self.rows.no_matches_text())
 
     def updateGeometries(self) -> None:
-        """The rows are laid out anew: their button goes with them."""
         super().updateGeometries()
         self._place_button()
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """The button follows the keys."""
         super().currentChanged(current, previous)
         self._place_button()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """The current row has the button."""
         super().focusInEvent(event)
         self._place_button()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """The current row has the button no more."""
         super().focusOutEvent(event)
         self._place_button()
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """The pointer has left the rows."""
         if event.type() == QEvent.Type.Leave:
             self._hover(_NO_INDEX)
         return super().viewportEvent(event)
 
     def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
-        """The title is no longer being edited: its row may have the button again."""
         super().closeEditor(editor, hint)
         self._place_button()
 
@@ -368,7 +361,7 @@ class ConversationView(QListView):
         self._place_button()
 
     def _place_button(self) -> None:
-        """Put the button on the row that the menu is open for, or the pointer is over, or the keys are on."""
+        """Put the button on the row with the open menu, else with the pointer, else with the focus."""
         if self._menu.isVisible():
             index: Index = self._menu_row()
         elif self.state() is QListView.State.EditingState:
@@ -387,7 +380,7 @@ class ConversationView(QListView):
 
 
 class _TitleDelegate(RowDelegate):
-    """Paints the rows, and has their titles edited. One row may have a button, in the place of its date."""
+    """Paints the rows and edits their titles. One row may have a button in place of its date."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget) -> None:
         super().__init__(themes, parent)
@@ -395,7 +388,7 @@ class _TitleDelegate(RowDelegate):
         self._room = 0
 
     def place_of_button(self, row: QRect, index: Index, direction: Qt.LayoutDirection) -> QRect:
-        """Where the button of this row lies: square, its drawing before the badge."""
+        """Return the area of the button in this row: square, its icon before the badge."""
         side = row.height() - 2
         self._room = side - _BUTTON_MARGIN
         end = SPACE_M + self.badge_room(index) - _BUTTON_MARGIN
@@ -403,17 +396,15 @@ class _TitleDelegate(RowDelegate):
         return QStyle.visualRect(direction, row, place)
 
     def button_room(self, index: Index) -> int:
-        """For the row that has it, as wide as it lies there."""
         return self._room if index == self.with_button else 0
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """The row with the button looks as under the pointer, also while the menu is open."""
+        """Paint the row with the button as under the pointer, also while the menu is open."""
         if index == self.with_button:
             option.state |= QStyle.StateFlag.State_MouseOver
         super().paint(painter, option, index)
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
-        """A field with the title in it."""
         editor = super().createEditor(parent, option, index)
         editor.setAccessibleName(self.tr("Title"))
         if isinstance(editor, QLineEdit):
@@ -421,7 +412,7 @@ class _TitleDelegate(RowDelegate):
         return editor
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
-        """Qt asks for this again whenever the row changes: what is being typed stays."""
+        """Qt asks for this again whenever the row changes: typed text stays."""
 
 
 class SidebarFooter(QWidget):
@@ -452,7 +443,7 @@ class SidebarFooter(QWidget):
 
     @property
     def tab_stops(self) -> tuple[QToolButton, ...]:
-        """Where the Tab key stops, in order."""
+        """Return the widgets in tab order."""
         return (self._settings, self._trash, self._commands, self._help)
 
     def _apply_theme(self) -> None:
@@ -462,7 +453,7 @@ class SidebarFooter(QWidget):
 
 
 class _TextButton(QToolButton):
-    """As wide as there is room, with its icon and word at the leading edge."""
+    """As wide as there is room, with its icon and text at the leading edge."""
 
     def __init__(self) -> None:
         super().__init__()

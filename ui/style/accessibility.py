@@ -1,9 +1,9 @@
-"""The program for assistive technology: its windows, the menus and lists that are open, and combo boxes.
+"""The program for assistive technology: its windows, open menus and lists, and combo boxes.
 
 Qt's own root leaves out every window of the type Popup (`topLevelObjects` in qaccessibleobject.cpp), and a widget
-leaves out the windows that belong to it: an open menu is heard of when its rows get the focus, but stands nowhere in
-the tree. The root here lists them too. A combo box is named after its value where Qt runs on Unix
-(`QAccessibleComboBox::text` in complexwidgets.cpp), so nobody hears what is to be chosen: here it has its own name.
+leaves out the windows that belong to it: an open menu is announced when its rows get the focus, but is nowhere in the
+tree. The root here lists them too. A combo box is named after its value where Qt runs on Unix
+(`QAccessibleComboBox::text` in complexwidgets.cpp), so that its purpose is not announced: here it has its own name.
 """
 
 from functools import partial
@@ -25,8 +25,9 @@ _PRESS = QAccessibleActionInterface.pressAction()
 
 
 def install_accessibility(app: QApplication) -> None:
-    """Have assistive technology find open menus and lists, and the names of boxes, from now on, whether it has looked
-    at the program or not."""
+    """Expose open menus and lists, and the names of combo boxes, from now on, even if assistive technology is running
+    already.
+    """
     root = QAccessible.queryAccessibleInterface(app)
     if isinstance(root, _AccessibleApplication):
         return
@@ -52,7 +53,7 @@ class _AccessibleApplication(QAccessibleObject):
         return QGuiApplication.applicationFilePath() if t == QAccessible.Text.Description else ""
 
     def setText(self, t: QAccessible.Text, text: str, /) -> None:
-        """Nothing here can be written."""
+        pass
 
     def state(self) -> QAccessible.State:
         state = QAccessible.State()
@@ -89,13 +90,13 @@ class _AccessibleApplication(QAccessibleObject):
 
 
 def _windows() -> list[QWidget]:
-    """What is open now. The list of a combo box is its child already."""
+    """Return the open windows. The list of a combo box is its child already."""
     shown = [each for each in QApplication.topLevelWidgets() if each.isVisible()]
     return [each for each in shown if not isinstance(each.parentWidget(), QComboBox)]
 
 
 class _AccessibleComboBox(QAccessibleWidget):
-    """A box to choose from; its only child is its list."""
+    """A combo box; its only child is its list."""
 
     def __init__(self, box: QComboBox) -> None:
         super().__init__(box, QAccessible.Role.ComboBox)
@@ -135,7 +136,7 @@ class _AccessibleComboBox(QAccessibleWidget):
 
 
 def _create_interface(key: str, thing: QObject | None) -> QAccessibleInterface | None:
-    """Qt asks for every class name of every object; only boxes to choose from are answered."""
+    """Qt asks for every class name of every object; only combo boxes get an interface."""
     if key == "QMenu" and isinstance(thing, QMenu) and not (thing.accessibleName() or thing.title()):
         _name_text_menu(thing)
     if key != "QComboBox" or not isinstance(thing, QComboBox):
@@ -146,7 +147,7 @@ def _create_interface(key: str, thing: QObject | None) -> QAccessibleInterface |
 
 
 def _name_text_menu(menu: QMenu) -> None:
-    """Give a menu that Qt makes for a text a name, and its rows names without their keys. All others have names."""
+    """Name a menu that Qt makes for a text, and its rows without their keys. All others have names."""
     menu.setAccessibleName(
         QCoreApplication.translate("MenuOfText", "Menu: {0}").format(QCoreApplication.translate("MenuOfText", "Text"))
     )

@@ -25,7 +25,7 @@ ButtonKind = Literal["", "primary", "danger", "quiet", "link"]
 
 
 def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel:
-    """A label of plain text: what comes from a server or a file must never be read as HTML."""
+    """Return a label of plain text: what comes from a server or a file must never be read as HTML."""
     made = QLabel()
     made.setTextFormat(Qt.TextFormat.PlainText)
     made.setText(text)
@@ -36,7 +36,7 @@ def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel
 
 
 def set_style_property(widget: QWidget, name: str, value: str) -> None:
-    """Change a property that the style sheet looks at, and make it look again."""
+    """Set a dynamic property of the style sheet, and apply the sheet again."""
     if widget.property(name) == value:
         return
     widget.setProperty(name, value)
@@ -46,7 +46,7 @@ def set_style_property(widget: QWidget, name: str, value: str) -> None:
 
 
 def button(text: str, on_click: Callable[[], object], kind: ButtonKind = "", name: str = "") -> QPushButton:
-    """A push button. `name` is its accessible name where the text alone says too little. Enter never presses it."""
+    """Return a push button. `name` is its accessible name if the text alone says too little. Enter never presses it."""
     made = QPushButton(escape_mnemonics(text))
     made.setAutoDefault(False)
     made.setAccessibleName(name or text)
@@ -61,14 +61,14 @@ def button(text: str, on_click: Callable[[], object], kind: ButtonKind = "", nam
 
 
 def line(*, upright: bool = False) -> QFrame:
-    """A hairline between two parts."""
+    """Return a hairline."""
     made = QFrame()
     made.setProperty("kind", "line-upright" if upright else "line")
     return made
 
 
 def announce(widget: QWidget, text: str) -> None:
-    """Have a screen reader say this, once."""
+    """Have a screen reader say this once."""
     from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 
     if QAccessible.isActive():
@@ -127,7 +127,6 @@ class ElidedLabel(QLabel):
         self._elide()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Fit the text to the new width."""
         super().resizeEvent(event)
         self._elide()
 
@@ -138,7 +137,7 @@ class ElidedLabel(QLabel):
 
 
 class ComboBox(QComboBox):
-    """A box to choose from; its list has rows of the style sheet's height, which the toolkit's own does not."""
+    """A combo box whose list has rows of the style sheet's height, which the toolkit's own does not."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -146,7 +145,7 @@ class ComboBox(QComboBox):
 
 
 class ClearableField(QLineEdit):
-    """The button is there while there is something to clear. Qt's own draws a picture that no theme reaches."""
+    """A field with a clear button while it has text. Qt's own button has a picture that no theme reaches."""
 
     def __init__(self, themes: ThemeSource, placeholder: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)

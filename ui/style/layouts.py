@@ -13,7 +13,7 @@ _RELAYOUT_EVENTS = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.Lay
 
 
 class WrappingRows(QWidget):
-    """Controls in rows that are made for each width anew; no layout holds them. Which rows, others say."""
+    """Controls in rows that are made anew for each width, without a layout. Subclasses choose the rows."""
 
     def __init__(self, gap: int) -> None:
         super().__init__()
@@ -25,25 +25,22 @@ class WrappingRows(QWidget):
 
     @property
     def items(self) -> Sequence[QWidget]:
-        """All of them, as they are read."""
+        """Return all controls in reading order."""
         return tuple(self._items)
 
     def hasHeightForWidth(self) -> bool:
-        """Always."""
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """Of all rows."""
         rows = self._rows(width)
         return sum(self._height_of(row) for row in rows) + self._gap * max(len(rows) - 1, 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Other rows."""
         super().resizeEvent(event)
         self._place()
 
     def event(self, event: QEvent) -> bool:
-        """One of them wants another size, comes or goes."""
+        """Lay out again when a control changes its size, comes or goes."""
         if event.type() in _RELAYOUT_EVENTS:
             self._place()
             self.updateGeometry()
@@ -62,7 +59,7 @@ class WrappingRows(QWidget):
         return max((each.sizeHint().height() for each in row), default=0)
 
     def _put(self, item: QWidget, at: int, width: int, top: int, height: int) -> None:
-        """In the middle of a row of this height, `at` pixels from where one begins to read."""
+        """Place an item in the middle of a row of this height, `at` pixels from the leading edge."""
         # Not QStyle.visualRect: its first use makes Python types of all of QStyle, before the window is painted.
         left = self.width() - at - width if self.isRightToLeft() else at
         tall = item.sizeHint().height()
@@ -70,10 +67,7 @@ class WrappingRows(QWidget):
 
 
 class FlowRows(WrappingRows):
-    """`wide` takes what is left of its row; where there is no room for all, it has a row of its own.
-
-    Without it rows begin at the leading edge, or end at the other one.
-    """
+    """Rows at the leading or the trailing edge. `wide` takes the rest of its row, or has its own if there is no room."""
 
     def __init__(
         self,
@@ -84,7 +78,7 @@ class FlowRows(WrappingRows):
         apart: QWidget | None = None,
         gap: int = SPACE_S,
     ) -> None:
-        """`apart` is the first one; it stands at the leading edge while the others are at the trailing one."""
+        """`apart` is the first one; it is at the leading edge while the others are at the trailing one."""
         super().__init__(gap)
         self._wide, self._trailing, self._leading = wide, trailing, apart
         self._items += items
@@ -92,17 +86,15 @@ class FlowRows(WrappingRows):
             each.setParent(self)
 
     def rows_for(self, width: int) -> int:
-        """How many rows there are at this width."""
+        """Return the number of rows at this width."""
         return len(self._rows(width))
 
     def sizeHint(self) -> QSize:
-        """All in one row."""
         shown = self._shown()
         width = sum(each.sizeHint().width() for each in shown) + self._gap * max(len(shown) - 1, 0)
         return QSize(width, self._height_of(shown))
 
     def minimumSizeHint(self) -> QSize:
-        """As wide as the widest; the wide one gives way."""
         width = max((_minimum_width(each) for each in self._shown() if each is not self._wide), default=0)
         return QSize(width, self._height_of(self._shown()))
 
@@ -149,7 +141,7 @@ _MIN_HEIGHT = 60
 
 
 class ScrollColumn(QScrollArea):
-    """On the ground of what it stands in, and never wider than that: its parts wrap, and nothing goes sideways."""
+    """A scrolling column with its parent's background. Its parts wrap; it never scrolls sideways."""
 
     def __init__(
         self,
@@ -159,10 +151,10 @@ class ScrollColumn(QScrollArea):
         trailing: int = 0,
         most: Callable[[], int] | None = None,
     ) -> None:
-        """`spacing` pixels between the parts, and `trailing` ones between them and the bar, while there is one.
+        """`spacing` pixels are between the parts, and `trailing` ones between them and the scroll bar.
 
-        With `most` it is as high as its parts, up to so many pixels, and lower where the room around it is less still;
-        else it has the height that it is given.
+        With `most` it is as high as its parts, up to so many pixels, or lower if there is less room; else it has the
+        height that it is given.
         """
         super().__init__(parent)
         self._max_height = most
@@ -186,7 +178,6 @@ class ScrollColumn(QScrollArea):
         inside.setMinimumWidth(SPACE_M)
 
     def sizeHint(self) -> QSize:
-        """As high as all parts are at the width that it has, as far as it may be so high."""
         hint = super().sizeHint()
         if self._max_height is None:
             return hint
@@ -195,7 +186,7 @@ class ScrollColumn(QScrollArea):
         return QSize(hint.width(), min(wanted, self._max_height()))
 
     def minimumSizeHint(self) -> QSize:
-        """One line of text is lower than Qt would have such an area."""
+        """Return one line of text, lower than Qt would have it."""
         hint = super().minimumSizeHint()
         return hint if self._max_height is None else QSize(hint.width(), min(self.sizeHint().height(), _MIN_HEIGHT))
 
@@ -203,12 +194,12 @@ class ScrollColumn(QScrollArea):
         self.column.setContentsMargins(0, 0, self._trailing if most > 0 else 0, 0)
 
     def resizeEvent(self, e: QResizeEvent) -> None:
-        """Another width, other lines. The height is asked for later: here it would be given in the midst of another."""
+        """Another width has other lines. Ask for the height later: here it would be set while another is being set."""
         super().resizeEvent(e)
         self.updateGeometry()
 
     def event(self, e: QEvent) -> bool:
-        """Its parts want another height."""
+        """Update the height when its parts want another."""
         if e.type() == QEvent.Type.LayoutRequest:
             self.updateGeometry()
         return super().event(e)

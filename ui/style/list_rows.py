@@ -14,7 +14,7 @@ from ui.style.theme import RADIUS_M, SPACE_M, SPACE_S, Theme, ThemeSource, body_
 
 
 class RowRole(IntEnum):
-    """What a model says beyond its display text."""
+    """The roles of a model beyond its display text."""
 
     DETAIL = Qt.ItemDataRole.UserRole + 1
     """Muted text at the right, a string."""
@@ -48,7 +48,7 @@ class RowDelegate(QStyledItemDelegate):
             parent.viewport().installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Whoever chose a row with a click knows which one it is: there the ring is for who comes by keys."""
+        """Show the ring for the keyboard only: who clicked a row knows which one it is."""
         view = self.parent()
         if isinstance(view, QAbstractItemView) and watched in (view, view.viewport()):
             if event.type() == QEvent.Type.MouseButtonPress:
@@ -60,20 +60,19 @@ class RowDelegate(QStyledItemDelegate):
         return super().eventFilter(watched, event)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        """One line of text or two, with room around them."""
         lines = 1.9 if index.data(RowRole.SUBTITLE) else 1
         return QSize(80, round(option.fontMetrics.height() * lines) + 2 * self._themes.space(SPACE_S))
 
     def badge_room(self, index: Index) -> int:
-        """How much the row's badge takes of its end, with the gap before it."""
+        """Return the width of the row's badge with the gap before it."""
         return _BADGE_SIDE + SPACE_S if index.data(RowRole.BADGE) else 0
 
     def button_room(self, _index: Index) -> int:
-        """How much a button takes that lies on this row, before the badge: it has the place of the muted text."""
+        """Return the width of a button on this row, before the badge, in place of the muted text."""
         return 0
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """One row. Areas are reckoned from left to right, and mirrored where they are drawn."""
+        """Paint one row. Areas are computed from left to right, and mirrored when they are drawn."""
         theme = self._themes.theme
         painter.save()
         painter.setLayoutDirection(option.direction)
@@ -164,7 +163,7 @@ class RowDelegate(QStyledItemDelegate):
         return area.adjusted(0, 0, -width - SPACE_S, 0)
 
     def _paint_subtitle(self, painter: QPainter, area: QRect, text: str, line: int) -> QRect:
-        """The second line; answers where the first one goes."""
+        """Paint the second line; return the area of the first."""
         if not text:
             return area
         painter.setFont(self._font(0.88))
@@ -194,7 +193,7 @@ _ROOT = QModelIndex()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRow:
-    """What a row looks like and says. What it stands for is added by those who search."""
+    """The look and text of a row. Each search adds what the row stands for."""
 
     text: str
     under: str = ""
@@ -214,33 +213,33 @@ class ResultRow:
 
 
 class ResultModel(QAbstractListModel):
-    """Only what is choosable can be selected."""
+    """Only choosable rows can be selected."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: Sequence[ResultRow] = ()
 
     def show_rows(self, rows: Sequence[ResultRow]) -> None:
-        """These, in this order."""
+        """Show these rows in this order."""
         self.beginResetModel()
         self._rows = rows
         self.endResetModel()
 
     def row(self, number: int) -> ResultRow:
-        """One row."""
+        """Return one row."""
         return self._rows[number]
 
     def place_of(self, row: ResultRow | None) -> int:
-        """Where the like of this one stands now, or -1."""
+        """Return the index of an equal row, or -1."""
         return next((at for at, each in enumerate(self._rows) if each == row), -1)
 
     @property
     def current(self) -> int:
-        """Where the one in use stands, or -1."""
+        """Return the index of the row in use, or -1."""
         return next((at for at, each in enumerate(self._rows) if each.is_current), -1)
 
     def next_choosable(self, start: int, step: int) -> int:
-        """The next row after `start`, going by `step`, that can be chosen; -1 if there is none."""
+        """Return the next choosable row after `start`, going by `step`; -1 if there is none."""
         number = start + step
         while 0 <= number < len(self._rows):
             if self._rows[number].is_choosable:
@@ -249,11 +248,10 @@ class ResultModel(QAbstractListModel):
         return -1
 
     def rowCount(self, parent: Index = _ROOT) -> int:
-        """How many rows."""
         return 0 if parent.isValid() else len(self._rows)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What a row says and looks like."""
+        """Return the row's data for a role."""
         return _row_data(self._rows[index.row()], role) if index.isValid() else None
 
     def flags(self, index: Index) -> Qt.ItemFlag:

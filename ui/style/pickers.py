@@ -16,7 +16,9 @@ from ui.style.widgets import CollapsingButton
 
 
 class SearchPanel(QWidget):
-    """The keyboard stays in the field: arrow keys walk the list, Enter chooses. `find` says what is found."""
+    """A search field over a list. The focus stays in the field: arrow keys walk the list, Enter chooses. `find` returns
+    the rows for a query.
+    """
 
     chosen = Signal(object)
     """The ResultRow."""
@@ -48,17 +50,17 @@ class SearchPanel(QWidget):
         self._list.activated.connect(self.choose)
 
     def set_label(self, name: str, hint: str = "") -> None:
-        """What is searched here, and what the empty field shows where that is more."""
+        """Set the accessible label, and the placeholder of the empty field if it says more."""
         self.field.setAccessibleName(name)
         self.field.setPlaceholderText(hint or name)
 
     def reset(self) -> None:
-        """Empty the field, show what is found for nothing."""
+        """Empty the field and show the rows for an empty query."""
         self.field.clear()
         self.filter_rows("")
 
     def fill(self) -> None:
-        """Something else may be found now. What is marked stays marked; out of sight nothing is."""
+        """Search again. The marked row stays marked; hidden, nothing is searched."""
         if not self.isVisible():
             return
         at = self._list.currentIndex()
@@ -69,7 +71,7 @@ class SearchPanel(QWidget):
             self._go_to(place)
 
     def _take_key(self, key: int) -> bool:
-        """Return whether a key (Qt.Key) that was pressed in the field is not for the field."""
+        """Return whether the list handles this key of the field."""
         match key:
             case Qt.Key.Key_Down:
                 self._step(1)
@@ -84,20 +86,19 @@ class SearchPanel(QWidget):
         return True
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Keys go to the list first."""
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             return self._take_key(event.key()) or super().eventFilter(watched, event)
         return super().eventFilter(watched, event)
 
     def filter_rows(self, typed: str) -> None:
-        """Show what is found for these words."""
+        """Show the rows for this query."""
         self.rows.show_rows(self._find(typed))
         at = -1 if typed else self.rows.current
         self._go_to(at if at >= 0 else self.rows.next_choosable(-1, 1))
         self.results_changed.emit()
 
     def whole_height(self, most: int) -> int:
-        """Return the pixels in which every row is seen without scrolling; where that is more than `most`, `most`."""
+        """Return the pixels in which every row is visible without scrolling, at most `most`."""
         height = self.field.sizeHint().height() + self.column.spacing() + 2 * self._list.frameWidth()
         for each in range(self.rows.rowCount()):
             if height >= most:
@@ -106,7 +107,7 @@ class SearchPanel(QWidget):
         return min(height, most)
 
     def choose(self, index: QModelIndex) -> None:
-        """Take this row, where it can be chosen."""
+        """Choose this row, if it can be chosen."""
         row = self.rows.row(index.row()) if index.isValid() else None
         if row is not None and row.is_choosable:
             self.chosen.emit(row)
@@ -125,7 +126,7 @@ class SearchPanel(QWidget):
 
 
 class SearchPopup(QFrame):
-    """A search panel that is gone once something is chosen. `find` says what is found."""
+    """A search panel that closes once something is chosen. `find` returns the rows for a query."""
 
     chosen = Signal(object)
     """The ResultRow."""
@@ -145,7 +146,7 @@ class SearchPopup(QFrame):
         refresh: str,
         link: str,
     ) -> None:
-        """`size` is for 100 % zoom. `refresh` names the button that asks anew, `link` the way to a page of its own."""
+        """`size` is for 100 % zoom. `refresh` names the button that searches again, `link` the one that opens a page."""
         super().__init__(parent, Qt.WindowType.Popup)
         self._themes, self._size = themes, size
         self._was_chosen = False
@@ -158,19 +159,21 @@ class SearchPopup(QFrame):
 
     @property
     def typed(self) -> str:
-        """What stands in the field."""
+        """The query in the field."""
         return self.panel.field.text()
 
     def set_label(self, name: str, hint: str = "") -> None:
-        """What is searched here, and what the empty field shows where that is more."""
+        """Set the accessible label, and the placeholder of the empty field if it says more."""
         self.panel.set_label(name, hint)
 
     def fill(self) -> None:
-        """Something else may be found now. What is marked stays marked; out of sight nothing is."""
+        """Search again. The marked row stays marked; hidden, nothing is searched."""
         self.panel.fill()
 
     def show_over(self, widget: QWidget) -> None:
-        """Show with an empty field above this, or below where there is no room; where neither has, in the larger."""
+        """Show with an empty field above the widget, or below if there is no room; where neither has, on the larger
+        side.
+        """
         self._was_chosen = False
         self.setLayoutDirection(QGuiApplication.layoutDirection())
         self.panel.reset()
@@ -187,7 +190,6 @@ class SearchPopup(QFrame):
         self.panel.setFocus()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """However it was closed."""
         super().hideEvent(event)
         if not self._was_chosen:
             self.left.emit(self.typed)
@@ -218,14 +220,14 @@ class SearchPopup(QFrame):
 
 @dataclass(frozen=True, slots=True)
 class ModeAppearance:
-    """An icon, and the colour of icon and words (#rrggbb)."""
+    """An icon, and the colour of icon and text (#rrggbb)."""
 
     icon: str
     colour: str
 
 
 def mode_title(mode: Mode) -> str:
-    """Its name for people; own modes are called as their maker called them."""
+    """Return the name for people; custom modes have their maker's name."""
     if mode not in BUILT_IN_MODES:
         return mode.title
     words = {
@@ -237,7 +239,7 @@ def mode_title(mode: Mode) -> str:
 
 
 def mode_description(mode: Mode) -> str:
-    """What happens unasked while it holds."""
+    """Say what happens without asking in this mode."""
     words = {
         "deny": QCoreApplication.translate("Modes", "Nothing is changed"),
         "ask": QCoreApplication.translate("Modes", "Asks before it changes something"),
@@ -254,17 +256,17 @@ def mode_description(mode: Mode) -> str:
 
 
 def allows_more(mode: Mode) -> bool:
-    """Whether rules of its own let calls run that would be asked about."""
+    """Return whether rules of its own allow calls that would be asked about."""
     return any(rule.effect == RuleEffect.ALLOW for rule in mode.rules)
 
 
 def _restricts(mode: Mode) -> bool:
-    """Whether rules of its own deny calls, or have the person asked about them."""
+    """Return whether rules of its own deny calls, or have the person asked about them."""
     return any(rule.effect != RuleEffect.ALLOW for rule in mode.rules)
 
 
 def mode_appearance(mode: Mode, theme: Theme) -> ModeAppearance:
-    """Green where nothing changes, plain where a person is asked, amber where files change, red where rules allow."""
+    """Green if nothing changes, plain if the person is asked, amber if files change, red if rules allow more."""
     if allows_more(mode):
         return ModeAppearance("warning", theme.danger)
     looks = {
@@ -299,7 +301,7 @@ class ModePicker(CollapsingButton):
         self._show()
 
     def show_modes(self, modes: Sequence[Mode], current: Mode, requested: Mode | None = None) -> None:
-        """What can be chosen, what holds, and what the agent asks for."""
+        """Show the modes to choose from, the current one, and the requested one."""
         now = (tuple(modes), current, requested)
         if now == (self._modes, self._current, self._requested):
             return
@@ -310,7 +312,7 @@ class ModePicker(CollapsingButton):
             announce(self, self.tr("Mode: {0}").format(mode_title(current)))
 
     def open_menu(self) -> None:
-        """Offer all of them: above the button, or below where the window has no room above."""
+        """Open the menu of all modes above the button, or below if the window has no room above."""
         self._fill_menu()
         above = -self._menu.sizeHint().height() - SPACE_XS
         has_room = self.mapTo(self.window(), QPoint(0, above)).y() >= 0

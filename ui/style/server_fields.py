@@ -28,7 +28,7 @@ STATUS_INDENT = 19
 
 
 class Status(StrEnum):
-    """Nothing to say, under way, good, wrong, or good but there is no keyring to keep the key."""
+    """The state of connecting a server; NO_KEYRING is a success without a keyring for the key."""
 
     IDLE = "idle"
     BUSY = "busy"
@@ -66,16 +66,14 @@ class StatusLine(QWidget):
 
     @property
     def state(self) -> Status:
-        """The state in force."""
         return self._state
 
     @property
     def text(self) -> str:
-        """The words on the screen."""
         return self._text.text()
 
     def show_state(self, state: Status, sentence: Sentence | str = "", remedy: Sentence | None = None) -> None:
-        """Say how it stands; the remedy follows the sentence."""
+        """Show a state; the remedy follows the sentence."""
         self._state = state
         words = sentence if isinstance(sentence, str) else translate_sentence(sentence)
         if remedy is not None:
@@ -104,7 +102,7 @@ MIN_PASTED_LENGTH = 8
 
 
 class ApiKeyField(QLineEdit):
-    """Enter hands the key on; so does pasting one, which is how keys arrive."""
+    """Enter submits the key; so does pasting one, which is how keys arrive."""
 
     key_entered = Signal(object)
     """The key, a SecretStr."""
@@ -121,7 +119,7 @@ class ApiKeyField(QLineEdit):
         self.returnPressed.connect(self.submit)
 
     def submit(self) -> None:
-        """Hand the key on, if there is one."""
+        """Emit the key, if there is one."""
         key = self.text().strip()
         if key:
             self.key_entered.emit(SecretStr(key))
@@ -133,7 +131,7 @@ class ApiKeyField(QLineEdit):
 
 
 class SessionKeyLink(QWidget):
-    """The link under a state line: keep the key in memory, since the keyring does not take it."""
+    """The link under a status line: keep the key in memory, because the keyring does not take it."""
 
     def __init__(self, keep: Callable[[], None]) -> None:
         super().__init__()
@@ -153,7 +151,7 @@ _MIN_DIALECT_WIDTH, _MAX_DIALECT_WIDTH = 12, 24
 
 
 def complete_web_address(typed: str) -> str | None:
-    """The address of a server as it was typed, completed; None if it is none.
+    """Return the completed address of a server; None if it is none.
 
     A bare host on this machine is nearly always plain HTTP; everything else speaks TLS.
     """
@@ -171,7 +169,7 @@ def complete_web_address(typed: str) -> str | None:
 
 
 def dialect_names() -> dict[Dialect, str]:
-    """What the dialects are called, in the order in which they are offered."""
+    """Return the names of the dialects, in the order in which they are offered."""
     translate = QCoreApplication.translate
     return {
         "openai-chat": translate("Dialects", "OpenAI Chat Completions"),
@@ -182,7 +180,7 @@ def dialect_names() -> dict[Dialect, str]:
 
 
 class DialectBox(ComboBox):
-    """What a server speaks."""
+    """A combo box of dialects."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -198,16 +196,16 @@ class DialectBox(ComboBox):
 
     @property
     def dialect(self) -> Dialect:
-        """The choice."""
+        """The chosen dialect."""
         return self.currentData()
 
     def show_dialect(self, dialect: Dialect) -> None:
-        """Another choice."""
+        """Choose a dialect."""
         self.setCurrentIndex(self.findData(dialect))
 
 
 class ModelsField(QLineEdit):
-    """Names of models, for a server that does not list any; commas part them."""
+    """Names of models, for a server that does not list any; commas separate them."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -216,11 +214,11 @@ class ModelsField(QLineEdit):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Each once."""
+        """Return the names, each once."""
         return tuple(dict.fromkeys(name for each in self.text().split(",") if (name := each.strip())))
 
     def show_models(self, models: tuple[str, ...]) -> None:
-        """These."""
+        """Show these names."""
         self.setText(", ".join(models))
 
 
@@ -245,11 +243,11 @@ class MirrorsField(QWidget):
         layout.addWidget(label(words, "muted", wrap=True))
 
     def show_addresses(self, addresses: tuple[str, ...]) -> None:
-        """These, one a line."""
+        """Show these addresses, one a line."""
         self.editor.setPlainText("\n".join(addresses))
 
     def addresses(self) -> tuple[tuple[str, ...], str]:
-        """The addresses, each once; and the first line that is none, or nothing."""
+        """Return the addresses, each once; and the first line that is none, or ""."""
         found: dict[str, None] = {}
         for line in self.editor.toPlainText().splitlines():
             if line.strip():

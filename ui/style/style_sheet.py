@@ -1,7 +1,7 @@
 """The style sheet and palette of the whole application, made from a theme and a zoom.
 
-Controls say what they are with the dynamic property `kind`: "primary", "danger", "quiet", "link" for buttons;
-"title", "heading", "muted", "error", "chip" and so on for labels and frames.
+The sheet is `resources/style/window.qss`. Controls set the dynamic property `kind`: "primary", "danger", "quiet",
+"link" for buttons; "title", "heading", "muted", "error", "chip" and so on for labels and frames.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ui.style.theme import Theme, ThemeSource, body_font, point_size
 
 
 def palette_for(theme: Theme) -> QPalette:
-    """The palette of the Fusion style; disabled text is muted."""
+    """Return the palette of the Fusion style; disabled text is muted."""
     role = QPalette.ColorRole
     palette = QPalette()
     for where, colour in {
@@ -223,18 +223,18 @@ QFrame[kind="banner"] {{ border-radius: {radius}px; }}
 
 
 def mix_colours(one: str, other: str, share: float) -> str:
-    """A colour between two (#rrggbb): `share` of the other, 0 to 1."""
+    """Return a colour between two (#rrggbb) with this `share` of the second, 0 to 1."""
     pairs = ((int(one[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
 def selected_background(theme: Theme) -> str:
-    """The ground of a chosen row and of a pressed button: one step beyond `hover`."""
+    """Return the background of a chosen row and of a pressed button: one step beyond `hover`."""
     return mix_colours(theme.hover, theme.text, 0.07)
 
 
 def style_sheet(theme: Theme, zoom: int = 100) -> str:
-    """The sheet; `zoom` in percent scales text and the room around it."""
+    """Return the sheet; `zoom` in percent scales text and the room around it."""
     return _TEMPLATE.format(
         **_colours(theme),
         **_text_sizes(theme, zoom),
@@ -246,7 +246,7 @@ def style_sheet(theme: Theme, zoom: int = 100) -> str:
 
 
 def apply_theme(app: QApplication, source: ThemeSource) -> None:
-    """Dress the whole application in the source's theme, as it is now."""
+    """Apply the source's current theme to the whole application."""
     theme, zoom = source.theme, source.zoom
     # With a sheet in force the style hides behind the sheet's own; it is set once, before the first.
     if not app.styleSheet() and not app.property(_HAS_STYLE):
@@ -257,9 +257,9 @@ def apply_theme(app: QApplication, source: ThemeSource) -> None:
 
 
 def create_application(arguments: Sequence[str]) -> QApplication:
-    """Qt's application in the style that the sheet is made for.
+    """Create Qt's application in the style that the sheet is made for.
 
-    Setting a style later hands it to Python, which makes all its enumerations for that: a tenth of the start.
+    Setting a style later makes Python wrap it with all its enumerations: a tenth of the start.
     """
     app = QApplication([*arguments, "-style", "Fusion"])
     app.setProperty(_HAS_STYLE, True)
@@ -267,7 +267,7 @@ def create_application(arguments: Sequence[str]) -> QApplication:
 
 
 class ThemeApplier(QObject):
-    """Keeps the application dressed in a source's theme."""
+    """Applies each change of a theme source to the application."""
 
     def __init__(self, app: QApplication, source: ThemeSource, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -306,7 +306,7 @@ _PIXELS = {
 
 
 def _unscaled_sizes(zoom: int) -> dict[str, int]:
-    """Room that something else adds to, which no zoom changes: a margin in every line of text, one around every box."""
+    """Return sizes that contain what no zoom scales: a margin in every line of text, one around every box."""
     room, in_line, around_box = round(_PIXELS["s"] * zoom / 100), 2, 4
     return {"line_x": room - in_line, "line_x_focus": room - in_line - 1, "beside": room - around_box}
 
@@ -328,14 +328,14 @@ def _text_sizes(theme: Theme, zoom: int) -> dict[str, float]:
 
 
 def _rounded_sizes(zoom: int) -> dict[str, int]:
-    """What is round. Qt draws square corners where two radii are more than a side, by however little."""
+    """Return the radii. Qt draws square corners if two radii are more than a side, by however little."""
     half, bar = round(7 * zoom / 100), max(MIN_SCROLL_BAR_WIDTH, round(12 * zoom / 100))
     border, margin = 1, 2
     return {"radio": 2 * half, "radio_radius": half + border, "bar": bar, "bar_radius": (bar - 2 * margin) // 2}
 
 
 def _icon_files(theme: Theme) -> dict[str, str]:
-    """Style sheets take pictures by file name only, and cannot tint them: two shades of each lie ready."""
+    """Write icons to files: style sheets take pictures by file name only, and cannot tint them."""
     shade = "light" if theme.is_dark else "dark"
     on_accent = "dark" if theme.is_dark else "light"
     files = {"chevron": f"chevron-{shade}", "chevron_up": f"chevron-up-{shade}", "tick": f"tick-{on_accent}"}

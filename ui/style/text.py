@@ -1,4 +1,4 @@
-"""Text as people read it: translated sentences, numbers, plain tooltips, hidden characters made visible."""
+"""Text for people: translated sentences, numbers, plain tooltips, hidden characters made visible."""
 
 import html
 import re
@@ -19,9 +19,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def replace_hidden(text: str, write: Callable[[str], str]) -> str:
-    """The text with each control, direction and zero-width character as `write` spells it; tab and line feed stay.
+    """Replace each control, direction and zero-width character by what `write` returns for it; tab and line feed stay.
 
-    So are marks on a letter that has several already.
+    Marks on a letter that has several already are replaced too.
     """
     hidden = _CONTROL if text.isascii() else _hidden_pattern()
     return hidden.sub(lambda found: write(found.group()), text)
@@ -37,13 +37,13 @@ def _hidden_pattern() -> re.Pattern[str]:
 
 
 def show_hidden(text: str) -> str:
-    """Control, direction and zero-width characters as ⟨U+202E⟩; tab and line feed stay."""
+    """Show control, direction and zero-width characters as ⟨U+202E⟩; tab and line feed stay."""
     return replace_hidden(text.replace("\r\n", "⟨CR⟩\n"), code_point_text)
 
 
 @lru_cache(maxsize=4096)
 def code_point_text(character: str) -> str:
-    """A character as ⟨U+202E⟩."""
+    """Return a character as ⟨U+202E⟩."""
     return f"⟨U+{ord(character):04X}⟩"
 
 
@@ -52,7 +52,7 @@ _MAX_TOOLTIP_LINE = 80
 
 
 def translate_sentence(sentence: Sentence) -> str:
-    """The translated template, filled in. A translation that names unknown values falls back to English."""
+    """Return the translated template, filled in. A translation with unknown values falls back to English."""
     template = QCoreApplication.translate("Sentence", sentence.template)
     if not sentence.values:
         return template
@@ -67,12 +67,12 @@ def translate_sentence(sentence: Sentence) -> str:
 
 
 def escape_mnemonics(text: str) -> str:
-    """For buttons, tabs and menus: an ampersand is a character there, not a mnemonic."""
+    """Escape ampersands for buttons, tabs and menus, where they would be mnemonics."""
     return text.replace("&", "&&")
 
 
 def native_shortcut(keys: str) -> str:
-    """Keys as people here know them, of "Ctrl+Enter" and the like. Both keys of that name are called Enter."""
+    """Return "Ctrl+Enter" and the like in the person's language. Both Enter keys are called Enter."""
     from PySide6.QtGui import QKeySequence
 
     written = keys.replace("Return", "Enter")
@@ -80,7 +80,8 @@ def native_shortcut(keys: str) -> str:
 
 
 def plain_tooltip(text: str) -> str:
-    """For tooltips, where Qt guesses at HTML: text from outside must show as it is, in its lines, and fetch nothing.
+    """Return a tooltip that Qt does not read as HTML: text from outside must show as it is, in its lines, and fetch
+    nothing.
 
     A short text without a tag stays as it is: assistive technology reads tooltips too, and would read out the markup.
     """
@@ -91,17 +92,17 @@ def plain_tooltip(text: str) -> str:
 
 
 def format_dollars(cost: float) -> str:
-    """US dollars in whole cents; what is less than one says so."""
+    """Return US dollars in whole cents, or that it is less than one."""
     return "< $0.01" if 0 < cost < 0.005 else f"${cost:,.2f}"
 
 
 def format_price(per_million: float) -> str:
-    """US dollars for a million tokens, as short as they are: $3, $0.075."""
+    """Return US dollars for a million tokens, as short as possible: $3, $0.075."""
     return f"${per_million:,.2f}" if round(per_million, 2) == per_million and per_million % 1 else f"${per_million:,g}"
 
 
 def format_count(count: int) -> str:
-    """About how many: 950, 19.7k, 200k, 1M."""
+    """Return a rounded number: 950, 19.7k, 200k, 1M."""
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if count >= size * 0.9995:
             amount = count / size
@@ -110,7 +111,7 @@ def format_count(count: int) -> str:
 
 
 def format_bytes(size: int) -> str:
-    """A number of bytes as people read it: 512 bytes, 2.4 KB, 50 MB."""
+    """Return a number of bytes: 512 bytes, 2.4 KB, 50 MB."""
     if size < 1000:
         return QCoreApplication.translate("Size", "{0} bytes").format(size)
     amount, unit = float(size), "KB"

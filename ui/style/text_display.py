@@ -1,8 +1,7 @@
 """What others wrote, displayed faithfully: bidirectional text in its written order, JSON, dates.
 
-Letters that read from the right take the words and signs between them along (Unicode annex 9): `mv א ב` would look like
-`mv ב א`. Each run of such letters is isolated here, so that a word reads as its language does, and words stand in the
-order in which they run.
+Right-to-left letters reorder the words and signs between them (Unicode annex 9): `mv א ב` would look like `mv ב א`.
+Each run of such letters is isolated here, so that each word reads as its language does, and the words keep their order.
 """
 
 import json
@@ -35,22 +34,22 @@ _ISOLATED = rf"{_RIGHT_ISOLATE}\g<0>{_POP_ISOLATE}"
 
 
 def in_logical_order(text: str) -> str:
-    """For lines that read from the left by themselves. The text has no marks of its own: they were made visible."""
+    """Isolate the runs of a left-to-right text. The text has no marks of its own: they were made visible."""
     return text if text.isascii() else _RIGHT_TO_LEFT_RUN.sub(_ISOLATED, text)
 
 
 def isolate(text: str) -> str:
-    """Inside a sentence, of whatever language: what stands around it does not change its order either."""
+    """Isolate a text inside a sentence of any language, so that the text around it does not change its order either."""
     return f"{_LEFT_ISOLATE}{in_logical_order(text)}{_POP_ISOLATE}" if _RIGHT_TO_LEFT_RUN.search(text) else text
 
 
 def isolate_untrusted(text: str) -> str:
-    """What somebody else wrote, inside a sentence: hidden characters can be seen, and its order is the written one."""
+    """Isolate what somebody else wrote: hidden characters are visible, and its order is the written one."""
     return isolate(show_hidden(text))
 
 
 def isolate_values(sentence: Sentence) -> Sentence:
-    """The sentence, with `isolate_untrusted` done to all that is filled in."""
+    """Return the sentence with `isolate_untrusted` applied to all values."""
     values = {
         name: isolate_values(value) if isinstance(value, Sentence) else isolate_untrusted(value)
         for name, value in sentence.values.items()
@@ -59,19 +58,19 @@ def isolate_values(sentence: Sentence) -> Sentence:
 
 
 def strip_bidi_marks(text: str) -> str:
-    """The plain text again."""
+    """Return the text without the marks of this module."""
     return text if text.isascii() else _MARKS.sub("", text)
 
 
 def bidi_mark_positions(text: str) -> list[int]:
-    """Where in what `in_logical_order` makes of a text the marks stand, in Qt's units (UTF-16)."""
+    """Return the positions of the marks in the result of `in_logical_order`, in Qt's units (UTF-16)."""
     edges = [] if text.isascii() else [at for found in _RIGHT_TO_LEFT_RUN.finditer(text) for at in found.span()]
     units = [_utf16_length(part) for part in (text[start:end] for start, end in pairwise([0, *edges]))]
     return [place + at for at, place in enumerate(accumulate(units))]
 
 
 def displayed_positions(text: str, places: Sequence[int]) -> list[int]:
-    """Where rising places of the text are in what `in_logical_order` makes of it, in Qt's units (UTF-16)."""
+    """Map rising positions of the text to positions in the result of `in_logical_order`, in Qt's units (UTF-16)."""
     if text.isascii():
         return list(places)
     before = [mark - at for at, mark in enumerate(bidi_mark_positions(text))]
@@ -84,19 +83,18 @@ def _utf16_length(text: str) -> int:
 
 
 class LogicalOrderText(QPlainTextEdit):
-    """What is copied or dragged out of it has no marks of the order."""
+    """A text view; copied or dragged text has no order marks."""
 
     @property
     def text(self) -> str:
-        """What stands there, without marks."""
+        """The text without marks."""
         return strip_bidi_marks(self.toPlainText())
 
     def set_text(self, text: str) -> None:
-        """Show this."""
+        """Show this text."""
         self.setPlainText(in_logical_order(text))
 
     def createMimeDataFromSelection(self) -> QMimeData:
-        """Qt's own, in plain text."""
         made = QMimeData()
         made.setText(strip_bidi_marks(self.textCursor().selection().toPlainText()))
         return made
@@ -110,13 +108,13 @@ def _escaped(character: str) -> str:
 
 
 def arguments_as_json(arguments: JsonObject) -> str:
-    """Pretty JSON with hidden characters as JSON escapes: reading it back gives the same arguments."""
+    """Return pretty JSON with hidden characters as JSON escapes: parsing it returns the same arguments."""
     plain = json.dumps(arguments, indent=2, ensure_ascii=False)
     return replace_hidden(plain, _escaped)
 
 
 def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
-    """The arguments written in `text`, or None and why not. Strict JSON: no NaN, no key twice, an object outside."""
+    """Parse arguments; or return None and why not. Strict JSON: no NaN, no key twice, an object outside."""
     try:
         value = json.loads(
             text, parse_constant=_reject_constant, parse_float=_parse_finite, object_pairs_hook=_unique_keys
@@ -136,11 +134,11 @@ def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
 
 
 class _InvalidJson(ValueError):
-    """JSON to the library, and not to us; says why in the language of now."""
+    """JSON that the library accepts and we do not; says why in the current language."""
 
 
 def _error_text(error: json.JSONDecodeError) -> str:
-    """In words; the library's begin differently for each kind, and differ a little between versions of Python."""
+    """Explain an error of the library, whose messages differ a little between versions of Python."""
     translate = QCoreApplication.translate
     if not error.doc.strip():
         return translate("Json", "There is nothing here. Write {} where there are no arguments.")
@@ -189,7 +187,7 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def relative_date(moment: datetime, now: datetime) -> str:
-    """A time today, "Yesterday", a weekday this week, a day this year, else a full date."""
+    """Return a time today, "Yesterday", a weekday this week, a day this year, else a full date."""
     then, today = moment.astimezone(), now.astimezone()
     days = (today.date() - then.date()).days
     if days <= 0:
@@ -202,7 +200,7 @@ def relative_date(moment: datetime, now: datetime) -> str:
 
 
 def exact_date(moment: datetime, now: datetime) -> str:
-    """A day, with its year unless it is this one, and a time: what is not written anew as time goes by."""
+    """Return a day and a time, with the year unless it is this one, for texts that are not updated later."""
     then = moment.astimezone()
     words = QCoreApplication.translate("dates", "{0} {1}", "a date and a time of day")
     return words.format(_day(then, now.astimezone()), _time(then))

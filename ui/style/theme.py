@@ -109,9 +109,9 @@ DARK = Theme(
 
 @dataclass(frozen=True, slots=True)
 class ReadingStyle:
-    """How the text of conversations is set. Sizes are for 100 % zoom: `size` in points, `line_width` in pixels.
+    """The typography of conversations. Sizes are for 100 % zoom: `size` in points, `line_width` in pixels.
 
-    `font` is a family, or nothing for the system's.
+    `font` is a family; empty for the system's.
     """
 
     font: str = ""
@@ -121,7 +121,7 @@ class ReadingStyle:
 
 
 class ThemeSource(QObject):
-    """Holds the theme in use, and how text is set for reading; says when one of them changes. Zoom is in percent."""
+    """Holds the current theme, zoom (in percent) and reading style, and emits their changes."""
 
     changed = Signal()
 
@@ -138,31 +138,30 @@ class ThemeSource(QObject):
 
     @property
     def zoom(self) -> int:
-        """Percent."""
+        """In percent."""
         return self._zoom
 
     @property
     def reading(self) -> ReadingStyle:
-        """How the text of conversations is set."""
         return self._reading
 
     def space(self, pixels: int) -> int:
-        """Room of the window's scale around what belongs together: half of it where the person wants it compact."""
+        """Return a space of the window's scale around a group: half of it if the person wants it compact."""
         return pixels // 2 if self._reading.is_compact else pixels
 
     @property
     def reading_width(self) -> int:
-        """The widest a line of a conversation gets now, in pixels."""
+        """Return the largest width of a line of a conversation, in pixels."""
         return round(self._reading.line_width * self._zoom / 100 * self._reading.size / self._theme.base_size)
 
     def set_reading_style(self, reading: ReadingStyle) -> None:
-        """Set it so from now on; says so when that is another way."""
+        """Set the reading style; emit a change if it is another."""
         if reading != self._reading:
             self._reading = reading
             self.changed.emit()
 
     def use(self, theme: Theme, zoom: int) -> None:
-        """Switch; says so when something really changed."""
+        """Set theme and zoom; emit a change if something is different."""
         if (theme, zoom) == (self._theme, self._zoom):
             return
         self._theme, self._zoom = theme, zoom
@@ -176,7 +175,7 @@ STRONG_DARK = replace(DARK, name="dark, strong contrast", border="#8f9399", text
 
 
 def theme_for(choice: ThemeChoice, *, system_dark: bool, strong_contrast: bool = False) -> Theme:
-    """The theme that fits the person's choice and the system's state."""
+    """Return the theme for the person's choice and the system's state."""
     dark = system_dark if choice == "system" else choice == "dark"
     if strong_contrast:
         return STRONG_DARK if dark else STRONG_LIGHT
@@ -222,12 +221,12 @@ MONO_FAMILIES = (
 
 
 def point_size(theme: Theme, zoom: float, factor: float = 1.0) -> float:
-    """A text size in points: the theme's body size, zoomed (percent), times `factor`."""
+    """Return a text size in points: the theme's body size, zoomed (percent), times `factor`."""
     return round(theme.base_size * zoom / 100 * factor, 2)
 
 
 def body_font(theme: Theme, zoom: float = 100, factor: float = 1.0, family: str = "") -> QFont:
-    """A font for text: of this family, or the system's, which also has what the family lacks."""
+    """Return a font for text: of this family, or the system's, which is also the fallback for missing letters."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
     if family:
         font.setFamilies([family, *(font.families() or [font.family()])])
@@ -236,7 +235,7 @@ def body_font(theme: Theme, zoom: float = 100, factor: float = 1.0, family: str 
 
 
 def mono_font(theme: Theme, zoom: float = 100, factor: float = 0.95) -> QFont:
-    """A fixed-pitch font; a little smaller, because such fonts look larger than text of the same size."""
+    """Return a fixed-pitch font; a little smaller, because such fonts look larger than text of the same size."""
     installed = set(QFontDatabase.families())
     family = next((name for name in MONO_FAMILIES if name in installed), None)
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
@@ -252,7 +251,7 @@ ICON_SIZE = 18
 
 
 def icon(name: str, colour: str, disabled: str | None = None, size: int = ICON_SIZE) -> QIcon:
-    """The icon resources/icons/NAME.svg in `colour` (#rrggbb), and in `disabled` where a control is disabled."""
+    """Return the icon resources/icons/NAME.svg in `colour` (#rrggbb), and in `disabled` for disabled controls."""
     made = QIcon()
     for mode, shade in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled or colour)):
         for ratio in _device_pixel_ratios():
@@ -261,12 +260,12 @@ def icon(name: str, colour: str, disabled: str | None = None, size: int = ICON_S
 
 
 def themed_icon(name: str, theme: Theme, size: int = ICON_SIZE) -> QIcon:
-    """The icon in the colour of text, muted when disabled."""
+    """Return the icon in the colour of text, muted when disabled."""
     return icon(name, theme.text, theme.muted, size)
 
 
 def app_icon() -> QIcon:
-    """The program's own icon."""
+    """Return the program's own icon."""
     made = QIcon()
     for size in (16, 24, 32, 48, 64, 128, 256):
         made.addPixmap(pixmap("desktop-agent", "#000000", size, 1))
@@ -275,7 +274,7 @@ def app_icon() -> QIcon:
 
 @lru_cache(maxsize=512)
 def pixmap(name: str, colour: str, size: int, ratio: int = 1) -> QPixmap:
-    """One drawing: `size` in device-independent pixels, `ratio` device pixels for each. Raises FileNotFoundError."""
+    """Render one icon: `size` in device-independent pixels, `ratio` device pixels for each. Raises FileNotFoundError."""
     drawing = QPixmap(size * ratio, size * ratio)
     drawing.fill(Qt.GlobalColor.transparent)
     painter = QPainter(drawing)
@@ -297,6 +296,6 @@ def _source(name: str) -> str:
 
 
 def _device_pixel_ratios() -> tuple[int, ...]:
-    """Each is drawn for each icon at the start, so the largest only where a screen shows it."""
+    """Each ratio costs time for each icon at the start, so 3 only if a screen has it."""
     finest = max((screen.devicePixelRatio() for screen in QGuiApplication.screens()), default=1.0)
     return (1, 2) if finest <= 2 else (1, 2, 3)

@@ -30,12 +30,12 @@ from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, ico
 
 
 class SmallTextEdit(QPlainTextEdit):
-    """Enter gives the words, Shift+Enter makes a new line. Tab and Escape are for what it stands in."""
+    """Enter emits `given`, Shift+Enter makes a new line. Tab and Escape go to the parent."""
 
     given = Signal()
 
     def __init__(self, name: str, lines: int, parent: QWidget | None = None) -> None:
-        """`name` is the accessible one; so many lines are seen."""
+        """`name` is the accessible name; `lines` is the height."""
         super().__init__(parent)
         self.setAccessibleName(name)
         self.setTabChangesFocus(True)
@@ -43,13 +43,12 @@ class SmallTextEdit(QPlainTextEdit):
         self.setFixedHeight(self.fontMetrics().lineSpacing() * lines + 2 * SPACE_S)
 
     def changeEvent(self, e: QEvent) -> None:
-        """Another font or style."""
         super().changeEvent(e)
         if e.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange} and self.isVisible():
             self._fit()
 
     def showEvent(self, e: QShowEvent) -> None:
-        """The style has the last word about its frame."""
+        """The style knows the frame only now."""
         super().showEvent(e)
         self._fit()
 
@@ -59,7 +58,6 @@ class SmallTextEdit(QPlainTextEdit):
         self.setFixedHeight(self.fontMetrics().lineSpacing() * self._lines + margins + frame + SPACE_XS)
 
     def keyPressEvent(self, e: QKeyEvent) -> None:
-        """Enter and Escape."""
         if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             if e.modifiers() & Qt.KeyboardModifier.ShiftModifier:
                 self.insertPlainText("\n")
@@ -80,7 +78,7 @@ _ICON_ONLY = Qt.ToolButtonStyle.ToolButtonIconOnly
 
 
 class CollapsingButton(QToolButton):
-    """Quiet. Without words and arrow it is still named, described and explained by its tooltip."""
+    """A quiet button that drops its text and arrow if there is no room; name, description and tooltip stay."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None, *, has_arrow: bool = True) -> None:
         super().__init__(parent)
@@ -92,27 +90,25 @@ class CollapsingButton(QToolButton):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def draw(self, name: str, colour: str) -> None:
-        """Show this icon, as large as the text."""
+        """Show this icon at the height of the text."""
         side = self._scaled(_BUTTON_ICON)
         self.setIcon(icon(name, colour, self._themes.theme.muted, side))
         self.setIconSize(QSize(side, side))
 
     def sizeHint(self) -> QSize:
-        """With words, whether they are shown or not: else it would never unfold."""
+        """Return the width with text, shown or not: else it would never expand again."""
         more = self._arrow if self.toolButtonStyle() == _WITH_TEXT else self._words_width()
         return super().sizeHint() + QSize(more, 0)
 
     def minimumSizeHint(self) -> QSize:
-        """Without words."""
         return self.sizeHint() - QSize(self._words_width(), 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Fold or unfold."""
         super().resizeEvent(event)
         self.setToolButtonStyle(_WITH_TEXT if self.width() >= self.sizeHint().width() else _ICON_ONLY)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The arrow stands at the end, in the colour of text, whatever colour the words have."""
+        """Paint the arrow at the end, in the colour of text, whatever colour the text has."""
         side = self._arrow
         if self.toolButtonStyle() != _WITH_TEXT or not side:
             super().paintEvent(event)
@@ -150,7 +146,9 @@ class CollapsingButton(QToolButton):
 
 
 class WrappedChoice(QWidget):
-    """The button itself has no words; a press on them is a press on it, and they are what it is called."""
+    """A check box or radio button with a wrapped label beside it, which is its accessible name; a click on it is a
+    click on the button.
+    """
 
     def __init__(self, choice: QAbstractButton, words: str) -> None:
         super().__init__()
@@ -166,29 +164,29 @@ class WrappedChoice(QWidget):
 
     @property
     def words(self) -> str:
-        """What stands beside the button."""
+        """The label beside the button."""
         return self._words.text()
 
     def event(self, event: QEvent) -> bool:
-        """Another look, another height of the button."""
+        """Align again after a change of style."""
         if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Show}:
             self._align_first_line()
         return super().event(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Of what is around the button; its own it takes itself."""
+        """Take clicks around the button, which handles its own."""
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
             self._choice.setFocus(Qt.FocusReason.MouseFocusReason)
             self._choice.click()
 
     def _align_first_line(self) -> None:
-        """The first line stands beside the middle of the button."""
+        """Align the first line with the middle of the button."""
         above = max(self._choice.sizeHint().height() - self._words.fontMetrics().height(), 0) // 2
         self._words.setContentsMargins(0, above, 0, above)
 
 
 class TextWithButtons(QWidget):
-    """The buttons stand beside the words as long as they leave half of the width to them."""
+    """The buttons are beside the text as long as they leave half of the width to it."""
 
     def __init__(self, words: QWidget, buttons: Iterable[QWidget]) -> None:
         super().__init__()
@@ -200,11 +198,10 @@ class TextWithButtons(QWidget):
         self._line.addWidget(self._buttons)
 
     def minimumSizeHint(self) -> QSize:
-        """As wide as the widest button: words break into lines."""
+        """Return the width of the widest button: text wraps."""
         return QSize(self._buttons.minimumSizeHint().width(), super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width."""
         super().resizeEvent(event)
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._line.setDirection(down if 2 * self._buttons.sizeHint().width() > self.width() else across)
@@ -216,9 +213,9 @@ _QUESTION_ICON = 32
 
 
 class QuestionBox(QDialog):
-    """It waits for nobody: show it with `open()`. Words that do not fit scroll, and buttons stand in rows.
+    """A question that is not modal: show it with `open()`. Text that does not fit scrolls, and buttons wrap.
 
-    Qt's own message box goes beyond a small screen where text is large, and cuts the words of its buttons.
+    Qt's own message box goes beyond a small screen with large text, and cuts the text of its buttons.
     """
 
     answered = Signal(str)
@@ -248,7 +245,7 @@ class QuestionBox(QDialog):
         self.finished.connect(lambda: self.answered.emit(self._answer))
 
     def add_answer(self, text: str, answer: str, kind: Literal["", "primary", "danger"] = "") -> QPushButton:
-        """Add a button. The first one has the focus: it is to lose nothing, like Escape."""
+        """Add a button. The first one has the focus: it must lose nothing, like Escape."""
         made = button(text, lambda: self.answer_with(answer), kind)
         made.setAutoDefault(True)
         made.setDefault(not self._buttons)
@@ -256,12 +253,12 @@ class QuestionBox(QDialog):
         return made
 
     def answer_with(self, answer: str) -> None:
-        """Answer it, as its button would."""
+        """Answer as the button would."""
         self._answer = answer
         self.accept()
 
     def open(self) -> None:
-        """Show it over its window, as large as its words, or as the screen has room."""
+        """Show it over its window, as large as its text, or as the screen has room."""
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_L)
@@ -282,7 +279,7 @@ class QuestionBox(QDialog):
 
 
 class ConfirmBar(QFrame):
-    """A question, a button that keeps everything and one that does not. Escape keeps it. Hidden until it asks."""
+    """A question with a button that keeps everything and one that does not. Escape keeps it. Hidden until it asks."""
 
     confirmed = Signal()
     declined = Signal()
@@ -308,7 +305,6 @@ class ConfirmBar(QFrame):
         self._keep.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape keeps it, and only that."""
         if event.key() == Qt.Key.Key_Escape:
             self.declined.emit()
         else:

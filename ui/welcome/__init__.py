@@ -1,1 +1,1 @@
-"""The first screen: connect a model."""
+"""The welcome page: connect a model."""

@@ -1,4 +1,4 @@
-"""The rows of the welcome page: a server, its state, and what can be done with it."""
+"""The rows of the welcome page: a server, its state, and its actions."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ TITLE_WIDTH = 110
 
 
 class ServerRow(QWidget):
-    """What every row has: a title at the left, controls, and a line that says how it stands."""
+    """The base of every row: a title, controls, and a status line."""
 
     def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,16 +48,16 @@ class ServerRow(QWidget):
         self._rows.addWidget(self.state_line)
 
     def set_narrow(self, *, narrow: bool) -> None:
-        """The controls under the title, or beside it."""
+        """Place the controls under the title, or beside it."""
         self._line.setDirection(_direction(narrow=narrow))
 
     def show_state(self, state: Status, sentence: Sentence | str) -> None:
-        """How connecting goes, in words."""
+        """Show how connecting goes."""
         self.state_line.show_state(state, sentence)
 
 
 class LocalRow(ServerRow):
-    """A server on this computer. `model_count` is None where nobody answered."""
+    """A server on this computer. `model_count` is None if it did not answer."""
 
     use_pressed = Signal()
 
@@ -76,7 +76,7 @@ class LocalRow(ServerRow):
 
 
 class CloudRow(ServerRow):
-    """A provider that wants a key."""
+    """A provider that needs a key."""
 
     key_entered = Signal(object)
     """A SecretStr."""
@@ -103,7 +103,7 @@ class CloudRow(ServerRow):
         self._rows.addWidget(self._for_session)
 
     def show_state(self, state: Status, sentence: Sentence | str) -> None:
-        """A key that was accepted leaves the screen."""
+        """Show the state; remove an accepted key from the screen."""
         super().show_state(state, sentence)
         self._connect.setEnabled(state is not Status.BUSY)
         self._field.setEnabled(state is not Status.BUSY)
@@ -119,7 +119,7 @@ class CloudRow(ServerRow):
 
 @dataclass(frozen=True, slots=True)
 class TypedServer:
-    """A server by its address."""
+    """The address and dialect of a typed server."""
 
     address: str
     dialect: Dialect
@@ -128,7 +128,7 @@ class TypedServer:
 
 
 class CustomRow(QFrame):
-    """Any server by its address, and what it speaks."""
+    """Any server by its address and dialect."""
 
     submitted = Signal(object, object)
     """A TypedServer, and a SecretStr or None."""
@@ -168,12 +168,12 @@ class CustomRow(QFrame):
         self._mirrors.hide()
 
     def set_narrow(self, *, narrow: bool) -> None:
-        """One under the other, or side by side."""
+        """Place the fields below one another, or side by side."""
         for line in (self._line, self._second):
             line.setDirection(_direction(narrow=narrow))
 
     def show_state(self, state: Status, sentence: Sentence | str) -> None:
-        """How connecting goes, in words."""
+        """Show how connecting goes."""
         self.state_line.show_state(state, sentence)
         self._connect.setEnabled(state is not Status.BUSY)
         self._for_session.setVisible(state is Status.NO_KEYRING)

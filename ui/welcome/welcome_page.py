@@ -1,4 +1,4 @@
-"""The welcome page: every way to a first answer, and the presenter that connects what is chosen there."""
+"""The welcome page: every way to a first answer, and the presenter that connects the chosen server."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,7 +24,7 @@ NARROW_WIDTH = 520
 
 
 class LocalServer(Protocol):
-    """A local server and its models; None where nobody answered."""
+    """A local server and its models; None if it did not answer."""
 
     @property
     def endpoint(self) -> Endpoint:
@@ -33,12 +33,12 @@ class LocalServer(Protocol):
 
     @property
     def models(self) -> tuple[ModelInfo, ...] | None:
-        """What it serves."""
+        """Its models."""
         ...
 
 
 class WelcomePage(QScrollArea):
-    """Says what the person wants to connect to; the shell does it and answers with `set_endpoint_state`."""
+    """Emits what to connect; the presenter does it and answers with `set_endpoint_state`."""
 
     local_chosen = Signal(str)
     """A local server's endpoint id."""
@@ -76,7 +76,7 @@ class WelcomePage(QScrollArea):
         self._custom.submitted_for_session.connect(self.custom_session_submitted)
 
     def set_back_button(self, *, is_there: bool) -> None:
-        """Offer the way back to a conversation, where one is open behind this page."""
+        """Show a way back if a conversation is open behind this page."""
         self._back.setVisible(is_there)
         self._escape.setEnabled(is_there)
         if is_there:
@@ -84,7 +84,7 @@ class WelcomePage(QScrollArea):
             self._words.setText(self.tr("Your conversations stay as they are."))
 
     def set_local_servers(self, found: Sequence[LocalServer]) -> None:
-        """What answers on this computer."""
+        """Show the servers on this computer."""
         self._searching.hide()
         for row in self._local_rows.values():
             self._locals.removeWidget(row)
@@ -100,12 +100,11 @@ class WelcomePage(QScrollArea):
             self._locals.addWidget(row)
 
     def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
-        """How connecting goes: idle, busy, ok, error or no_keyring. An unknown id is the address typed in."""
+        """Show how connecting goes: idle, busy, ok, error or no_keyring. An unknown id is the typed address."""
         row: ServerRow | CustomRow | None = self._cloud_rows.get(endpoint_id) or self._local_rows.get(endpoint_id)
         (row or self._custom).show_state(Status(state), sentence)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a narrow window the controls of a row stand under its title."""
         super().resizeEvent(event)
         for row in (self._custom, *self._local_rows.values(), *self._cloud_rows.values()):
             row.set_narrow(narrow=self._is_narrow)
@@ -217,7 +216,7 @@ class WelcomePage(QScrollArea):
         return part
 
     def _demo_card(self) -> QFrame:
-        """First: who only looks round need not read about servers and keys."""
+        """Comes first: who only looks round need not read about servers and keys."""
         words = self.tr(
             "Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does."
         )
@@ -234,7 +233,7 @@ PRESETS = {endpoint.id: endpoint for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDE
 
 
 class WelcomePresenter(QObject):
-    """Connects the welcome screen's wishes to the servers, and the servers' news to the screen."""
+    """Connects the welcome page with the model servers."""
 
     def __init__(
         self, welcome: WelcomePage, servers: ModelServers, library: ConversationLibrary, parent: QObject
@@ -257,11 +256,11 @@ class WelcomePresenter(QObject):
         servers.connected.connect(self._on_connected)
 
     def find_servers(self) -> None:
-        """Look for servers: the screen is about to be shown."""
+        """Find local servers: the page is about to be shown."""
         self._servers.find_local()
 
     def cancel_pending(self) -> None:
-        """Another page is shown: what gets connected from now on does not take its place."""
+        """Let later connections not replace the page that is shown now."""
         self._pending.clear()
 
     @Slot(str)
@@ -300,7 +299,7 @@ class WelcomePresenter(QObject):
         self._servers.connect_endpoint(endpoint, key, session_only=session_only)
 
     def _title_of(self, server: TypedServer, id_: str) -> str:
-        """Its host, and what it speaks where another server in use has that title."""
+        """Return its host, with its dialect if another server in use has that title."""
         host = urlsplit(server.address).netloc
         others = {each.title for each in self._servers.endpoints if each.id != id_}
         return f"{host} ({dialect_names()[server.dialect]})" if host in others else host
