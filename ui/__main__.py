@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 class EarlySignals:
-    """Remembers a signal during the start, where Python's own handler would interrupt an import or leave a slot
-    running.
-    """
+    """Remembers a signal of the start; Python's own handler would interrupt an import, or a slot that runs on."""
 
     def __init__(self) -> None:
         self.received = False
@@ -100,7 +98,7 @@ def _run_child(name: str) -> int:
     return int(importlib.import_module(name).main() or 0)
 
 
-def _run_window(place: "LaunchOptions", early: "EarlySignals") -> int:
+def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     """Open the window and wait until it is closed. Returns the exit code; 2 means that there is no screen."""
     # What modules hold lives as long as the program: looking through it for garbage, now or later, would find none.
     gc.disable()
@@ -118,7 +116,7 @@ def _run_window(place: "LaunchOptions", early: "EarlySignals") -> int:
         return 2
     app = open_application()
     try:
-        folder = data_folder(place.data_dir)
+        folder = data_folder(options.data_dir)
     except AgentError as error:
         sys.stderr.write(f"{error.whole}\n")
         return 1
@@ -134,13 +132,13 @@ def _run_window(place: "LaunchOptions", early: "EarlySignals") -> int:
         run_until_painted(startup)
         from ui.bridge.event_loop import run_event_loop
 
-        return run_event_loop(app, lambda: _run_behind_window(startup, place, folder, early))
+        return run_event_loop(app, lambda: _run_behind_window(startup, options, folder, early))
     finally:
         instance.close()
 
 
 async def _run_behind_window(
-    startup: "StartupWindow", place: "LaunchOptions", folder: Path, early: "EarlySignals"
+    startup: "StartupWindow", options: "LaunchOptions", folder: Path, early: "EarlySignals"
 ) -> int:
     """Run the program from the first paint to its end."""
     from ui.bridge.event_loop import TerminationSignals
@@ -159,7 +157,7 @@ async def _run_behind_window(
         gc.enable()
         from ui.app import run_app
 
-        return await run_app(startup, place, folder)
+        return await run_app(startup, options, folder)
     finally:
         signals.close()
 
@@ -169,9 +167,9 @@ async def _load(startup: "StartupWindow") -> bool:
     from ui.shell.startup_loading import import_in_slices, import_in_thread
 
     try:
-        for room in BACKGROUND_IMPORTS:
+        for module in BACKGROUND_IMPORTS:
             if not startup.can_close:
-                await import_in_thread(room)
+                await import_in_thread(module)
         await import_in_slices(SLICED_IMPORTS, lambda: startup.can_close)
     except Exception:  # noqa: BLE001  whatever a part that is missing or damaged raises
         import traceback
@@ -180,9 +178,9 @@ async def _load(startup: "StartupWindow") -> bool:
         from ui.shell.startup_loading import show_startup_error
 
         traceback.print_exc()
-        what = "Desktop Agent cannot start: a part of it is missing or damaged."
+        sentence = "Desktop Agent cannot start: a part of it is missing or damaged."
         await show_startup_error(
-            startup, AgentError(what, "Copy what you have written, close the window, and install it again.")
+            startup, AgentError(sentence, "Copy what you have written, close the window, and install it again.")
         )
         return False
     return True

@@ -45,13 +45,13 @@ _PAINT_SECONDS = 0.3
 """Seconds after which a conversation that was opened is on the screen."""
 
 
-async def run_app(startup: StartupWindow, place: LaunchOptions, folder: Path) -> int:
+async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path) -> int:
     """Create what is behind the window and wait until it is closed. Returns the exit code."""
     defaults = RunDefaults(
         program="window",
-        endpoint=place.endpoint,
+        endpoint=options.endpoint,
         api_key=key_from_environment(API_KEY_VARIABLE),
-        model=place.model,
+        model=options.model,
         questions=True,
         mode_requests=True,
     )
@@ -66,7 +66,7 @@ async def run_app(startup: StartupWindow, place: LaunchOptions, folder: Path) ->
     forget_screen = on_display_lost(controller.save_immediately)
     try:
         if not startup.is_ended:
-            controller.begin(place)
+            controller.begin(options)
             await controller.wait_until_closed()
     finally:
         await controller.close()
@@ -116,11 +116,11 @@ class AppController:
         self._settings_presenter.set_mcp_servers(self.tool_servers)
         self._settings_presenter.set_storage(disk)
         WindowActions(self.window, settings, self._settings_presenter, self._help, palette, disk)
-        asking = McpRequests(app)
-        engine.people = asking.people
+        requests = McpRequests(app)
+        engine.people = requests.people
         self._mcp = McpPresenter(
             themes,
-            (asking, McpCatalog(engine, self._tasks, app), McpNotices(engine, app)),
+            (requests, McpCatalog(engine, self._tasks, app), McpNotices(engine, app)),
             self.window.page.composer,
             self.window.banners,
             self._tasks,
@@ -131,7 +131,7 @@ class AppController:
         self._disk_banner = DiskBanner(disk, self.window.banners, self.window)
         self._connect()
 
-    def begin(self, place: LaunchOptions) -> None:
+    def begin(self, options: LaunchOptions) -> None:
         """Apply the preferences, fill the window and open the first conversation."""
         install_accessibility(self._startup.app)
         self._on_preferences(self._engine.preferences)
@@ -140,13 +140,13 @@ class AppController:
         self._disk_banner.show()
         for notice in self._engine.notices:
             self.window.banners.show_notice(notice)
-        if place.endpoint is not None:
+        if options.endpoint is not None:
             self.library.new()
-        self._tasks.start(self._open_first_conversation(place))
+        self._tasks.start(self._open_first_conversation(options))
 
-    async def _open_first_conversation(self, place: LaunchOptions) -> None:
+    async def _open_first_conversation(self, options: LaunchOptions) -> None:
         await import_in_thread("desktop_agent.engine.session_opening")
-        if place.demo:
+        if options.demo:
             self.library.new_demo()
         elif self.library.current is not None:
             # Of --base-url, or asked for a moment ago.
@@ -206,9 +206,7 @@ class AppController:
             self.closed.set_result(None)
 
     def save_immediately(self) -> bool:
-        """Save messages and the draft on another loop while the window's loop stands still. Returns whether all was
-        saved.
-        """
+        """Save everything on another loop while the window's loop stands still. Returns whether all was saved."""
         draft = self.window.page.save_draft_immediately()
 
         async def save() -> None:
@@ -254,8 +252,8 @@ class AppController:
             return OpenConversation(self._engine.new_session(), self._clock, self.library)
         try:
             session = await self._engine.session(records[0].id)
-        except StorageFailed as held:
-            session = (await self._engine.follow_conversation(records[0].id, held)).session
+        except StorageFailed as error:
+            session = (await self._engine.follow_conversation(records[0].id, error)).session
         return OpenConversation(session, self._clock, self.library)
 
     def _connect(self) -> None:
@@ -284,9 +282,9 @@ class AppController:
             self.window.show_problem(error)
 
     def _on_preferences(self, preferences: Preferences) -> None:
-        look = preferences.appearance
-        self._startup.scheme.choose(look.theme, look.zoom)
-        reading, enter_sends = reading_style(look), preferences.chat.enter_sends
-        save_appearance(self._startup.state_file, look.theme, look.zoom, reading, enter_sends=enter_sends)
+        appearance = preferences.appearance
+        self._startup.scheme.choose(appearance.theme, appearance.zoom)
+        reading, enter_sends = reading_style(appearance), preferences.chat.enter_sends
+        save_appearance(self._startup.state_file, appearance.theme, appearance.zoom, reading, enter_sends=enter_sends)
         self.window.page.composer.set_enter_sends(preferences.chat.enter_sends)
         self.window.page.session_controls.refresh_modes()

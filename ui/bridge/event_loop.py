@@ -232,11 +232,11 @@ def set_thresholds() -> None:
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 
-def collect(left: int) -> int:
+def collect(last_count: int) -> int:
     """Collect garbage and freeze the rest. Takes and returns the number of objects after the last full collection."""
-    is_whole = gc.get_freeze_count() > 2 * max(left, _MIN_FROZEN)
+    is_whole = gc.get_freeze_count() > 2 * max(last_count, _MIN_FROZEN)
     if is_whole:
         gc.unfreeze()
     gc.collect()
     gc.freeze()
-    return gc.get_freeze_count() if is_whole else left
+    return gc.get_freeze_count() if is_whole else last_count

@@ -118,22 +118,22 @@ class ConversationLibrary(QObject):
 
     def new_demo(self) -> None:
         """Show an empty conversation with the offline demo."""
-        wanted = self._wanted = object()
+        request = self._wanted = object()
 
         async def work() -> None:
             session = await self._engine.new_demo_session()
-            if self._wanted is wanted:
+            if self._wanted is request:
                 self._show(session)
 
         self._tasks.start(work())
 
     def open_latest(self, otherwise: Callable[[], None]) -> None:
         """Open the newest conversation; if there is none, call `otherwise`."""
-        wanted = self._wanted = object()
+        request = self._wanted = object()
 
         async def work() -> None:
             records = await self._engine.store.list_conversations(1)
-            if self._wanted is not wanted:
+            if self._wanted is not request:
                 return
             if records:
                 self.open(records[0].id)
@@ -199,9 +199,9 @@ class ConversationLibrary(QObject):
         self._open = OpenConversation(session, self._clock, self, held_by)
         self._open.record_changed.connect(self.refresh)
         # Its runs change the list also while another one is shown. Subscribing again changes nothing twice.
-        hearing = _EventListener(self, session)
-        session.unsubscribe(hearing)
-        session.subscribe(on_event=hearing)
+        listener = _EventListener(self, session)
+        session.unsubscribe(listener)
+        session.subscribe(on_event=listener)
         self.opened.emit(self._open)
 
     def on_event(self, session: "Session", envelope: Envelope) -> None:
@@ -249,13 +249,13 @@ class ConversationLibrary(QObject):
     async def _open_stored(self, conversation_id: str, is_wanted: Callable[[], bool]) -> None:
         try:
             session = await self._engine.session(conversation_id)
-        except StorageFailed as held:
+        except StorageFailed as error:
             # What cannot be written can be read.
-            follower = await self._engine.follow_conversation(conversation_id, held)
+            follower = await self._engine.follow_conversation(conversation_id, error)
             if not is_wanted():
                 follower.stop()
                 return
-            self._show(follower.session, _why_held(held))
+            self._show(follower.session, _why_held(error))
             self._follower = follower
             self._tasks.start(self._follow(follower))
             return
@@ -283,10 +283,10 @@ class ConversationLibrary(QObject):
                 self._show_new()
 
     async def _find_interrupted(self) -> None:
-        for each in await self._engine.interrupted_conversations():
-            if each.waits_for_approval:
-                self._with_open_approvals.add(each.conversation_id)
-                self.approval_left_open.emit(each.conversation_id, True)
+        for conversation in await self._engine.interrupted_conversations():
+            if conversation.waits_for_approval:
+                self._with_open_approvals.add(conversation.conversation_id)
+                self.approval_left_open.emit(conversation.conversation_id, True)
 
     async def _follow(self, follower: "ConversationFollower") -> None:
         await follower.run_until_free()
@@ -353,12 +353,12 @@ class _EventListener:
         self.library.on_event(self.session, envelope)
 
 
-def _why_held(held: StorageFailed) -> Sentence:
+def _why_held(error: StorageFailed) -> Sentence:
     """Say why nothing can be sent, and what one can do meanwhile."""
-    if not isinstance(held, ConversationInUse):
-        return held.whole
+    if not isinstance(error, ConversationInUse):
+        return error.whole
     template = "{who} What it writes is shown here; you can send again when it has ended."
-    return Sentence(template, {"who": held.sentence})
+    return Sentence(template, {"who": error.sentence})
 
 
 def _activity(session: "Session", envelope: Envelope) -> Activity | None:
@@ -368,8 +368,8 @@ def _activity(session: "Session", envelope: Envelope) -> Activity | None:
             return "waits"
         case QuestionAsked():
             return "asks"
-        case ApprovalResolved(approval_id=decided):
-            others = [each for each in session.approvals.open_approvals if each.approval_id != decided]
+        case ApprovalResolved(approval_id=resolved_id):
+            others = [approval for approval in session.approvals.open_approvals if approval.approval_id != resolved_id]
             return None if others else "working"
         case _ if envelope.parent_run_id is not None:
             return None

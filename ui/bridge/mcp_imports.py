@@ -37,12 +37,12 @@ class ConfigFile:
 def find_config_files() -> tuple[ConfigFile, ...]:
     """Return the files that exist here. Reads the disk: call it in a thread."""
     home, settings = Path.home(), _settings_folder()
-    known = (
+    files = (
         ConfigFile("Claude Desktop", settings / "Claude" / "claude_desktop_config.json"),
         ConfigFile("Visual Studio Code", settings / "Code" / "User" / "mcp.json"),
         ConfigFile("Cursor", home / ".cursor" / "mcp.json"),
     )
-    return tuple(each for each in known if _is_file(each.path))
+    return tuple(file for file in files if _is_file(file.path))
 
 
 def read_config_file(path: Path) -> str:
@@ -56,8 +56,8 @@ def read_config_file(path: Path) -> str:
 
 def strip_comments(text: str) -> str:
     """Remove comments, and commas before a closing bracket, from JSON as editors write it."""
-    plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text)
-    return _TEXT_OR_COMMA.sub(lambda found: found[1] or "", plain)
+    plain = _TEXT_OR_COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text)
+    return _TEXT_OR_COMMA.sub(lambda match: match[1] or "", plain)
 
 
 def _is_file(path: Path) -> bool:
@@ -102,7 +102,7 @@ class ImportPreview:
 
     def only(self, ids: Collection[str]) -> ImportedServers:
         """Return a preview of these servers alone, with their secrets."""
-        servers = tuple(each.server for each in self.found if each.server.id in ids)
+        servers = tuple(candidate.server for candidate in self.found if candidate.server.id in ids)
         names = {server.keyring_name(name) for server in servers for name in server.secret_names}
         secrets = {name: value for name, value in self.imported.secrets.items() if name in names}
         return ImportedServers(servers, secrets)
@@ -113,16 +113,16 @@ def error_sentence(error: AgentError) -> Sentence:
     return error.whole
 
 
-def preview_of(text: str, taken: Collection[str]) -> ImportPreview:
+def preview_of(text: str, used_ids: Collection[str]) -> ImportPreview:
     """Parse a configuration text. A server that cannot be imported does not exclude the others. Raises WrongUse."""
     plain = strip_comments(text)
     try:
-        whole = import_servers(plain, taken)
+        whole = import_servers(plain, used_ids)
     except WrongUse:
         entries = _entries(plain)
         if entries is None or len(entries) > MAX_SERVERS:
             raise
-        return _one_by_one(entries, taken)
+        return _one_by_one(entries, used_ids)
     return _preview(whole, ())
 
 
@@ -174,7 +174,7 @@ class McpImports(QObject):
 
     @property
     def _ids(self) -> frozenset[str]:
-        return frozenset(each.id for each in self._engine.preferences.mcp.servers)
+        return frozenset(server.id for server in self._engine.preferences.mcp.servers)
 
     async def _find_files(self) -> None:
         self.files_found.emit(await asyncio.to_thread(find_config_files))
@@ -189,7 +189,7 @@ class McpImports(QObject):
         self.file_read.emit(text)
 
     async def _import_servers(self, wanted: ImportedServers) -> None:
-        ids = tuple(each.id for each in wanted.servers)
+        ids = tuple(server.id for server in wanted.servers)
         if self._ids & set(ids):
             self.refused.emit(Sentence("The servers were changed meanwhile. Look at the text again."))
             return
@@ -204,30 +204,30 @@ class McpImports(QObject):
 def _entries(plain: str) -> dict[str, object] | None:
     """Return the servers in a text of JSON; None if there are none."""
     try:
-        whole: Any = json.loads(plain)
+        document: Any = json.loads(plain)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(whole, dict):
+    if not isinstance(document, dict):
         return None
-    named = cast("dict[str, Any]", whole)
-    found: Any = named.get("mcpServers", named.get("servers"))
-    return cast("dict[str, object]", found) if isinstance(found, dict) and found else None
+    fields = cast("dict[str, Any]", document)
+    servers: Any = fields.get("mcpServers", fields.get("servers"))
+    return cast("dict[str, object]", servers) if isinstance(servers, dict) and servers else None
 
 
-def _one_by_one(entries: dict[str, object], taken: Collection[str]) -> ImportPreview:
+def _one_by_one(entries: dict[str, object], used_ids: Collection[str]) -> ImportPreview:
     servers: list[McpServer] = []
     secrets: dict[str, SecretStr] = {}
     refused: list[Sentence] = []
-    ids = set(taken)
+    ids = set(used_ids)
     for name, entry in entries.items():
         try:
-            one = import_servers(json.dumps({"mcpServers": {name: entry}}), ids)
+            imported = import_servers(json.dumps({"mcpServers": {name: entry}}), ids)
         except WrongUse as error:
             refused.append(error_sentence(error))
             continue
-        servers += one.servers
-        secrets |= one.secrets
-        ids |= {each.id for each in one.servers}
+        servers += imported.servers
+        secrets |= imported.secrets
+        ids |= {server.id for server in imported.servers}
     return _preview(ImportedServers(tuple(servers), secrets), tuple(refused))
 
 
@@ -241,16 +241,16 @@ def _strings(server: McpServer) -> tuple[str, ...]:
 def _preview(whole: ImportedServers, refused: tuple[Sentence, ...]) -> ImportPreview:
     """Leave out values that the other program would fill in: the person has to enter them."""
     secrets = dict(whole.secrets)
-    found: list[ImportCandidate] = []
+    candidates: list[ImportCandidate] = []
     for server in whole.servers:
         placeholders: list[str] = []
         for name in server.secret_names:
             if _PLACEHOLDER.search(secrets[server.keyring_name(name)].get_secret_value()):
                 placeholders.append(name)
                 del secrets[server.keyring_name(name)]
-        found.append(
+        candidates.append(
             ImportCandidate(
-                server, tuple(placeholders), tuple(each for each in _strings(server) if _PLACEHOLDER.search(each))
+                server, tuple(placeholders), tuple(text for text in _strings(server) if _PLACEHOLDER.search(text))
             )
         )
-    return ImportPreview(tuple(found), refused, replace(whole, secrets=secrets))
+    return ImportPreview(tuple(candidates), refused, replace(whole, secrets=secrets))

@@ -65,50 +65,50 @@ class McpRequests(QObject):
     @property
     def waiting(self) -> tuple[McpRequest, ...]:
         """Oldest first."""
-        return tuple(asked for asked, _ in self._waiting.values())
+        return tuple(request for request, _ in self._waiting.values())
 
-    def answer(self, asked_id: str, answer: ElicitationAnswer) -> None:
+    def answer(self, request_id: str, answer: ElicitationAnswer) -> None:
         """Answer a form or a page; ignored if it no longer waits."""
-        self._settle(asked_id, answer)
+        self._settle(request_id, answer)
 
-    def approve(self, asked_id: str, *, agreed: bool) -> None:
+    def approve(self, request_id: str, *, agreed: bool) -> None:
         """Answer a sampling request; ignored if it no longer waits."""
-        self._settle(asked_id, agreed)
+        self._settle(request_id, agreed)
 
     def close(self) -> None:
         """Cancel all waiting and future requests."""
         self._is_closed = True
-        for asked in self.waiting:
-            self._settle(asked.id, _CANCELLED if isinstance(asked, PendingElicitation) else False)
+        for request in self.waiting:
+            self._settle(request.id, _CANCELLED if isinstance(request, PendingElicitation) else False)
 
     async def _elicit(self, request: ElicitationRequest) -> ElicitationAnswer:
-        return await self._wait_for_answer(lambda asked_id: PendingElicitation(asked_id, request), _CANCELLED)
+        return await self._wait_for_answer(lambda id_: PendingElicitation(id_, request), _CANCELLED)
 
     async def _approve_sampling(self, request: SamplingRequest) -> bool:
-        return await self._wait_for_answer(lambda asked_id: PendingSampling(asked_id, request), otherwise=False)
+        return await self._wait_for_answer(lambda id_: PendingSampling(id_, request), otherwise=False)
 
     async def _approve_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> bool:
-        return await self._wait_for_answer(lambda asked_id: PendingSampling(asked_id, request, answer), otherwise=False)
+        return await self._wait_for_answer(lambda id_: PendingSampling(id_, request, answer), otherwise=False)
 
     async def _wait_for_answer(self, make: Callable[[str], McpRequest], otherwise: Any) -> Any:
         if self._is_closed:
             return otherwise
-        asked = make(new_id())
-        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[asked.id] = (asked, answered)
+        request = make(new_id())
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[request.id] = (request, future)
         self.changed.emit()
         try:
-            return await answered
+            return await future
         finally:
-            if self._waiting.pop(asked.id, None) is not None:
+            if self._waiting.pop(request.id, None) is not None:
                 self.changed.emit()
 
-    def _settle(self, asked_id: str, answer: object) -> None:
-        _, answered = self._waiting.pop(asked_id, (None, None))
-        if answered is None:
+    def _settle(self, request_id: str, answer: object) -> None:
+        _, future = self._waiting.pop(request_id, (None, None))
+        if future is None:
             return
-        if not answered.done():
-            answered.set_result(answer)
+        if not future.done():
+            future.set_result(answer)
         self.changed.emit()
 
 
@@ -151,13 +151,13 @@ class McpCatalog(QObject):
 
     @property
     def has_enabled_server(self) -> bool:
-        return any(each.on for each in self._engine.preferences.mcp.servers)
+        return any(server.on for server in self._engine.preferences.mcp.servers)
 
     @property
     def groups(self) -> tuple[ServerCatalog, ...]:
         """Return the catalogs in the person's own order."""
-        on = [each for each in self._engine.preferences.mcp.servers if each.on]
-        return tuple(self._found.get(each.id, ServerCatalog(each.id, each.title)) for each in on)
+        servers = [server for server in self._engine.preferences.mcp.servers if server.on]
+        return tuple(self._found.get(server.id, ServerCatalog(server.id, server.title)) for server in servers)
 
     def refresh(self, workspace: str | None) -> None:
         """Ask for the catalogs that belong to this folder; `changed` is emitted for each answer."""
@@ -167,36 +167,38 @@ class McpCatalog(QObject):
         self._workspace = folder
         self._refresh_number += 1
         self.changed.emit()
-        for each in self.groups:
-            if each.problem is not None:
-                self._found[each.server_id] = replace(each, problem=None)
-            self._tasks.start(self._fetch(each.server_id, each.title, self._refresh_number))
+        for group in self.groups:
+            if group.problem is not None:
+                self._found[group.server_id] = replace(group, problem=None)
+            self._tasks.start(self._fetch(group.server_id, group.title, self._refresh_number))
 
     def refresh_server(self, server_id: str) -> None:
         """Ask one server; its old catalog stays until it answers."""
-        for each in self.groups:
-            if each.server_id == server_id:
-                self._tasks.start(self._fetch(server_id, each.title, self._refresh_number))
+        for group in self.groups:
+            if group.server_id == server_id:
+                self._tasks.start(self._fetch(server_id, group.title, self._refresh_number))
 
     async def read(self, server_id: str, title: str, uri: str) -> tuple[ContentPart, ...]:
         """Read a resource. Raises ToolFailed, also for what is neither text nor picture, or too long."""
         blocks = await self._engine.mcp.read_resource(server_id, self._workspace, uri)
-        pieces = _content_parts(blocks, title)
-        if not pieces:
+        parts = _content_parts(blocks, title)
+        if not parts:
             raise ToolFailed(Sentence("“{title}” is empty.", {"title": title}), "Choose another resource.")
-        return pieces
+        return parts
 
     async def prompt(self, server_id: str, name: str, values: dict[str, str]) -> tuple[str, tuple[bytes, ...]]:
         """Return the text of a filled-in prompt, and its pictures. Raises ToolFailed."""
         blocks = await self._engine.mcp.get_prompt(server_id, self._workspace, name, values)
-        texts = [each.text for each in blocks if isinstance(each, Text) and each.text]
-        return "\n\n".join(texts), tuple(_bytes_of(each) for each in blocks if isinstance(each, Image))
+        texts = [block.text for block in blocks if isinstance(block, Text) and block.text]
+        return "\n\n".join(texts), tuple(_bytes_of(block) for block in blocks if isinstance(block, Image))
 
-    async def complete(self, server_id: str, of: str, argument: str, values: Mapping[str, str]) -> tuple[str, ...]:
+    async def complete(
+        self, server_id: str, reference: str, argument: str, values: Mapping[str, str]
+    ) -> tuple[str, ...]:
         """Return the server's suggestions for an argument; empty if it has none."""
         written = values.get(argument, "")
         with suppress(AgentError):
-            return await self._engine.mcp.complete(server_id, self._workspace, of, argument, written, values)
+            return await self._engine.mcp.complete(server_id, self._workspace, reference, argument, written, values)
         return ()
 
     async def _fetch(self, server_id: str, title: str, number: int) -> None:
@@ -204,33 +206,33 @@ class McpCatalog(QObject):
         if live is None:
             return
         try:
-            found = ServerCatalog(server_id, title, await load_catalog(live))
+            catalog = ServerCatalog(server_id, title, await load_catalog(live))
         except AgentError as error:
-            found = ServerCatalog(server_id, title, problem=error.sentence)
+            catalog = ServerCatalog(server_id, title, problem=error.sentence)
         if number == self._refresh_number:
-            self._found[server_id] = found
+            self._found[server_id] = catalog
             self.changed.emit()
 
 
 def _content_parts(blocks: tuple[Text | Image, ...], title: str) -> tuple[ContentPart, ...]:
-    pieces: list[ContentPart] = []
+    parts: list[ContentPart] = []
     for block in blocks:
         if isinstance(block, Image):
-            pieces.append(_bytes_of(block))
+            parts.append(_bytes_of(block))
             continue
         # What is no text was replaced by a line about it; the address stands over each text that is one.
         head, _, body = block.text.partition("\n") if block.text.startswith(_RESOURCE_HEAD) else ("", "", block.text)
         if (head and not body and head.endswith("that are no text]")) or body.startswith(_OMITTED_HEAD):
-            what = Sentence("“{title}” is neither text nor a picture that a message can hold.", {"title": title})
-            raise ToolFailed(what, "Ask the agent to work with it by a tool of the server.")
+            sentence = Sentence("“{title}” is neither text nor a picture that a message can hold.", {"title": title})
+            raise ToolFailed(sentence, "Ask the agent to work with it by a tool of the server.")
         if body:
-            pieces.append(body)
-    length = sum(len(each) for each in pieces if isinstance(each, str))
+            parts.append(body)
+    length = sum(len(part) for part in parts if isinstance(part, str))
     if length > MAX_RESOURCE_CHARACTERS:
         values = {"title": title, "length": f"{length:,}", "most": f"{MAX_RESOURCE_CHARACTERS:,}"}
-        what = Sentence("“{title}” has {length} characters; a message takes {most} of a resource.", values)
-        raise ToolFailed(what, "Ask the agent to read it in parts by a tool of the server.")
-    return tuple(pieces)
+        sentence = Sentence("“{title}” has {length} characters; a message takes {most} of a resource.", values)
+        raise ToolFailed(sentence, "Ask the agent to read it in parts by a tool of the server.")
+    return tuple(parts)
 
 
 def _bytes_of(image: Image) -> bytes:

@@ -62,8 +62,8 @@ class McpNotices(QObject):
 
     def notify_all(self) -> None:
         """Emit the notices from before anybody was connected."""
-        for each in self._engine.mcp.notices:
-            self._notify_once(each)
+        for notice in self._engine.mcp.notices:
+            self._notify_once(notice)
 
     def _notify_once(self, sentence: Sentence) -> None:
         if id(sentence) not in self._notified:
@@ -251,14 +251,14 @@ def _sign_in_error(state: McpServerState) -> Sentence:
 
 
 async def _test_server(
-    engine: Engine, server_id: str, folder: Path | None, tell: Callable[[str, object], object]
+    engine: Engine, server_id: str, folder: Path | None, emit: Callable[[str, object], object]
 ) -> None:
-    tell(server_id, await engine.mcp.test(server_id, folder))
+    emit(server_id, await engine.mcp.test(server_id, folder))
 
 
-async def _find_secrets(engine: Engine, server_id: str, tell: Callable[[str, object], object]) -> None:
+async def _find_secrets(engine: Engine, server_id: str, emit: Callable[[str, object], object]) -> None:
     with suppress(SecretsUnavailable):
-        tell(server_id, await engine.mcp.stored_secret_names(server_id))
+        emit(server_id, await engine.mcp.stored_secret_names(server_id))
 
 
 def _page_words() -> SignInPageTexts:

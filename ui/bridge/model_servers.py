@@ -25,7 +25,7 @@ class SavedServers:
 
     def find(self, endpoint_id: str) -> Endpoint | None:
         """Return a server that the person added."""
-        return next((each for each in self._providers.endpoints if each.id == endpoint_id), None)
+        return next((endpoint for endpoint in self._providers.endpoints if endpoint.id == endpoint_id), None)
 
     def id_for(self, address: str, mirrors: tuple[str, ...], dialect: Dialect) -> str:
         """Return the id for an address and its dialect: two dialects at one address are two servers.
@@ -34,17 +34,16 @@ class SavedServers:
         """
         plain = Endpoint(id=f"custom:{address}", title="", dialect=dialect, base_url=address, mirrors=mirrors)
         id_, number = plain.id, 2
-        while (taken := self.find(id_)) is not None and (taken.origins, taken.dialect) != (plain.origins, dialect):
+        while (other := self.find(id_)) is not None and (other.origins, other.dialect) != (plain.origins, dialect):
             id_, number = f"{plain.id}#{number}", number + 1
         return id_
 
     async def use(
         self, endpoint: Endpoint, model: str | None, *, has_new_key: bool, session_only: bool = False
     ) -> None:
-        """Save a server that answered; with a model, make it the default for new conversations. Raises
-        SecretsUnavailable.
+        """Save a server that answered; with a model, make it the default for new conversations.
 
-        `session_only`: the new key is not in the keyring.
+        `session_only`: the new key is not in the keyring. Raises SecretsUnavailable.
         """
         old = self.find(endpoint.id)
         has_key: bool | None = has_new_key and not session_only
@@ -54,7 +53,7 @@ class SavedServers:
             else:
                 await self._drop_key(old)
         endpoint = endpoint.model_copy(update={"has_key": has_key})
-        others = tuple(each for each in self._providers.endpoints if each.id != endpoint.id)
+        others = tuple(other for other in self._providers.endpoints if other.id != endpoint.id)
         choice = {} if model is None else {"endpoint_id": endpoint.id, "model": model}
         await self._change(endpoint.id, endpoints=(*others, endpoint), **choice)
 
@@ -70,13 +69,13 @@ class SavedServers:
         if is_elsewhere:
             await self._drop_key(old)
             changed = changed.model_copy(update={"has_key": False})
-        endpoints = tuple(changed if each.id == changed.id else each for each in self._providers.endpoints)
+        endpoints = tuple(changed if endpoint.id == changed.id else endpoint for endpoint in self._providers.endpoints)
         await self._change(changed.id, endpoints=endpoints)
         return is_elsewhere
 
     async def remove(self, endpoint_id: str) -> None:
         """Remove a server. The caller removes its key."""
-        rest = tuple(each for each in self._providers.endpoints if each.id != endpoint_id)
+        rest = tuple(endpoint for endpoint in self._providers.endpoints if endpoint.id != endpoint_id)
         update: dict[str, object] = {"endpoints": rest}
         if self._providers.endpoint_id == endpoint_id:
             update |= {"endpoint_id": rest[0].id if rest else None, "model": None}
@@ -91,15 +90,15 @@ class SavedServers:
 
     async def servers_with_keys(self) -> tuple[str, ...]:
         """The servers with a key, in the keyring or in memory."""
-        held: list[str] = []
+        ids: list[str] = []
         for endpoint in self._connections.endpoints():
             if not endpoint.may_have_key:
-                held += [endpoint.id] if self._engine.secrets.remembered_secret(endpoint.id) is not None else []
+                ids += [endpoint.id] if self._engine.secrets.remembered_secret(endpoint.id) is not None else []
                 continue
             with suppress(SecretsUnavailable):
                 if await self._engine.secrets.get(endpoint.id) is not None:
-                    held.append(endpoint.id)
-        return tuple(held)
+                    ids.append(endpoint.id)
+        return tuple(ids)
 
     async def keyring_name(self) -> str:
         """Return the name of the keyring for the person. Raises SecretsUnavailable."""
@@ -120,8 +119,8 @@ class SavedServers:
         await self._connections.remove_key(endpoint_id)
         old = self.find(endpoint_id)
         if old is not None:
-            without = old.model_copy(update={"has_key": False})
-            endpoints = tuple(without if each is old else each for each in self._providers.endpoints)
+            changed = old.model_copy(update={"has_key": False})
+            endpoints = tuple(changed if endpoint is old else endpoint for endpoint in self._providers.endpoints)
             await self._change(endpoint_id, endpoints=endpoints)
 
     async def _drop_key(self, endpoint: Endpoint) -> None:
@@ -235,8 +234,8 @@ class ModelServers(QObject):
             self.refresh_models()
 
     async def _find_local(self) -> None:
-        found: tuple[FoundServer, ...] = await self._connections.discover_local()
-        self.local_servers_changed.emit(list(found))
+        servers: tuple[FoundServer, ...] = await self._connections.discover_local()
+        self.local_servers_changed.emit(list(servers))
 
     async def _test(self, endpoint_id: str) -> None:
         self.state_changed.emit(endpoint_id, "busy", Sentence("Asking the server for its models…"))
@@ -246,8 +245,8 @@ class ModelServers(QObject):
             both = error.whole
             self.state_changed.emit(endpoint_id, "error", both)
         else:
-            found = Sentence("It answers and has {count} models.", {"count": str(len(models))})
-            self.state_changed.emit(endpoint_id, "ok", found)
+            sentence = Sentence("It answers and has {count} models.", {"count": str(len(models))})
+            self.state_changed.emit(endpoint_id, "ok", sentence)
 
     async def _connect(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool) -> None:
         model = await self._save(endpoint, key, session_only=session_only, is_chosen=True)

@@ -61,20 +61,18 @@ class Approvals:
 
     def waiting(self) -> tuple[WaitingCall, ...]:
         """Return the calls in order. The untrusted sources that they name can be trusted from then on."""
-        taint = self._session.permission_policy.untrusted_content
-        why = taint.suspension.why
-        names = tuple(each.name for each in taint.sources)
-        found = tuple(
+        content = self._session.permission_policy.untrusted_content
+        why = content.suspension.why
+        names = tuple(source.name for source in content.sources)
+        calls = tuple(
             _waiting_call(approval, names if why in approval.reasons else ())
             for approval in self._session.approvals.open_approvals
         )
-        self._shown = names if any(each.outsiders for each in found) else ()
-        return found
+        self._shown = names if any(call.outsiders for call in calls) else ()
+        return calls
 
     def answer(self, approval_id: str, decision: Decision) -> None:
-        """Answer a call. Raises ToolInputInvalid for an edit that does not fit, and WrongUse; the call then still
-        waits.
-        """
+        """Answer a call. Raises ToolInputInvalid for an edit that does not fit, and WrongUse; it then still waits."""
         self._session.approvals.answer(approval_id, decision)
 
     def trust(self) -> None:
@@ -138,7 +136,7 @@ def _reasons(approval: "Approval") -> tuple[Sentence, ...]:
     from desktop_agent.permissions.hard_denies import UNCLEAR
 
     if isinstance(approval.preview, CommandPreview) and not approval.preview.understood:
-        return tuple(each for each in approval.reasons if each.template != UNCLEAR)
+        return tuple(reason for reason in approval.reasons if reason.template != UNCLEAR)
     return approval.reasons
 
 

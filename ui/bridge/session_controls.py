@@ -81,13 +81,14 @@ class CheckpointUndo:
 
     def prompt_at(self, index: int) -> UserItem | None:
         """Return the prompt at an index of the transcript, or the last one before it."""
-        items = (self._session.transcript[at] for at in range(min(index, len(self._session.transcript) - 1), -1, -1))
+        transcript = self._session.transcript
+        items = (transcript[position] for position in range(min(index, len(transcript) - 1), -1, -1))
         return next((item for item in items if isinstance(item, UserItem)), None)
 
     def item(self, item_id: str) -> ToolCallItem | UserItem | NoticeItem | None:
         """Return the call, the prompt or the note of an undo with this id."""
-        found = (each for each in self._session.transcript if isinstance(each, ToolCallItem | UserItem | NoticeItem))
-        return next((each for each in found if each.id == item_id), None)
+        items = (item for item in self._session.transcript if isinstance(item, ToolCallItem | UserItem | NoticeItem))
+        return next((item for item in items if item.id == item_id), None)
 
     async def forecast(self, request: UndoRequest) -> RestorePlan:
         """Return what an undo or redo would do; change nothing."""
@@ -122,19 +123,19 @@ class CheckpointUndo:
 
     @property
     def _checkpoints(self) -> "Checkpoints":
-        found = self._session.checkpoints
-        if found is None:
+        checkpoints = self._session.checkpoints
+        if checkpoints is None:
             raise WrongUse(_NO_CHECKPOINTS, "Change the files back by hand.")
-        return found
+        return checkpoints
 
 
-def _undo_result(done: "tuple[RestoreReport, ...]") -> UndoResult:
-    left = {each.path: NotUndone(each.path, each.why) for restored in done for each in restored.left_alone}
+def _undo_result(reports: "tuple[RestoreReport, ...]") -> UndoResult:
+    not_undone = {file.path: NotUndone(file.path, file.why) for report in reports for file in report.left_alone}
     return UndoResult(
-        files=tuple(dict.fromkeys(path for each in done for path in each.restored)),
-        said=tuple(each.undone for each in done if each.is_new_undo),
-        left=tuple(left.values()),
-        saved=tuple(each.saved.id for each in done if each.saved is not None),
+        files=tuple(dict.fromkeys(path for report in reports for path in report.restored)),
+        said=tuple(report.undone for report in reports if report.is_new_undo),
+        left=tuple(not_undone.values()),
+        saved=tuple(report.saved.id for report in reports if report.saved is not None),
     )
 
 
@@ -158,7 +159,7 @@ class RemovedMessage:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question of the agent. `several`: more than one choice is allowed; `free_text`: so is an answer in own words."""
+    """A question of the agent. `several`: more than one choice may be taken; `free_text`: so may own words."""
 
     id: str
     question: str
@@ -247,8 +248,10 @@ class SessionControls(QObject):
     def questions(self) -> tuple[OpenQuestion, ...]:
         """The unanswered questions, oldest first."""
         return tuple(
-            OpenQuestion(each.question_id, each.question, each.choices, each.several, each.free_text)
-            for each in self._session.questions.open_questions
+            OpenQuestion(
+                question.question_id, question.question, question.choices, question.several, question.free_text
+            )
+            for question in self._session.questions.open_questions
         )
 
     def answer(self, question_id: str, answer: Iterable[str]) -> None:
@@ -278,7 +281,7 @@ class SessionControls(QObject):
                 pass
 
     def _entry(self, message_id: str) -> QueuedMessage | None:
-        return next((each for each in self._session.queue.entries if each.id == message_id), None)
+        return next((entry for entry in self._session.queue.entries if entry.id == message_id), None)
 
 
 def _waiting_message(entry: QueuedMessage) -> WaitingMessage:

@@ -50,24 +50,24 @@ class AvailableTools(QObject):
         self._tasks.start(self._find(conversation_id))
 
     async def _find(self, conversation_id: str | None) -> None:
-        place: str | None = None
+        workspace: str | None = None
         if conversation_id is not None:
-            place = (await self._engine.record(conversation_id)).workspace
-        folder = Path(place) if place else None
-        servers = (self._of_server(each.id, each.title, folder) for each in self._engine.preferences.mcp.servers)
+            workspace = (await self._engine.record(conversation_id)).workspace
+        folder = Path(workspace) if workspace else None
+        servers = (self._of_server(server.id, server.title, folder) for server in self._engine.preferences.mcp.servers)
         self.found.emit((_built_in_tools(), *(group for group in servers if group.tools)))
 
     def _of_server(self, server_id: str, title: str, folder: Path | None) -> ToolGroup:
-        offered = {each.name: each.identity for each in self._engine.mcp.tools(folder)}
+        identities = {tool.name: tool.identity for tool in self._engine.mcp.tools(folder)}
         tools = (
             AvailableTool(
-                each.full_name,
-                each.description,
-                each.tool_class is not ToolClass.READ_ONLY,
-                offered.get(each.full_name, ""),
+                tool.full_name,
+                tool.description,
+                tool.tool_class is not ToolClass.READ_ONLY,
+                identities.get(tool.full_name, ""),
             )
-            for each in self._engine.mcp.state(server_id, folder).tools
-            if each.is_enabled
+            for tool in self._engine.mcp.state(server_id, folder).tools
+            if tool.is_enabled
         )
         return ToolGroup(title, tuple(tools))
 
@@ -81,8 +81,8 @@ def _built_in_tools() -> ToolGroup:
     tools = builtin_tools(Workspace(Path(gettempdir())), "all")
     # By name: a mode holds in every folder, and no server has a tool of such a name.
     described = (
-        AvailableTool(each.name, each.description, each.tool_class is not ToolClass.READ_ONLY, each.name)
-        for each in tools
+        AvailableTool(tool.name, tool.description, tool.tool_class is not ToolClass.READ_ONLY, tool.name)
+        for tool in tools
     )
     return ToolGroup("", tuple(described))
 

@@ -37,7 +37,7 @@ class SingleInstance(QObject):
 
         If nothing can be locked, this is the first: opening the engine then reports the problem.
         """
-        before = self._lock.holder()
+        old_holder = self._lock.holder()
         # Listening before it is named: who reads the name finds somebody there.
         self._server.listen(f"{_PREFIX}{os.getpid()}-{time.time_ns():x}")
         try:
@@ -47,29 +47,29 @@ class SingleInstance(QObject):
         if not is_first:
             self._server.close()
             self.is_raised = self._is_raised()
-        elif before is not None and Path(before.address).name.startswith(_PREFIX):
+        elif old_holder is not None and Path(old_holder.address).name.startswith(_PREFIX):
             # A crash leaves a dead socket file behind.
-            QLocalServer.removeServer(before.address)
+            QLocalServer.removeServer(old_holder.address)
         return is_first
 
     @property
     def sentence(self) -> Sentence:
         """The answer to a second start."""
         holder = self._lock.holder()
-        who = Sentence("another process")
+        process = Sentence("another process")
         if holder is not None:
             values = {"pid": str(holder.pid), "since": holder.began, "host": holder.host}
             template = (
                 "process {pid} on “{host}” since {since}" if holder.is_elsewhere else "process {pid} since {since}"
             )
-            who = Sentence(template, values)
+            process = Sentence(template, values)
         if self.is_raised:
-            return Sentence("Desktop Agent is already open ({who}); its window comes to the front.", {"who": who})
+            return Sentence("Desktop Agent is already open ({who}); its window comes to the front.", {"who": process})
         template = (
             "Desktop Agent is already open on this data folder ({who}), and does not answer. "
             "End that process, or name another folder with --data-dir."
         )
-        return Sentence(template, {"who": who})
+        return Sentence(template, {"who": process})
 
     def close(self) -> None:
         """Release the lock."""

@@ -194,13 +194,13 @@ def _check_writable(target: Path) -> None:
 def _save_error(error: OSError, path: Path) -> AgentError:
     name, detail = str(path), f"{error.strerror}: {path}"
     if error.errno in _NO_ROOM:
-        what = Sentence("There is no room left for “{path}”.", {"path": name})
-        return DiskFull(what, "Free some space, or save it on another disk.", detail=detail)
+        sentence = Sentence("There is no room left for “{path}”.", {"path": name})
+        return DiskFull(sentence, "Free some space, or save it on another disk.", detail=detail)
     if error.errno in _NOT_ALLOWED:
-        what = Sentence("“{path}” cannot be written to.", {"path": name})
-        return StorageFailed(what, "Choose another folder, or change the rights of this one.", detail=detail)
+        sentence = Sentence("“{path}” cannot be written to.", {"path": name})
+        return StorageFailed(sentence, "Choose another folder, or change the rights of this one.", detail=detail)
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
-        what = Sentence("The folder of “{path}” is gone.", {"path": name})
-        return StorageFailed(what, "Choose another folder.", detail=detail)
-    what = Sentence("“{path}” cannot be saved: {reason}.", {"path": name, "reason": error.strerror or str(error)})
-    return StorageFailed(what, "Choose another name or another folder.", detail=detail)
+        sentence = Sentence("The folder of “{path}” is gone.", {"path": name})
+        return StorageFailed(sentence, "Choose another folder.", detail=detail)
+    sentence = Sentence("“{path}” cannot be saved: {reason}.", {"path": name, "reason": error.strerror or str(error)})
+    return StorageFailed(sentence, "Choose another name or another folder.", detail=detail)

@@ -79,62 +79,62 @@ class WindowActions(QObject):
         super().__init__(window)
         self._window = window
         # First the one that finds all others; it does not list itself.
-        palette.opening_action = everything = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
-        words = self.tr("chat start create")
-        self._add(self.tr("New conversation"), "Ctrl+N", window.sidebar.new_requested.emit, words)
-        words = self.tr("preferences options configuration")
-        open_settings = self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit, words)
+        palette.opening_action = commands = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
+        other_words = self.tr("chat start create")
+        self._add(self.tr("New conversation"), "Ctrl+N", window.sidebar.new_requested.emit, other_words)
+        other_words = self.tr("preferences options configuration")
+        open_settings = self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit, other_words)
         self._add_conversations()
         self._add_conversation()
         self._add_message(settings)
         trash = self._add_settings(settings, pages, disk)
-        helping, shortcuts = self._add_help(help_)
-        palette.fallback_actions = (open_settings, shortcuts, helping)
-        window.sidebar.add_footer(open_settings, trash, everything, helping)
+        open_help, shortcuts = self._add_help(help_)
+        palette.fallback_actions = (open_settings, shortcuts, open_help)
+        window.sidebar.add_footer(open_settings, trash, commands, open_help)
         # Not the standard key: some platforms have none for it.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close, self.tr("exit close end"))
-        wanted = [each for each in window.actions() if each.shortcut().toString() == window.deferred_shortcut]
-        if window.deferred_shortcut and wanted:
+        deferred = [action for action in window.actions() if action.shortcut().toString() == window.deferred_shortcut]
+        if window.deferred_shortcut and deferred:
             # When everything that listens to actions is there.
-            QTimer.singleShot(0, wanted[0], wanted[0].trigger)
+            QTimer.singleShot(0, deferred[0], deferred[0].trigger)
 
     def _add_conversations(self) -> None:
         window, sidebar = self._window, self._window.sidebar
-        words = self.tr("find titles list filter chats")
-        self._add(self.tr("Search conversations"), "Ctrl+Shift+F", self._search, words)
-        words = self.tr("sidebar list panel fold")
-        self._add(self.tr("Show or hide the conversations"), "Ctrl+B", window.panes.toggle_list, words)
+        other_words = self.tr("find titles list filter chats")
+        self._add(self.tr("Search conversations"), "Ctrl+Shift+F", self._search, other_words)
+        other_words = self.tr("sidebar list panel fold")
+        self._add(self.tr("Show or hide the conversations"), "Ctrl+B", window.panes.toggle_list, other_words)
         self._add(self.tr("Rename this conversation"), None, self._rename, self.tr("title name chat"))
         window.frame.title.double_clicked.connect(self._rename)
-        words = self.tr("remove chat trash bin")
-        self._add(self.tr("Delete this conversation"), None, sidebar.delete_current, words)
+        other_words = self.tr("remove chat trash bin")
+        self._add(self.tr("Delete this conversation"), None, sidebar.delete_current, other_words)
         self._add(self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))
         self._add(self.tr("Previous conversation"), "Ctrl+Shift+Tab", lambda: sidebar.step(-1))
         for number in range(1, 10):
-            words = self.tr("Conversation {0}").format(number)
-            mark_numbered(self._add(words, f"Ctrl+{number}", lambda row=number - 1: sidebar.choose_row(row)))
+            other_words = self.tr("Conversation {0}").format(number)
+            mark_numbered(self._add(other_words, f"Ctrl+{number}", lambda row=number - 1: sidebar.choose_row(row)))
 
     def _add_conversation(self) -> None:
         page = self._window.page
         self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list, self.tr("switch change another"))
-        words = self.tr("thinking effort")
-        self._add(self.tr("Choose reasoning"), REASONING_KEYS, page.models.reasoning.open_menu, words)
-        words = self.tr("temperature system prompt instructions parameters length of the answer")
-        self._add(self.tr("Conversation settings"), PARAMETERS_KEYS, page.models.edit_parameters, words)
-        words = self.tr("permissions approval plan accept edits")
-        self._add(self.tr("Choose mode"), MODE_KEYS, page.session_controls.picker.open_menu, words)
+        other_words = self.tr("thinking effort")
+        self._add(self.tr("Choose reasoning"), REASONING_KEYS, page.models.reasoning.open_menu, other_words)
+        other_words = self.tr("temperature system prompt instructions parameters length of the answer")
+        self._add(self.tr("Conversation settings"), PARAMETERS_KEYS, page.models.edit_parameters, other_words)
+        other_words = self.tr("permissions approval plan accept edits")
+        self._add(self.tr("Choose mode"), MODE_KEYS, page.session_controls.picker.open_menu, other_words)
         self._add(self.tr("Answer the question"), QUESTION_KEYS, page.session_controls.questions.take_focus)
-        words = self.tr("search words text")
-        self._add(self.tr("Find in conversation"), "Ctrl+F", page.navigation.find, words)
+        other_words = self.tr("search words text")
+        self._add(self.tr("Find in conversation"), "Ctrl+F", page.navigation.find, other_words)
         self._add(self.tr("Find next"), "F3", lambda: page.navigation.find_bar.step(1))
         self._add(self.tr("Find previous"), "Shift+F3", lambda: page.navigation.find_bar.step(-1))
         self._add(self.tr("Caret browsing"), "F7", page.navigation.toggle_caret, self.tr("select cursor"))
-        words = self.tr("export save")
-        self._add(self.tr("Copy conversation as Markdown"), None, page.transcript.context_menu.copy_all, words)
-        words = self.tr("compact shorten context")
-        self._add(self.tr("Summarise older messages"), None, page.compact, words)
-        words = self.tr("revert restore files rewind")
-        self._add(self.tr("Undo all changes since this message…"), "Ctrl+Alt+Z", page.undoing.undo_here, words)
+        other_words = self.tr("export save")
+        self._add(self.tr("Copy conversation as Markdown"), None, page.transcript.context_menu.copy_all, other_words)
+        other_words = self.tr("compact shorten context")
+        self._add(self.tr("Summarise older messages"), None, page.compact, other_words)
+        other_words = self.tr("revert restore files rewind")
+        self._add(self.tr("Undo all changes since this message…"), "Ctrl+Alt+Z", page.undoing.undo_here, other_words)
 
     def _add_message(self, settings: Settings) -> None:
         page = self._window.page
@@ -144,8 +144,8 @@ class WindowActions(QObject):
         self._new_line = self._add(self.tr("New line in the message"), None, lambda: composer.editor.insert_text("\n"))
         stop = self._add(self.tr("Stop the answer"), None, composer.stop, self.tr("cancel interrupt abort break"))
         set_shown_shortcut(stop, "Esc")
-        words = self.tr("picture photo file upload")
-        self._add(self.tr("Attach image"), "Ctrl+Shift+A", composer.choose_files, words)
+        other_words = self.tr("picture photo file upload")
+        self._add(self.tr("Attach image"), "Ctrl+Shift+A", composer.choose_files, other_words)
         self._add(
             self.tr("Waiting messages"), "Ctrl+Shift+W", page.session_controls.waiting.take_focus, self.tr("queue")
         )
@@ -153,36 +153,36 @@ class WindowActions(QObject):
         self._show_keys_of_message(settings.preferences)
 
     def _add_settings(self, settings: Settings, pages: SettingsPresenter, disk: DiskMonitor) -> QAction:
-        for page, text, words in (
+        for page, text, other_words in (
             ("appearance", self.tr("Theme and appearance"), self.tr("dark light colours look font density zoom")),
             ("providers", self.tr("Providers and keys"), self.tr("api key server account")),
             ("rules", self.tr("Rules"), self.tr("permissions allowed tools always allow")),
             ("mcp", self.tr("MCP servers"), self.tr("tools plugins extensions")),
             ("storage", self.tr("Storage"), self.tr("data folder disk")),
         ):
-            self._add(text, None, partial(pages.show, page), words)
-        words = self.tr("provider server key add login")
-        self._add(self.tr("Connect a model"), None, self._window.show_welcome, words)
+            self._add(text, None, partial(pages.show, page), other_words)
+        other_words = self.tr("provider server key add login")
+        self._add(self.tr("Connect a model"), None, self._window.show_welcome, other_words)
         self._add(self.tr("Try the demo"), None, self._window.show_demo, self.tr("example offline scripted"))
-        words = self.tr("deleted removed bin restore bring back")
-        trash = self._add(self.tr("Trash"), None, self._window.trash.show, words)
+        other_words = self.tr("deleted removed bin restore bring back")
+        trash = self._add(self.tr("Trash"), None, self._window.trash.show, other_words)
         self._add(self.tr("Check saved conversations"), None, disk.check, self.tr("repair damaged disk"))
-        words = self.tr("zoom in text size bigger font")
-        self._add(self.tr("Larger text"), QKeySequence.StandardKey.ZoomIn, lambda: settings.zoom(1), words)
-        words = self.tr("zoom out text size font")
-        self._add(self.tr("Smaller text"), QKeySequence.StandardKey.ZoomOut, lambda: settings.zoom(-1), words)
+        other_words = self.tr("zoom in text size bigger font")
+        self._add(self.tr("Larger text"), QKeySequence.StandardKey.ZoomIn, lambda: settings.zoom(1), other_words)
+        other_words = self.tr("zoom out text size font")
+        self._add(self.tr("Smaller text"), QKeySequence.StandardKey.ZoomOut, lambda: settings.zoom(-1), other_words)
         self._add(self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0), self.tr("reset zoom"))
         self._window.page.transcript.zoom_requested.connect(settings.zoom)
         return trash
 
     def _add_help(self, help_: HelpPresenter) -> tuple[QAction, QAction]:
-        helping = self._add(self.tr("Help"), "F1", help_.show_guide, self.tr("guide manual introduction how to"))
-        words = self.tr("keys hotkeys bindings")
-        shortcuts = self._add(self.tr("Keyboard shortcuts"), None, help_.show_shortcuts, words)
+        open_help = self._add(self.tr("Help"), "F1", help_.show_guide, self.tr("guide manual introduction how to"))
+        other_words = self.tr("keys hotkeys bindings")
+        shortcuts = self._add(self.tr("Keyboard shortcuts"), None, help_.show_shortcuts, other_words)
         self._add(
             self.tr("About Desktop Agent"), None, help_.show_about, self.tr("version licence program data folder")
         )
-        return helping, shortcuts
+        return open_help, shortcuts
 
     def _search(self) -> None:
         self._window.panes.show_list()
@@ -199,12 +199,16 @@ class WindowActions(QObject):
         set_shown_shortcut(self._new_line, "Shift+Enter" if sends else "Enter")
 
     def _add(
-        self, text: str, keys: str | QKeySequence.StandardKey | None, do: Callable[[], object], words: str = ""
+        self,
+        text: str,
+        keys: str | QKeySequence.StandardKey | None,
+        command: Callable[[], object],
+        other_words: str = "",
     ) -> QAction:
         action = QAction(text, self._window)
         if keys is not None:
             action.setShortcut(QKeySequence(keys))
-        set_synonyms(action, words)
-        action.triggered.connect(lambda _checked=False: do())
+        set_synonyms(action, other_words)
+        action.triggered.connect(lambda _checked=False: command())
         self._window.addAction(action)
         return action

@@ -55,11 +55,11 @@ class FileSaver(QObject):
         dialog.setDirectory(self._folder if QDir(self._folder).exists() else QDir.homePath())
         dialog.selectFile(safe_file_name(name))
 
-        def chosen(path: str) -> None:
+        def on_selected(path: str) -> None:
             self._folder = str(Path(path).parent)
             self._tasks.start(self._write(Path(path), data))
 
-        dialog.fileSelected.connect(chosen)
+        dialog.fileSelected.connect(on_selected)
         dialog.open()
         return dialog
 
@@ -76,12 +76,12 @@ class FileSaver(QObject):
 
 
 def safe_file_name(words: str) -> str:
-    """Return a name that every system accepts: no folder, not hidden, not too long, no device, no invisible character."""
-    kept = "".join(
-        " " if each in _FORBIDDEN_CHARACTERS or not each.isprintable() else each
-        for each in words[: 4 * _MAX_STEM_LENGTH]
+    """Return a name that every system accepts: no folder, device or invisible character, not hidden, not too long."""
+    printable = "".join(
+        " " if character in _FORBIDDEN_CHARACTERS or not character.isprintable() else character
+        for character in words[: 4 * _MAX_STEM_LENGTH]
     )
-    name = " ".join(kept.split()).strip(". ")
+    name = " ".join(printable.split()).strip(". ")
     stem, dot, ending = f"{'_' if _DEVICE_NAME.match(name) else ''}{name}".rpartition(".")
     if not dot or not ending.isalnum() or len(ending) > 8:
         stem, dot, ending = f"{stem}{dot}{ending}", "", ""
@@ -167,18 +167,18 @@ class AttachmentsPresenter(QObject):
         # Imported and made when the first picture is looked at.
         from ui.shell.picture_viewer import PictureViewer, conversation_pictures, index_of, to_viewer_picture
 
-        wanted = to_viewer_picture(picture)
-        if wanted is None:
+        viewed = to_viewer_picture(picture)
+        if viewed is None:
             return
         if self._viewer is None:
             self._viewer = PictureViewer(self._themes, self._pictures, self._view.window())
             self._viewer.save_requested.connect(self._save_picture)
-        everything = list(conversation_pictures(self._view.row_viewport.rows.transcript, self._view.remote_images))
-        at = index_of(everything, wanted.source)
-        if at is None:
-            everything, at = [wanted], 0
-        self._viewer.show_pictures(everything, at)
+        pictures = list(conversation_pictures(self._view.row_viewport.rows.transcript, self._view.remote_images))
+        index = index_of(pictures, viewed.source)
+        if index is None:
+            pictures, index = [viewed], 0
+        self._viewer.show_pictures(pictures, index)
 
     def _save_picture(self, viewed: "ViewerPicture") -> None:
-        where = locate_image(viewed.source, self._pictures)
-        self._saver.ask(self._viewer or self._view.window(), viewed.file_name, lambda: read_image_bytes(where))
+        location = locate_image(viewed.source, self._pictures)
+        self._saver.ask(self._viewer or self._view.window(), viewed.file_name, lambda: read_image_bytes(location))

@@ -168,7 +168,7 @@ class BannerArea(QWidget):
         self.closed.emit(key)
 
     def _update_visible(self) -> None:
-        frames = [each for each in self._shown.values() if self._is_in_current_conversation(each)]
+        frames = [frame for frame in self._shown.values() if self._is_in_current_conversation(frame)]
         for frame in self._shown.values():
             frame.setVisible(frame in frames[-MAX_BANNERS:])
         self.setVisible(bool(frames))
@@ -237,21 +237,21 @@ class BannerFrame(QFrame):
         layout.addWidget(close, 0, top)
 
     def _add_buttons(self, words: QVBoxLayout, beside: QHBoxLayout) -> None:
-        """Place the buttons beside a short text, or under one with a remedy, which needs the width of a narrow window."""
-        made = [button(each.text, self._command(each)) for each in self.banner.buttons]
-        if self.banner.remedy is not None and made:
+        """Place the buttons beside a short text, or under one with a remedy, which needs the whole width."""
+        buttons = [button(action.text, self._command(action)) for action in self.banner.buttons]
+        if self.banner.remedy is not None and buttons:
             words.addSpacing(SPACE_XS)
-            words.addWidget(FlowRows(made))
+            words.addWidget(FlowRows(buttons))
             words.addSpacing(SPACE_XS)
             return
-        for each in made:
-            beside.addWidget(each)
+        for widget in buttons:
+            beside.addWidget(widget)
 
-    def _command(self, each: BannerButton) -> Callable[[], None]:
+    def _command(self, action: BannerButton) -> Callable[[], None]:
         def press() -> None:
-            if not each.keeps_banner:
+            if not action.keeps_banner:
                 self.close_pressed.emit()
-            each.command()
+            action.command()
 
         return press
 

@@ -29,12 +29,12 @@ def mark_numbered(action: QAction) -> None:
 
 def listed_actions(window: QWidget) -> list[QAction]:
     """Return the actions of a window without those of a series."""
-    return [each for each in window.actions() if each.property(_NUMBERED) is not True]
+    return [action for action in window.actions() if action.property(_NUMBERED) is not True]
 
 
 def numbered_actions(window: QWidget) -> list[QAction]:
     """Return the actions of the series."""
-    return [each for each in window.actions() if each.property(_NUMBERED) is True]
+    return [action for action in window.actions() if action.property(_NUMBERED) is True]
 
 
 def set_synonyms(action: QAction, words: str) -> None:
@@ -70,15 +70,17 @@ class FuzzyMatcher:
     def is_empty(self) -> bool:
         return not self._words
 
-    def rank(self, text: str, others: str = "") -> int | None:
+    def rank(self, text: str, other_words: str = "") -> int | None:
         """Return how well this text fits: 0 is best, None is not at all.
 
-        `others` are synonyms: a word of the query may match a whole word of them, or its beginning.
+        `other_words` are synonyms: a word of the query may match a whole word of them, or its beginning.
         """
-        folded, other = text.casefold(), others.casefold()
+        folded, folded_synonyms = text.casefold(), other_words.casefold()
         total = 0
         for word in self._words:
-            ranks = [rank for rank in (_rank_of(word, folded), _rank_in_synonyms(word, other)) if rank is not None]
+            ranks = [
+                rank for rank in (_rank_of(word, folded), _rank_in_synonyms(word, folded_synonyms)) if rank is not None
+            ]
             if not ranks:
                 return None
             total += min(ranks)
@@ -93,30 +95,30 @@ def _rank_in_synonyms(word: str, text: str) -> int | None:
 def _rank_of(word: str, text: str) -> int | None:
     if text.startswith(word):
         return _STARTS
-    at = text.find(word)
-    while at > 0:
-        if not text[at - 1].isalnum():
+    index = text.find(word)
+    while index > 0:
+        if not text[index - 1].isalnum():
             return _BEGINS_WORD
-        if (after := text.find(word, at + 1)) < 0:
+        if (next_index := text.find(word, index + 1)) < 0:
             return _INSIDE
-        at = after
+        index = next_index
     return _LETTERS if _is_subsequence(word, text) else None
 
 
 def _is_subsequence(word: str, text: str) -> bool:
     """Return whether the letters follow one another in the text, the first at the beginning of a word."""
     begins = True
-    for at, letter in enumerate(text):
-        if begins and letter == word[0] and _letters_follow(word, text, at):
+    for index, letter in enumerate(text):
+        if begins and letter == word[0] and _letters_follow(word, text, index):
             return True
         begins = not letter.isalnum()
     return False
 
 
-def _letters_follow(word: str, text: str, at: int) -> bool:
+def _letters_follow(word: str, text: str, index: int) -> bool:
     for letter in word[1:]:
-        at = text.find(letter, at + 1)
-        if at < 0:
+        index = text.find(letter, index + 1)
+        if index < 0:
             return False
     return True
 
@@ -150,10 +152,10 @@ def matching_rows(
     If none fits, return a remark and `fallback_rows`.
     """
     words = FuzzyMatcher(typed)
-    found = [(_best_rows(group, words), group.title) for group in groups]
-    fitting = [(ranked, title) for ranked, title in found if ranked]
+    ranked_groups = [(_best_rows(group, words), group.title) for group in groups]
+    fitting = [(ranked, title) for ranked, title in ranked_groups if ranked]
     # The sort is stable: among equals the order of the groups stays.
-    fitting.sort(key=lambda each: each[0][0][0])
+    fitting.sort(key=lambda group_rows: group_rows[0][0][0])
     rows: list[CommandRow] = []
     for ranked, title in fitting:
         rows.append(CommandRow(text=title, is_heading=True))
@@ -170,7 +172,7 @@ def _best_rows(group: CommandGroup, words: FuzzyMatcher) -> list[tuple[int, Comm
         return [(0, row) for row in group.rows[:MAX_GROUP_ROWS]]
     ranked = ((words.rank(row.text, row.synonyms), row) for row in group.rows)
     fitting = [(rank, row) for rank, row in ranked if rank is not None]
-    fitting.sort(key=lambda each: each[0])
+    fitting.sort(key=lambda ranked_row: ranked_row[0])
     return fitting[:MAX_GROUP_ROWS]
 
 
@@ -219,10 +221,10 @@ class CommandPalette(QWidget):
 
     def dismiss(self) -> None:
         """Close it and return the focus."""
-        before, self._previous_focus = self._previous_focus, None
+        focus, self._previous_focus = self._previous_focus, None
         self.hide()
-        if before is not None and before.window() is self._window and before.isVisible():
-            before.setFocus(Qt.FocusReason.PopupFocusReason)
+        if focus is not None and focus.window() is self._window and focus.isVisible():
+            focus.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
@@ -248,11 +250,11 @@ class CommandPalette(QWidget):
 
     def _fit(self) -> None:
         self.setGeometry(self._window.rect())
-        wanted = PALETTE_SIZE * (self._themes.zoom / 100)
-        around = 2 * SPACE_S + 2 * _BORDER
+        size = PALETTE_SIZE * (self._themes.zoom / 100)
+        margins = 2 * SPACE_S + 2 * _BORDER
         # No higher than what is found.
-        wanted.setHeight(self._panel.whole_height(wanted.height() - around) + around)
-        self._frame.setFixedSize(wanted.boundedTo(self._window.size() - QSize(2 * SPACE_L, 2 * SPACE_XL)))
+        size.setHeight(self._panel.whole_height(size.height() - margins) + margins)
+        self._frame.setFixedSize(size.boundedTo(self._window.size() - QSize(2 * SPACE_L, 2 * SPACE_XL)))
 
     def _build(self) -> None:
         self.setAccessibleName(self.tr("Commands"))
@@ -316,20 +318,24 @@ class PalettePresenter(QObject):
         )
 
     def _command_rows(self) -> list[CommandRow]:
-        listed = (each for each in listed_actions(self._window) if each.isEnabled() and each is not self.opening_action)
-        return [_command_row(each) for each in listed]
+        actions = (
+            action
+            for action in listed_actions(self._window)
+            if action.isEnabled() and action is not self.opening_action
+        )
+        return [_command_row(action) for action in actions]
 
     def _fallback_rows(self) -> list[CommandRow]:
-        return [_command_row(each) for each in self.fallback_actions]
+        return [_command_row(action) for action in self.fallback_actions]
 
     def _conversation_rows(self) -> list[CommandRow]:
         return [
             CommandRow(
-                text=each.title or self.tr("New conversation"),
+                text=conversation.title or self.tr("New conversation"),
                 is_choosable=True,
-                command=partial(self._library.open, each.id),
+                command=partial(self._library.open, conversation.id),
             )
-            for each in self._conversations
+            for conversation in self._conversations
         ]
 
     def _model_rows(self) -> list[CommandRow]:
@@ -355,7 +361,7 @@ class PalettePresenter(QObject):
 
 def _command_row(action: QAction) -> CommandRow:
     text, keys = action.text(), shortcut_text(action)
-    said = f"{text}, {keys}" if keys else text
+    spoken_text = f"{text}, {keys}" if keys else text
     return CommandRow(
-        text=text, detail=keys, synonyms=synonyms(action), spoken=said, is_choosable=True, command=action.trigger
+        text=text, detail=keys, synonyms=synonyms(action), spoken=spoken_text, is_choosable=True, command=action.trigger
     )

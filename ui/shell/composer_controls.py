@@ -73,20 +73,20 @@ class ModelControls(QObject):
         conversation = self._conversation
         if conversation is None:
             return
-        place = conversation.endpoint_id, conversation.model
-        able = self._servers.capabilities(*place)
+        model = conversation.endpoint_id, conversation.model
+        capabilities = self._servers.capabilities(*model)
         reasoning = conversation.reasoning
-        if is_unsupported(able, reasoning):
+        if is_unsupported(capabilities, reasoning):
             # What another process works in is only shown: its choice is left to that one.
             if conversation.held_by is None:
                 conversation.change(reasoning=None)
                 template = "This model does not offer the reasoning “{choice}”: it is on Default again."
                 self.remark.emit(Sentence(template, {"choice": reasoning_name(reasoning)}))
             reasoning = None
-        self.picker.set_current(*place)
-        self.reasoning.show_choices(able, reasoning)
+        self.picker.set_current(*model)
+        self.reasoning.show_choices(capabilities, reasoning)
         self.parameters.show_parameters(conversation.parameters)
-        self._composer.set_supports_images(able.images, self._servers.picture_limits(*place))
+        self._composer.set_supports_images(capabilities.images, self._servers.picture_limits(*model))
 
     def edit_parameters(self) -> None:
         """Open the parameters of the conversation."""
@@ -125,10 +125,10 @@ class ModelControls(QObject):
         conversation = self._conversation
         if conversation is not None and not conversation.model and conversation.held_by is None:
             # A server named without a model: its first one, shown in the picker, so that one can begin.
-            first = (
-                each.models[0].id for each in groups if each.models and each.endpoint.id == conversation.endpoint_id
+            models = (
+                group.models[0].id for group in groups if group.models and group.endpoint.id == conversation.endpoint_id
             )
-            model = next(first, None)
+            model = next(models, None)
             if model is not None:
                 conversation.change(model=model)
         self.refresh()
@@ -195,7 +195,7 @@ class SessionControlsPresenter(QObject):
 
     def _update_visible(self) -> None:
         parts = (self.request, self.questions, self.waiting)
-        self.above.setVisible(not all(each.isHidden() for each in parts))
+        self.above.setVisible(not all(part.isHidden() for part in parts))
 
     @Slot(str)
     def _set_mode(self, name: str) -> None:
@@ -221,11 +221,11 @@ class SessionControlsPresenter(QObject):
 
     @Slot(str)
     def _remove(self, message_id: str) -> None:
-        def take_out(session_controls: SessionControls) -> None:
+        def remove(session_controls: SessionControls) -> None:
             undo = partial(self._restore, session_controls.remove_message(message_id))
             self._banners.show_undo(self.tr("The waiting message was removed."), undo, self._conversation_id)
 
-        self._run(take_out)
+        self._run(remove)
 
     def _restore(self, removed: RemovedMessage) -> None:
         # Offered over its conversation only; that may have been opened again since.
@@ -268,8 +268,8 @@ class SessionControlsPresenter(QObject):
         column = QVBoxLayout(self.above)
         column.setContentsMargins(0, 0, 0, SPACE_S)
         column.setSpacing(SPACE_S)
-        for each in (self.request, self.questions, self.waiting):
-            column.addWidget(each)
+        for part in (self.request, self.questions, self.waiting):
+            column.addWidget(part)
 
     def _connect(self) -> None:
         self.picker.mode_chosen.connect(self._set_mode)

@@ -41,10 +41,10 @@ class UsageMeter(QPushButton):
         context = last.total_tokens if last is not None else None
         share, cost = self._cache_share(total), self._cost(total, spending)
         long, short = self._context(context, window)
-        rest = [each for each in (share, cost) if each]
+        rest = [part for part in (share, cost) if part]
         self._variants = tuple(
-            " · ".join(each for each in form if each)
-            for form in ((long, *rest), (short, *rest), (short, cost), (cost or short,))
+            " · ".join(part for part in variant if part)
+            for variant in ((long, *rest), (short, *rest), (short, cost), (cost or short,))
         )
         self.setVisible(bool(self._variants[0]))
         details = self._details(last, total, window, cost)
@@ -70,7 +70,7 @@ class UsageMeter(QPushButton):
             self._fit()
 
     def _fit(self) -> None:
-        fitting = (each for each in self._variants if self._size(each).width() <= self._room)
+        fitting = (variant for variant in self._variants if self._size(variant).width() <= self._room)
         self.setText(next(fitting, self._variants[-1]))
         self.updateGeometry()
 
@@ -174,12 +174,12 @@ class ContextOverflowCheck(QObject):
         if conversation is None:
             return
         window = self._servers.capabilities(conversation.endpoint_id, conversation.model).context_window
-        over = 0
+        overflow = 0
         if window and (text or attached):
-            texts = [each.text for each in attached if isinstance(each, PastedText | PendingResource)]
-            pictures = sum(each.tokens for each in attached if isinstance(each, PendingPicture))
-            over = conversation.context_tokens([text, *texts]) + pictures - window
+            texts = [attachment.text for attachment in attached if isinstance(attachment, PastedText | PendingResource)]
+            pictures = sum(attachment.tokens for attachment in attached if isinstance(attachment, PendingPicture))
+            overflow = conversation.context_tokens([text, *texts]) + pictures - window
         was_shown = self._notice.is_shown
-        self._notice.show_overflow(over, window or 0, can_summarise=not conversation.is_empty)
+        self._notice.show_overflow(overflow, window or 0, can_summarise=not conversation.is_empty)
         if self._notice.is_shown and not was_shown:
             self._composer.notice_shown.emit(self._notice)

@@ -55,7 +55,7 @@ class StarterMessages(QWidget):
         column.setContentsMargins(SPACE_S, 0, SPACE_S, SPACE_S)
         column.setSpacing(SPACE_XS)
         column.addWidget(label(self.tr("Try one of these:"), "small"))
-        column.addWidget(FlowRows([button(each, partial(self.chosen.emit, each)) for each in messages]))
+        column.addWidget(FlowRows([button(message, partial(self.chosen.emit, message)) for message in messages]))
         self.hide()
 
 
@@ -109,7 +109,7 @@ class ConversationPage(QObject):
         self._sending = asyncio.Lock()
         self._saved_early: list[tuple[str, list[Attachment]]] = []
         self._early: list[tuple[str, list[Attachment], When]] = [
-            (*each, "soon") for each in frame.take_early_messages()
+            (*message, "soon") for message in frame.take_early_messages()
         ]
         self._connect()
 
@@ -123,19 +123,19 @@ class ConversationPage(QObject):
         self.session_controls.hand_back()
         async with self._sending:
             # What was taken out of the composer is in its conversation, or in the composer again.
-            is_whole = await self._drafts.settled()
-        written = [(text, attached) for text, attached, _ in self._early]
-        written += [self.composer.draft()] if self._conversation is None else []
-        written = [each for each in written if each != ("", [])]
-        if not written:
+            is_complete = await self._drafts.settled()
+        drafts = [(text, attached) for text, attached, _ in self._early]
+        drafts += [self.composer.draft()] if self._conversation is None else []
+        drafts = [draft for draft in drafts if draft != ("", [])]
+        if not drafts:
             await self._drafts.kept()
-        elif written != self._saved_early:
+        elif drafts != self._saved_early:
             conversation = await place()
             with suppress(StorageFailed):  # held there, and raised by what comes next
-                await self._library.drafts.add(conversation, merge_drafts([to_draft(*each) for each in written]))
-            self._saved_early = written
+                await self._library.drafts.add(conversation, merge_drafts([to_draft(*draft) for draft in drafts]))
+            self._saved_early = drafts
         await self._library.drafts.retry_refused()
-        if not is_whole:
+        if not is_complete:
             raise AgentError(Sentence("Something that is attached was still on its way in."))
 
     def save_draft_immediately(self) -> Coroutine[Any, Any, None]:
@@ -149,8 +149,8 @@ class ConversationPage(QObject):
     @property
     def written(self) -> ComposerDraft:
         """The draft, early messages, and drafts that the disk refused."""
-        here = self._current_draft()
-        return merge_drafts([here, *(each for each in self._library.drafts.refused if each != here)])
+        current = self._current_draft()
+        return merge_drafts([current, *(draft for draft in self._library.drafts.refused if draft != current)])
 
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this conversation; the one before goes on in the background."""
@@ -195,11 +195,11 @@ class ConversationPage(QObject):
             self._run(self._conversation.compact)
 
     def _current_draft(self) -> ComposerDraft:
-        every = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
-        every += [(text, []) for text in self.session_controls.written]
-        every = [each for each in every if each not in self._saved_early]
-        text = "\n\n".join(text for text, _ in every if text)
-        return to_draft(text, [each for _, attached in every for each in attached])
+        drafts = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
+        drafts += [(text, []) for text in self.session_controls.written]
+        drafts = [draft for draft in drafts if draft not in self._saved_early]
+        text = "\n\n".join(text for text, _ in drafts if text)
+        return to_draft(text, [attachment for _, attached in drafts for attachment in attached])
 
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
@@ -337,8 +337,8 @@ class ConversationPage(QObject):
     def _show_usage(self) -> None:
         conversation = self._conversation
         if conversation is not None:
-            able = self._servers.capabilities(conversation.endpoint_id, conversation.model)
-            self._usage.show_usage(conversation.usage, conversation.spending, able.context_window)
+            capabilities = self._servers.capabilities(conversation.endpoint_id, conversation.model)
+            self._usage.show_usage(conversation.usage, conversation.spending, capabilities.context_window)
 
 
 def _walk_transcript(transcript: TranscriptView, step: int) -> None:
@@ -348,7 +348,7 @@ def _walk_transcript(transcript: TranscriptView, step: int) -> None:
 
 def _close_popups(window: QWidget) -> None:
     """Close popups over the window: they belong to the conversation before and would change another."""
-    for each in QApplication.topLevelWidgets():
-        owner = each.parentWidget()
-        if each.windowType() is Qt.WindowType.Popup and owner is not None and owner.window() is window:
-            each.close()
+    for popup in QApplication.topLevelWidgets():
+        owner = popup.parentWidget()
+        if popup.windowType() is Qt.WindowType.Popup and owner is not None and owner.window() is window:
+            popup.close()

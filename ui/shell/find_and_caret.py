@@ -129,8 +129,8 @@ class FindBar(QFrame):
         column.addLayout(row)
         column.addWidget(self._below)
         row.addWidget(self._field, 1)
-        for each in (self._previous, self._next, self._case, self._words, self._close):
-            row.addWidget(each)
+        for button in (self._previous, self._next, self._case, self._words, self._close):
+            row.addWidget(button)
 
     def _connect(self) -> None:
         self._field.textChanged.connect(self._on_typed)
@@ -151,11 +151,11 @@ class FindBar(QFrame):
         self._finding.search(Query(text, match_case=self._case.isChecked(), whole_words=self._words.isChecked()))
         self._on_found(self._found if text else FindStatus())
 
-    def _on_found(self, found: FindStatus) -> None:
-        self._found = found
+    def _on_found(self, status: FindStatus) -> None:
+        self._found = status
         self._show_count()
-        self._previous.setEnabled(found.total > 0)
-        self._next.setEnabled(found.total > 0)
+        self._previous.setEnabled(status.total > 0)
+        self._next.setEnabled(status.total > 0)
 
     def _show_count(self) -> None:
         """Place the count at the end of the field, or below it if the field is too narrow for both."""
@@ -169,16 +169,16 @@ class FindBar(QFrame):
         self._below.setVisible(is_below and bool(words))
 
     def _sentence(self) -> str:
-        found = self._found
+        status = self._found
         if not self._field.text():
             return ""
-        if found.total and not found.complete:
-            return self.tr("{0} so far").format(_localised_number(self, found.total))
-        if found.total:
+        if status.total and not status.complete:
+            return self.tr("{0} so far").format(_localised_number(self, status.total))
+        if status.total:
             return self.tr("{0} of {1}").format(
-                _localised_number(self, found.current), _localised_number(self, found.total)
+                _localised_number(self, status.current), _localised_number(self, status.total)
             )
-        return self.tr("No matches") if found.complete else ""
+        return self.tr("No matches") if status.complete else ""
 
     def _announce_count(self) -> None:
         if words := self._sentence():
@@ -218,16 +218,16 @@ class _FindField(QLineEdit):
         self.setTextMargins(0, 0, room, 0)
 
 
-def _toggle_button(face: str, name: str) -> QToolButton:
-    made = QToolButton()
-    made.setText(face)
-    made.setCheckable(True)
-    made.setAccessibleName(name)
-    made.setToolTip(plain_tooltip(name))
-    made.setProperty("kind", "quiet")
-    made.setProperty("square", "true")
-    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    return made
+def _toggle_button(text: str, name: str) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setCheckable(True)
+    button.setAccessibleName(name)
+    button.setToolTip(plain_tooltip(name))
+    button.setProperty("kind", "quiet")
+    button.setProperty("square", "true")
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return button
 
 
 def _localised_number(widget: QWidget, number: int) -> str:

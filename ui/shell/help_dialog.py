@@ -89,9 +89,9 @@ class AboutPage(ScrollColumn):
 
 
 def _selectable(text: str) -> QLabel:
-    made = label(text, wrap=True)
-    made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return made
+    widget = label(text, wrap=True)
+    widget.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return widget
 
 
 class ShortcutsPage(QWidget):
@@ -116,7 +116,7 @@ class ShortcutsPage(QWidget):
 
     def show_actions_of(self, window: QWidget) -> None:
         """List the current actions of the window."""
-        rows = [_row(each.text(), keys) for each in listed_actions(window) if (keys := shortcut_text(each))]
+        rows = [_row(action.text(), keys) for action in listed_actions(window) if (keys := shortcut_text(action))]
         series = numbered_actions(window)
         if series:
             keys = f"{shortcut_text(series[0])} … {shortcut_text(series[-1])}"
@@ -214,8 +214,8 @@ class HelpDialog(QDialog):
         self._menu.setAccessibleName(self.tr("Page"))
         self._menu.activated.connect(self._list.setCurrentRow)
         self._middle.setSpacing(SPACE_M)
-        for each in (self._menu, self._list):
-            self._middle.addWidget(each)
+        for widget in (self._menu, self._list):
+            self._middle.addWidget(widget)
         self._middle.addWidget(self._pages, 1)
         foot = QHBoxLayout()
         foot.addStretch(1)

@@ -51,24 +51,22 @@ class PageFrame(QWidget):
         themes.changed.connect(self._fit)
         self.composer.send_requested.connect(self._hold_early_message)
 
-    def set_content(self, figures: "UsageMeter", find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
-        """Put the meter into the heading, a bar over the transcript, the transcript, and the controls over the
-        composer.
-        """
-        self._heading.addWidget(figures)
-        self._usage_meter = figures
+    def set_content(self, meter: "UsageMeter", find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
+        """Add the meter in the heading, the find bar, the transcript, and the controls over the composer."""
+        self._heading.addWidget(meter)
+        self._usage_meter = meter
         self._fit_heading()
-        at = self._column.indexOf(self._room)
+        index = self._column.indexOf(self._room)
         self._column.removeWidget(self._room)
         self._room.deleteLater()
-        self._column.insertWidget(at, find_bar)
-        self._column.insertWidget(at + 1, transcript, 1)
-        for at, each in enumerate(above):
-            self._composer_column.insertWidget(at, each)
+        self._column.insertWidget(index, find_bar)
+        self._column.insertWidget(index + 1, transcript, 1)
+        for index, widget in enumerate(above):
+            self._composer_column.insertWidget(index, widget)
         app = QApplication.instance()
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._show_focused)
-        _set_tab_order([self.title, figures, find_bar, transcript, *above, self.composer])
+        _set_tab_order([self.title, meter, find_bar, transcript, *above, self.composer])
 
     def event(self, event: QEvent) -> bool:
         """Fit the heading after a change of layout."""
@@ -142,26 +140,24 @@ class PageFrame(QWidget):
         if self._usage_meter is None:
             return
         edges, gap = self._heading.contentsMargins(), self._heading.spacing()
-        others = (each for each in self._before if not each.isHidden())
-        taken = self.title.minimumWidth() + gap + sum(each.sizeHint().width() + gap for each in others)
-        self._usage_meter.set_room(self.width() - edges.left() - edges.right() - taken)
+        widgets = (widget for widget in self._before if not widget.isHidden())
+        used = self.title.minimumWidth() + gap + sum(widget.sizeHint().width() + gap for widget in widgets)
+        self._usage_meter.set_room(self.width() - edges.left() - edges.right() - used)
 
     def _max_composer_height(self) -> int:
-        """Return the height in pixels that leaves room for the transcript; in a low window with large text the composer
-        scrolls.
-        """
+        """Return the pixels that leave room for the transcript; in a low window the composer scrolls."""
         return max(self.height() - self._heading.sizeHint().height() - MIN_READING_HEIGHT, MIN_READING_HEIGHT)
 
     def _show_composer(self) -> None:
         """Scroll to the end, where one writes; or to the beginning of the newest notice, until one goes on writing."""
-        bar, said = self._composer_scroll.verticalScrollBar(), self._notice
-        if said is None or not said.isVisible():
+        bar, notice = self._composer_scroll.verticalScrollBar(), self._notice
+        if notice is None or not notice.isVisible():
             bar.setValue(bar.maximum())
         else:
-            bar.setValue(bar.value() + said.mapTo(self._composer_scroll.viewport(), QPoint(0, 0)).y())
+            bar.setValue(bar.value() + notice.mapTo(self._composer_scroll.viewport(), QPoint(0, 0)).y())
 
-    def _show_notice(self, said: QWidget) -> None:
-        self._notice = said
+    def _show_notice(self, notice: QWidget) -> None:
+        self._notice = notice
         # It gets its place when all has been laid out again.
         self._layout_timer.start()
 
@@ -192,11 +188,11 @@ async def _take_picture(data: bytes, name: str) -> "ImportedPicture":
 
 def _set_tab_order(parts: list[QWidget]) -> None:
     """Order by position, not by time of creation, for the Tab key and assistive technology."""
-    for each in parts:
-        each.raise_()
-    found = (each for part in parts for each in (part, *part.findChildren(QWidget)))
-    for before, after in pairwise(each for each in found if _takes_focus(each, parts[0].window())):
-        QWidget.setTabOrder(before, after)
+    for part in parts:
+        part.raise_()
+    widgets = (widget for part in parts for widget in (part, *part.findChildren(QWidget)))
+    for previous, following in pairwise(widget for widget in widgets if _takes_focus(widget, parts[0].window())):
+        QWidget.setTabOrder(previous, following)
 
 
 def _takes_focus(widget: QWidget, window: QWidget) -> bool:
@@ -266,8 +262,8 @@ class WindowLayout(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        least = self._sidebar.minimumSizeHint().width() + PAGE_WIDTH * self._themes.zoom // 100
-        is_narrow = self.width() < least
+        least_width = self._sidebar.minimumSizeHint().width() + PAGE_WIDTH * self._themes.zoom // 100
+        is_narrow = self.width() < least_width
         if is_narrow != self._is_narrow:
             self._is_narrow = is_narrow
             self._shows_list = not is_narrow
@@ -305,9 +301,9 @@ class WindowLayout(QWidget):
         # Late: most windows are wide.
         from ui.style.controls import IconButton
 
-        made = IconButton(self._themes, "sidebar", self.tr("Show or hide the conversations"))
-        made.clicked.connect(self.toggle_list)
-        return made
+        button = IconButton(self._themes, "sidebar", self.tr("Show or hide the conversations"))
+        button.clicked.connect(self.toggle_list)
+        return button
 
     def _build(self) -> None:
         self._splitter.addWidget(self._sidebar)
@@ -331,7 +327,7 @@ class WindowLayout(QWidget):
         self._place_banners()
 
     def _place_banners(self) -> None:
-        """Place the banners over the page; above both where list and page take turns, because the list offers undo too."""
+        """Place the banners over the page, or above both if they take turns: the list offers undo too."""
         if self._is_narrow:
             self._column.insertWidget(self._column.indexOf(self._splitter), self._banners)
             self._banners.stackUnder(self._splitter)

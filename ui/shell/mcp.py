@@ -86,11 +86,11 @@ class ElicitationPresenter(QObject):
         return self._created_dialog
 
     @Slot(str, object)
-    def _answer(self, asked_id: str, answer: object) -> None:
+    def _answer(self, request_id: str, answer: object) -> None:
         if isinstance(answer, ElicitationAnswer):
-            self._requests.answer(asked_id, answer)
+            self._requests.answer(request_id, answer)
         else:
-            self._requests.approve(asked_id, agreed=answer is True)
+            self._requests.approve(request_id, agreed=answer is True)
 
     @Slot(str)
     def _open_page(self, address: str) -> None:
@@ -202,11 +202,11 @@ class McpCatalogControls(QObject):
             case McpResource(uri=uri):
                 self._attach(conversation, row, uri)
             case McpResourceTemplate(uri_template=template):
-                gaps = tuple(McpPromptArgument(gap, "", required=True) for gap in template_variables(template))
+                variables = tuple(McpPromptArgument(gap, "", required=True) for gap in template_variables(template))
                 self._ask_arguments(
                     row,
                     template,
-                    gaps,
+                    variables,
                     lambda values: self._attach(conversation, row, expand_template(template, values)),
                 )
             case None:
@@ -215,29 +215,31 @@ class McpCatalogControls(QObject):
     def _ask_arguments(
         self,
         row: CompletionItem,
-        of: str,
+        reference: str,
         arguments: tuple[McpPromptArgument, ...],
-        then: Callable[[dict[str, str]], None],
+        on_submitted: Callable[[dict[str, str]], None],
     ) -> None:
         from ui.composer.completion_popup import PromptArgumentsDialog
 
-        described = row.offered.description if row.offered is not None else ""
-        dialog = PromptArgumentsDialog(row.text, described, arguments, self._window)
+        description = row.offered.description if row.offered is not None else ""
+        dialog = PromptArgumentsDialog(row.text, description, arguments, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
         def complete(name: str, written: str) -> None:
-            self._complete(dialog, row, of, name, written)
+            self._complete(dialog, row, reference, name, written)
 
         dialog.completion_requested.connect(complete)
-        dialog.arguments_submitted.connect(then)
+        dialog.arguments_submitted.connect(on_submitted)
         dialog.open()
 
-    def _complete(self, dialog: "PromptArgumentsDialog", row: CompletionItem, of: str, name: str, written: str) -> None:
+    def _complete(
+        self, dialog: "PromptArgumentsDialog", row: CompletionItem, reference: str, name: str, written: str
+    ) -> None:
         async def complete() -> None:
-            found = await self._catalog.complete(row.server_id, of, name, {**dialog.values, name: written})
+            suggestions = await self._catalog.complete(row.server_id, reference, name, {**dialog.values, name: written})
             # It may have been closed, and with that deleted, meanwhile.
             if isValid(dialog) and dialog.isVisible():
-                dialog.show_completions(name, found)
+                dialog.show_completions(name, suggestions)
 
         self._tasks.start(complete())
 
@@ -256,12 +258,12 @@ class McpCatalogControls(QObject):
 
     def _attach(self, conversation: OpenConversation, row: CompletionItem, uri: str) -> None:
         async def read() -> list[PendingResource | ServerPicture]:
-            found = await self._catalog.read(row.server_id, row.text, uri)
+            parts = await self._catalog.read(row.server_id, row.text, uri)
             return [
-                PendingResource(row.server, row.text, uri, piece, row.server_id)
-                if isinstance(piece, str)
-                else ServerPicture(row.server, row.text, piece, row.server_id)
-                for piece in found
+                PendingResource(row.server, row.text, uri, part, row.server_id)
+                if isinstance(part, str)
+                else ServerPicture(row.server, row.text, part, row.server_id)
+                for part in parts
             ]
 
         fetching = self._composer.attachments.create_fetch(row.text, read)
@@ -271,19 +273,19 @@ class McpCatalogControls(QObject):
         self,
         conversation: OpenConversation,
         text: str,
-        words: Sequence[PromptSource],
-        fetching: Sequence[AttachmentFetch],
+        sources: Sequence[PromptSource],
+        fetches: Sequence[AttachmentFetch],
     ) -> None:
         """Add to the draft of this conversation, which need not be open any more."""
-        fetched = [] if self._is_shown(conversation) else [await each.result() for each in fetching]
+        fetched = [] if self._is_shown(conversation) else [await fetch.result() for fetch in fetches]
         if self._is_shown(conversation):
             if text:
-                self._composer.restore_message(text, words)
-            self._composer.attachments.add_fetches(fetching)
+                self._composer.restore_message(text, sources)
+            self._composer.attachments.add_fetches(fetches)
             return
-        items = [item for each in fetched for item in each.items]
-        await self._library.drafts.add(conversation, to_draft(text, [*words, *items]))
-        for problem in (problem for each in fetched for problem in each.problems):
+        items = [item for content in fetched for item in content.items]
+        await self._library.drafts.add(conversation, to_draft(text, [*sources, *items]))
+        for problem in (problem for content in fetched for problem in content.problems):
             raise problem
 
     def _is_shown(self, conversation: OpenConversation) -> bool:

@@ -26,9 +26,7 @@ _BADGES: dict[Activity, Badge] = {
 
 
 class ActivityNotifier(QObject):
-    """Marks conversations that work, wait or are unread; notifies while the window is not active, if the person wants
-    it.
-    """
+    """Marks conversations that work, wait or are unread; sends notifications while the window is not active."""
 
     def __init__(
         self,
@@ -61,12 +59,12 @@ class ActivityNotifier(QObject):
         is_unread = badge == "unread" and not (is_shown and _is_active())
         self._window.sidebar.set_badge(conversation_id, "" if badge == "unread" and not is_unread else badge)
         self._save_unread(conversation_id, is_unread)
-        words = self._words(activity)
-        if not words or _is_active():
+        text = self._words(activity)
+        if not text or _is_active():
             return
         self._window.windowHandle().alert(0)
         if self._settings.preferences.chat.notifications:
-            self._notifications.show(conversation_id, _shorten(title) or self.tr("New conversation"), words)
+            self._notifications.show(conversation_id, _shorten(title) or self.tr("New conversation"), text)
 
     def _words(self, activity: Activity) -> str:
         match activity:

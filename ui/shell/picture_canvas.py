@@ -69,16 +69,16 @@ class PanZoom:
     @property
     def can_move(self) -> bool:
         """Whether some of it is out of view."""
-        seen = self._visible_size()
-        return self.size.width() > seen.width() + 0.5 or self.size.height() > seen.height() + 0.5
+        visible = self._visible_size()
+        return self.size.width() > visible.width() + 0.5 or self.size.height() > visible.height() + 0.5
 
     def zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
         """Zoom, with the point `at` of the view, or its middle, staying where it is."""
         middle = QPointF(self._view.width() / 2, self._view.height() / 2)
-        away = QPointF() if at is None else at - middle
-        fixed = self._middle() + away * (self._ratio / self.zoom)
+        offset = QPointF() if at is None else at - middle
+        fixed_point = self._middle() + offset * (self._ratio / self.zoom)
         self._zoom, self.fits = max(min(MIN_ZOOM, self._fit_zoom()), min(MAX_ZOOM, zoom)), False
-        self._centre = fixed - away * (self._ratio / self._zoom)
+        self._centre = fixed_point - offset * (self._ratio / self._zoom)
         self._clamp_centre()
 
     def move_by(self, delta: QPointF) -> None:
@@ -92,7 +92,7 @@ class PanZoom:
         scale, middle = self.zoom / self._ratio, self._middle()
         left = self._view.width() / 2 - middle.x() * scale
         top = self._view.height() / 2 - middle.y() * scale
-        left, top = (round(each * self._ratio) / self._ratio for each in (left, top))
+        left, top = (round(edge * self._ratio) / self._ratio for edge in (left, top))
         return QRectF(left, top, self.size.width() * scale, self.size.height() * scale)
 
     def _middle(self) -> QPointF:
@@ -103,12 +103,15 @@ class PanZoom:
 
     def _clamp_centre(self) -> None:
         """Leave no margin beside a picture that is larger than the view; centre a smaller one."""
-        seen = self._visible_size()
+        visible = self._visible_size()
         sides = (
-            (self._centre.x(), self.size.width(), seen.width()),
-            (self._centre.y(), self.size.height(), seen.height()),
+            (self._centre.x(), self.size.width(), visible.width()),
+            (self._centre.y(), self.size.height(), visible.height()),
         )
-        x, y = (whole / 2 if whole <= room else max(room / 2, min(whole - room / 2, at)) for at, whole, room in sides)
+        x, y = (
+            whole / 2 if whole <= length else max(length / 2, min(whole - length / 2, centre))
+            for centre, whole, length in sides
+        )
         self._centre = QPointF(x, y)
 
 
@@ -164,19 +167,19 @@ class ViewerPicture:
 _SUFFIXES = {b"\xff\xd8\xff": "jpg", b"GIF": "gif", b"RIF": "webp"}
 
 
-def decode_picture(where: Path | str | bytes) -> DecodedPicture:
+def decode_picture(location: Path | str | bytes) -> DecodedPicture:
     """Decode a picture, in a worker; takes seconds for the largest."""
     try:
-        data = read_image_bytes(where)
+        data = read_image_bytes(location)
     except (OSError, ValueError):
         return DecodedPicture(QSize())
     original_size = encoded_image_size(data)
     image = decode_image(data, most=MAX_SHOWN_PIXELS)
     if image.isNull():
         return DecodedPicture(original_size)
-    has_holes = image.hasAlphaChannel()
-    form = QImage.Format.Format_ARGB32_Premultiplied if has_holes else QImage.Format.Format_RGB32
-    levels = [image.convertToFormat(form)]
+    has_alpha = image.hasAlphaChannel()
+    image_format = QImage.Format.Format_ARGB32_Premultiplied if has_alpha else QImage.Format.Format_RGB32
+    levels = [image.convertToFormat(image_format)]
     del image
     while min(levels[-1].width(), levels[-1].height()) > _MIN_LEVEL_SIDE:
         levels.append(_halve(levels[-1]))
@@ -306,13 +309,15 @@ class PictureCanvas(QWidget):
         while level + 1 < len(self._levels) and zoom * (1 << (level + 1)) <= 1:
             level += 1
         image, whole = self._levels[level], self._pan_zoom.picture_rect()
-        seen = whole.intersected(QRectF(self.rect()))
+        visible = whole.intersected(QRectF(self.rect()))
         if image.hasAlphaChannel():
-            painter.fillRect(seen, _checkerboard(QColor(self._themes.theme.window), QColor(self._themes.theme.hover)))
+            painter.fillRect(
+                visible, _checkerboard(QColor(self._themes.theme.window), QColor(self._themes.theme.hover))
+            )
         across, down = image.width() / whole.width(), image.height() / whole.height()
-        left, top = (seen.left() - whole.left()) * across, (seen.top() - whole.top()) * down
+        left, top = (visible.left() - whole.left()) * across, (visible.top() - whole.top()) * down
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, zoom < _CRISP_ZOOM and zoom != 1)
-        painter.drawImage(seen, image, QRectF(left, top, seen.width() * across, seen.height() * down))
+        painter.drawImage(visible, image, QRectF(left, top, visible.width() * across, visible.height() * down))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -340,11 +345,11 @@ class PictureCanvas(QWidget):
 
     def event(self, event: QEvent) -> bool:
         """Pan by an arrow key before the window makes a shortcut of it."""
-        way = _pan_of_key(event) if self._levels and self._pan_zoom.can_move else None
-        if way is None:
+        delta = _pan_of_key(event) if self._levels and self._pan_zoom.can_move else None
+        if delta is None:
             return super().event(event)
         if event.type() == QEvent.Type.KeyPress:
-            self._pan_zoom.move_by(way)
+            self._pan_zoom.move_by(delta)
             self._update_view()
         event.accept()
         return True
@@ -359,8 +364,8 @@ class PictureCanvas(QWidget):
 def _pan_of_key(event: QEvent) -> QPointF | None:
     if not isinstance(event, QKeyEvent) or event.type() not in {QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress}:
         return None
-    held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-    return _ARROWS.get(event.key()) if held == Qt.KeyboardModifier.NoModifier else None
+    modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    return _ARROWS.get(event.key()) if modifiers == Qt.KeyboardModifier.NoModifier else None
 
 
 def _checkerboard(light: QColor, dark: QColor) -> QPixmap:

@@ -33,11 +33,11 @@ def conversation_pictures(items: Iterable[Item], remote: RemoteImages) -> Iterat
             yield from _of_images([part for part in item.result.content if isinstance(part, Image)], remote)
         elif isinstance(item, AnswerItem) and loaded:
             text = str(item.text)
-            places = sorted((text.find(address), address) for address in loaded)
+            positions = sorted((text.find(address), address) for address in loaded)
             yield from (
                 _loaded_picture(picture)
-                for at, each in places
-                if at >= 0 and (picture := remote.state_of(each).picture)
+                for position, address in positions
+                if position >= 0 and (picture := remote.state_of(address).picture)
             )
 
 
@@ -52,17 +52,17 @@ def to_viewer_picture(picture: Image | InMemoryImage) -> ViewerPicture | None:
 
 def index_of(pictures: Sequence[ViewerPicture], source: ViewableImage) -> int | None:
     """Return the index of a picture, which may occur twice."""
-    exact = next((index for index, each in enumerate(pictures) if each.source is source), None)
+    exact = next((index for index, picture in enumerate(pictures) if picture.source is source), None)
     if exact is not None:
         return exact
-    return next((index for index, each in enumerate(pictures) if each.source == source), None)
+    return next((index for index, picture in enumerate(pictures) if picture.source == source), None)
 
 
 def _of_images(images: Iterable[Image], remote: RemoteImages) -> Iterator[ViewerPicture]:
     for image in images:
-        held = remote.state_of(image.source.url).picture if isinstance(image.source, UrlSource) else None
-        if found := (_loaded_picture(held) if held else to_viewer_picture(image)):
-            yield found
+        loaded = remote.state_of(image.source.url).picture if isinstance(image.source, UrlSource) else None
+        if viewed := (_loaded_picture(loaded) if loaded else to_viewer_picture(image)):
+            yield viewed
 
 
 def _loaded_picture(picture: InMemoryImage) -> ViewerPicture:
@@ -113,9 +113,9 @@ class PictureViewer(QDialog):
         """The picture in view."""
         return self._list[self._at] if self._list else None
 
-    def show_pictures(self, pictures: Sequence[ViewerPicture], at: int) -> None:
+    def show_pictures(self, pictures: Sequence[ViewerPicture], index: int) -> None:
         """Open or raise the viewer with this picture."""
-        self._list, self._at = pictures, at
+        self._list, self._at = pictures, index
         if not self.isVisible():
             if self._geometry.isEmpty():
                 self.resize(self._first_size())
@@ -129,9 +129,9 @@ class PictureViewer(QDialog):
 
     def step(self, by: int) -> None:
         """Show the next or previous picture, without wrapping round."""
-        at = max(0, min(len(self._list) - 1, self._at + by))
-        if at != self._at:
-            self._at = at
+        index = max(0, min(len(self._list) - 1, self._at + by))
+        if index != self._at:
+            self._at = index
             self._show_current()
 
     def _first_size(self) -> QSize:
@@ -147,23 +147,23 @@ class PictureViewer(QDialog):
         self._name.show_text(name)
         self._place.setText(self.tr("{0} of {1}").format(self._at + 1, len(self._list)))
         self._place.setVisible(len(self._list) > 1)
-        for each in self._several:
-            each.setVisible(len(self._list) > 1)
+        for control in self._several:
+            control.setVisible(len(self._list) > 1)
         self.canvas.setAccessibleName(self.tr("Picture: {0}").format(name))
         self._note.hide()
         self.canvas.show_words(self.tr("Loading…"))
-        where = locate_image(viewed.source, self._pictures)
+        location = locate_image(viewed.source, self._pictures)
         self._asked += 1
-        asked = self._asked
+        number = self._asked
 
         def job() -> DecodedPicture:
             # Who leafs through many wants the last one.
-            return decode_picture(where) if asked == self._asked else DecodedPicture(QSize())
+            return decode_picture(location) if number == self._asked else DecodedPicture(QSize())
 
-        self._jobs.submit(asked, job, lambda found: self._show(asked, viewed, found))
+        self._jobs.submit(number, job, lambda decoded: self._show(number, viewed, decoded))
 
-    def _show(self, asked: int, viewed: ViewerPicture, decoded: DecodedPicture) -> None:
-        if asked != self._asked or self.current is None:
+    def _show(self, number: int, viewed: ViewerPicture, decoded: DecodedPicture) -> None:
+        if number != self._asked or self.current is None:
             return
         sentence = self._sentence(decoded)
         if decoded.levels:
@@ -186,25 +186,25 @@ class PictureViewer(QDialog):
         millions = f"{decoded.megapixels:.0f}"
         if not decoded.levels and decoded.megapixels * 1_000_000 > MAX_PIXELS:
             limit = str(MAX_PIXELS // 1_000_000)
-            words = self.tr(
+            template = self.tr(
                 "This picture has {0} megapixels; more than {1} are not opened here. "
                 "Save it, and open it in an image editor."
             )
-            return words.format(millions, limit)
+            return template.format(millions, limit)
         if not decoded.levels:
             return self.tr("This picture cannot be read: its file is damaged or gone. Ask for it again.")
         if decoded.size != decoded.original_size:
-            words = self.tr(
+            template = self.tr(
                 "This picture has {0} megapixels. To spare memory it is shown with {1}; "
                 "save it and open it in an image editor to see all of them."
             )
-            return words.format(millions, str(MAX_SHOWN_PIXELS // 1_000_000))
+            return template.format(millions, str(MAX_SHOWN_PIXELS // 1_000_000))
         return ""
 
     def _show_zoom(self) -> None:
         has_picture = self.canvas.image is not None
-        for each in self._only_picture:
-            each.setEnabled(has_picture)
+        for control in self._only_picture:
+            control.setEnabled(has_picture)
         self._percent.setText(self.tr("{0} %").format(round(self.canvas.zoom * 100)) if has_picture else "")
 
     def _fit_or_full(self) -> None:
@@ -263,24 +263,24 @@ class PictureViewer(QDialog):
         self,
         icon: str,
         name: str,
-        act: Callable[[], None],
+        command: Callable[[], None],
         *keys: str | QKeySequence.StandardKey,
         several: bool = False,
     ) -> IconButton:
-        made = IconButton(self._themes, icon, name)
-        action = self._shortcut(name, act, *keys)
-        made.clicked.connect(action.trigger)
-        shown = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        made.setToolTip(f"{name} ({shown})")
-        (self._several if several else self._only_picture).append(made)
-        return made
+        icon_button = IconButton(self._themes, icon, name)
+        action = self._shortcut(name, command, *keys)
+        icon_button.clicked.connect(action.trigger)
+        keys_text = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        icon_button.setToolTip(f"{name} ({keys_text})")
+        (self._several if several else self._only_picture).append(icon_button)
+        return icon_button
 
-    def _shortcut(self, name: str, act: Callable[[], None], *keys: str | QKeySequence.StandardKey) -> QAction:
+    def _shortcut(self, name: str, command: Callable[[], None], *keys: str | QKeySequence.StandardKey) -> QAction:
         action = QAction(name, self)
         action.setShortcuts([QKeySequence(key) for key in keys])
 
         def press() -> None:  # without the argument that `triggered` carries
-            act()
+            command()
 
         action.triggered.connect(press)
         self.addAction(action)

@@ -68,9 +68,7 @@ class RulesPresenter(QObject):
 
 
 class AgentSettingsPresenter(QObject):
-    """Shows tools and models. `open_conversation` returns the conversation whose tools are listed; else the built-in
-    ones.
-    """
+    """Shows the tools of the open conversation, or the built-in ones, and the models."""
 
     def __init__(
         self,

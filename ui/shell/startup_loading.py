@@ -9,7 +9,7 @@ from desktop_agent.types.errors import AgentError
 from ui.shell.startup_window import StartupWindow
 
 
-async def import_in_thread(room: str) -> None:
+async def import_in_thread(module: str) -> None:
     """Import a module in a thread, so that no frame and no key waits. Nothing of it may import Qt.
 
     PySide6 makes its types when they are first named, which crashes while the window uses others. Python collects
@@ -18,18 +18,18 @@ async def import_in_thread(room: str) -> None:
     was_on = gc.isenabled()
     gc.disable()
     try:
-        await asyncio.to_thread(importlib.import_module, room)
+        await asyncio.to_thread(importlib.import_module, module)
     finally:
         if was_on:
             gc.enable()
 
 
-async def import_in_slices(rooms: Iterable[str], is_left: Callable[[], bool] = lambda: False) -> None:
-    """Import modules here, one after the other, until the window is closed; between two of them it handles its events."""
-    for room in rooms:
-        if is_left():
+async def import_in_slices(modules: Iterable[str], is_closed: Callable[[], bool] = lambda: False) -> None:
+    """Import modules here until the window is closed. Between two of them it handles its events."""
+    for module in modules:
+        if is_closed():
             return
-        importlib.import_module(room)
+        importlib.import_module(module)
         await asyncio.sleep(0)
 
 

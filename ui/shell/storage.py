@@ -117,7 +117,7 @@ class TrashPresenter(QObject):
     @Slot(list)
     def _on_listed(self, deleted: "Sequence[DeletedConversation]") -> None:
         """What was purged cannot be restored: remove its banner."""
-        if self._offer is not None and all(each.id != self._offer[0] for each in deleted):
+        if self._offer is not None and all(conversation.id != self._offer[0] for conversation in deleted):
             self._withdraw(self._offer[0])
 
 
@@ -184,9 +184,9 @@ class CloseConfirmation(QObject):
         box.add_answer(self.tr("Quit without saving"), "quit", "danger")
         box.add_answer(self.tr("Keep open"), "stay")
 
-        def on_answered(given: str) -> None:
+        def on_answered(chosen: str) -> None:
             if not answer.done():
-                answer.set_result(given)
+                answer.set_result(chosen)
 
         box.answered.connect(on_answered)
         box.open()

@@ -36,16 +36,16 @@ def result_sentence(result: UndoResult, *, redo: bool) -> Sentence:
         if not result.files:
             return Sentence("Nothing was redone.")
         return Sentence("Redone: {files}.", {"files": _file_names(result.files)})
-    said = show_hidden(" ".join(result.said))
+    reports = show_hidden(" ".join(result.said))
     files = result.files
-    if not files and not said:
+    if not files and not reports:
         if result.left:
             return Sentence("Nothing was undone.")
         return Sentence("Nothing was left to undo: the files are already as they were before.")
     if not files:
-        return Sentence("Undone. {words}", {"words": said})
-    values = {"files": _file_names(files), "words": said}
-    return Sentence("Undone: {files}. {words}", values) if said else Sentence("Undone: {files}.", values)
+        return Sentence("Undone. {words}", {"words": reports})
+    values = {"files": _file_names(files), "words": reports}
+    return Sentence("Undone: {files}. {words}", values) if reports else Sentence("Undone: {files}.", values)
 
 
 def not_undone_sentence(result: UndoResult, *, redo: bool) -> Sentence | None:
@@ -131,9 +131,9 @@ class UndoPresenter(QObject):
         if self._is_opening:
             return
         # The second press of a double one would take back what the first did: the button is another one by then.
-        before, at = self._last_request
-        is_opposite = before.item_id == request.item_id and before.is_redo != request.is_redo
-        if is_opposite and (monotonic() - at) * 1000 < QGuiApplication.styleHints().mouseDoubleClickInterval():
+        last_request, pressed_at = self._last_request
+        is_opposite = last_request.item_id == request.item_id and last_request.is_redo != request.is_redo
+        if is_opposite and (monotonic() - pressed_at) * 1000 < QGuiApplication.styleHints().mouseDoubleClickInterval():
             return
         self._last_request = (request, monotonic())
         if self._conversation is not None:
@@ -159,7 +159,7 @@ class UndoPresenter(QObject):
             self._is_opening = self._is_opening and not asks
         if conversation is not self._conversation or self._created_dialog is not None:
             return
-        is_plain = not forecast.undo_refusals and all(each.reason is None for each in forecast.files)
+        is_plain = not forecast.undo_refusals and all(file.reason is None for file in forecast.files)
         # What needs nothing any more was put back by hand: then it is undone.
         has_nothing = not forecast.checkpoint_ids
         if asks or conversation.working or not is_plain or has_nothing:
@@ -202,9 +202,9 @@ class UndoPresenter(QObject):
     async def _run_undo(self, conversation: OpenConversation, replacing: Sequence[FileRestorePlan]) -> None:
         request, dialog = self._current_request, self._created_dialog
 
-        def on_progress(done: int, every: int) -> None:
+        def on_progress(done: int, total: int) -> None:
             if dialog is not None and dialog is self._created_dialog:
-                dialog.show_progress(done, every)
+                dialog.show_progress(done, total)
 
         try:
             result = await conversation.undoing.undo(self._forecast, replacing, on_progress)

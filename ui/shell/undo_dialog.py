@@ -68,7 +68,7 @@ class UndoFileList(QTreeWidget):
     @property
     def replaced(self) -> list[FileRestorePlan]:
         """Return the ticked files."""
-        return [file for at, file in enumerate(self._files) if self._is_ticked(at)]
+        return [file for index, file in enumerate(self._files) if self._is_ticked(index)]
 
     def show_files(self, files: Sequence[FileRestorePlan]) -> None:
         """Show these files, none of them ticked."""
@@ -76,7 +76,7 @@ class UndoFileList(QTreeWidget):
         self.blockSignals(True)  # Qt's way
         self.clear()
         self._items = []
-        folders = {each.folder for each in files}
+        folders = {plan.folder for plan in files}
         for file in files:
             name = file.path if len(folders) == 1 else f"{file.folder}/{file.path}"
             item = QTreeWidgetItem([show_hidden(name), "", ""])
@@ -85,7 +85,7 @@ class UndoFileList(QTreeWidget):
             self._items.append(item)
         self.addTopLevelItems(self._items)
         self.blockSignals(False)  # Qt's way
-        self.setColumnHidden(_REPLACE, not any(each.is_conflict for each in files))
+        self.setColumnHidden(_REPLACE, not any(plan.is_conflict for plan in files))
         self._draw()
         self._fit()
         if files:
@@ -108,14 +108,14 @@ class UndoFileList(QTreeWidget):
         painter.restore()
         super().drawRow(painter, options, index)
 
-    def _is_ticked(self, at: int) -> bool:
-        file = self._files[at]
-        return file.is_conflict and self._items[at].checkState(_REPLACE) == Qt.CheckState.Checked
+    def _is_ticked(self, index: int) -> bool:
+        file = self._files[index]
+        return file.is_conflict and self._items[index].checkState(_REPLACE) == Qt.CheckState.Checked
 
     def _draw(self) -> None:
         self.blockSignals(True)  # Qt's way
-        for at, file in enumerate(self._files):
-            self._draw_one(self._items[at], file, replaced=self._is_ticked(at))
+        for index, file in enumerate(self._files):
+            self._draw_one(self._items[index], file, replaced=self._is_ticked(index))
         self.blockSignals(False)  # Qt's way
 
     def _draw_one(self, item: QTreeWidgetItem, file: FileRestorePlan, *, replaced: bool) -> None:
@@ -145,9 +145,9 @@ class UndoFileList(QTreeWidget):
 
     def _choose(self, *_items: object) -> None:
         current = self.currentItem()
-        at = -1 if current is None else self.indexOfTopLevelItem(current)
-        if at >= 0:
-            self.chosen.emit(self._files[at], self._is_ticked(at))
+        index = -1 if current is None else self.indexOfTopLevelItem(current)
+        if index >= 0:
+            self.chosen.emit(self._files[index], self._is_ticked(index))
 
     def _on_tick(self, item: QTreeWidgetItem) -> None:
         self._draw()
@@ -209,8 +209,8 @@ class UndoDialog(QDialog):
     @property
     def words(self) -> list[str]:
         """The text besides the files."""
-        shown = (self._heading, self._note, self._reason, self._other_effects)
-        words = [each.text() for each in shown if not each.isHidden() and each.text()]
+        labels = (self._heading, self._note, self._reason, self._other_effects)
+        words = [widget.text() for widget in labels if not widget.isHidden() and widget.text()]
         return words if self._irreversible_note.isHidden() else [*words, self._irreversible.text()]
 
     def show_forecast(self, heading: str, forecast: RestorePlan, *, redo: bool = False) -> None:
@@ -221,8 +221,8 @@ class UndoDialog(QDialog):
         self._note.setText(self._summary(forecast))
         self.files.setVisible(bool(forecast.files))
         if not forecast.files:
-            for each in (self._reason, self._diff_heading, self._diff):
-                each.hide()
+            for widget in (self._reason, self._diff_heading, self._diff):
+                widget.hide()
         self.files.show_files(forecast.files)
         (self.files if forecast.files else self._cancel).setFocus()
         self._show_other_effects(forecast)
@@ -246,9 +246,9 @@ class UndoDialog(QDialog):
         self._working.setVisible(working)
         self._refresh()
 
-    def show_progress(self, done: int, every: int) -> None:
+    def show_progress(self, done: int, total: int) -> None:
         """Show how many calls are undone."""
-        self._progress.setRange(0, every)
+        self._progress.setRange(0, total)
         self._progress.setValue(done)
 
     def _press(self) -> None:
@@ -295,7 +295,7 @@ class UndoDialog(QDialog):
         self._cancel.setText(self.tr("Close") if self._is_busy or not self._undo.isEnabled() else self.tr("Cancel"))
 
     def _changes_anything(self) -> bool:
-        changes = any(each.effect() != "left" for each in self._forecast.files)
+        changes = any(file.effect() != "left" for file in self._forecast.files)
         return changes or bool(self._forecast.undo_tools) or bool(self.files.replaced)
 
     def _summary(self, forecast: RestorePlan) -> str:
@@ -305,7 +305,7 @@ class UndoDialog(QDialog):
             return self.tr("There is nothing left to undo: the files are already as they were before.")
         if not forecast.changes_something:
             return self.tr("There is nothing that could be undone.")
-        if any(each.is_conflict for each in forecast.files):
+        if any(file.is_conflict for file in forecast.files):
             return self.tr("Files that were changed since stay as they are, unless you tick them.")
         if self._is_redo:
             return self.tr("These files become again what they were before they were undone. Messages stay.")
@@ -315,20 +315,20 @@ class UndoDialog(QDialog):
         lines = [
             self.tr("“{0}” takes back what it did besides.").format(_visible(name)) for name in forecast.undo_tools
         ]
-        lines += [show_hidden(translate_sentence(each)) for each in forecast.undo_refusals]
+        lines += [show_hidden(translate_sentence(refusal)) for refusal in forecast.undo_refusals]
         self._other_effects.setText("\n".join(lines))
         self._other_effects.setVisible(bool(lines))
         self._irreversible.setText(self._irreversible_text(forecast.irreversible))
         self._irreversible_note.setVisible(bool(forecast.irreversible))
 
-    def _irreversible_text(self, lasting: Sequence[IrreversibleCalls]) -> str:
+    def _irreversible_text(self, irreversible: Sequence[IrreversibleCalls]) -> str:
         lines = [self.tr("What these calls did cannot be undone:")]
-        for each in lasting:
-            count = self.tr("{0} times").format(each.count) if each.count > 1 else self.tr("once")
-            line = f"•  {_visible(each.tool)} ({count})"
-            lines.append(f"{line}: {', '.join(map(_visible, each.examples))}" if each.examples else line)
-            if each.files:
-                lines.append("    " + self.tr("It changed {0}").format(", ".join(map(_visible, each.files))))
+        for calls in irreversible:
+            count = self.tr("{0} times").format(calls.count) if calls.count > 1 else self.tr("once")
+            line = f"•  {_visible(calls.tool)} ({count})"
+            lines.append(f"{line}: {', '.join(map(_visible, calls.examples))}" if calls.examples else line)
+            if calls.files:
+                lines.append("    " + self.tr("It changed {0}").format(", ".join(map(_visible, calls.files))))
         return "\n".join(lines)
 
     def _working_note(self) -> QFrame:
@@ -351,8 +351,8 @@ class UndoDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_M)
-        for each in (self._heading, self._note, self._working):
-            layout.addWidget(each)
+        for widget in (self._heading, self._note, self._working):
+            layout.addWidget(widget)
         layout.addWidget(self._create_middle(), 1)
         layout.addLayout(foot)
         self._undo.setDefault(True)
@@ -380,7 +380,7 @@ def _notice_frame(words: QLabel, *buttons: QWidget) -> QFrame:
     row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
     row.setSpacing(SPACE_S)
     row.addWidget(words, 1)
-    for each in buttons:
-        row.addWidget(each, 0, Qt.AlignmentFlag.AlignTop)
+    for widget in buttons:
+        row.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
     words.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
     return frame

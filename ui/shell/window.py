@@ -31,8 +31,9 @@ _THEME_CHOICES: dict[str, ThemeChoice] = {"light": "light", "dark": "dark"}
 
 
 class WindowStateFile:
-    """`window.ini` in the data folder. It is written at once or not at all: QSettings by itself writes later, and would
-    create a folder again that was moved away meanwhile, so that it could not be put back.
+    """`window.ini` in the data folder. It is written at once or not at all.
+
+    QSettings by itself writes later, and would create a folder anew that was moved away and is to be put back.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -85,21 +86,21 @@ def load_enter_sends(file: WindowStateFile) -> bool:
 
 def load_appearance(file: WindowStateFile) -> tuple[ThemeChoice, int, ReadingStyle]:
     """Return the saved theme, zoom and reading style; invalid or missing values are replaced by the defaults."""
-    usual = ReadingStyle()
+    default = ReadingStyle()
 
     def text(name: str) -> str:
         return file.text(f"look/{name}")
 
-    def number(name: str, otherwise: float, least: float, most: float) -> float:
+    def number(name: str, fallback: float, least: float, most: float) -> float:
         try:
             return min(most, max(least, float(text(name))))
         except ValueError:
-            return otherwise
+            return fallback
 
     reading = ReadingStyle(
         font=text("font"),
-        size=number("size", usual.size, 6, 36),
-        line_width=round(number("line_width", usual.line_width, 100, 1 << 16)),
+        size=number("size", default.size, 6, 36),
+        line_width=round(number("line_width", default.line_width, 100, 1 << 16)),
         is_compact=text("compact").lower() == "true",
     )
     return _THEME_CHOICES.get(text("theme"), "system"), round(number("zoom", 100, 50, 300)), reading
@@ -164,10 +165,10 @@ class MainWindow(QMainWindow):
         self._servers = servers
         self.trash = TrashPresenter(self._themes, library, self.banners, self)
         self._connect(library)
-        for each in self._early_keys:
+        for shortcut in self._early_keys:
             # At once: the same keys of `Actions` would be ambiguous beside it.
-            each.setEnabled(False)
-            each.deleteLater()
+            shortcut.setEnabled(False)
+            shortcut.deleteLater()
         self._early_keys.clear()
         self._has_content = True
 
@@ -273,9 +274,9 @@ class MainWindow(QMainWindow):
     def _mark_waiting(self, conversation_id: str, waits: bool) -> None:  # noqa: FBT001  # a slot
         self.sidebar.set_badge(conversation_id, "attention" if waits else "")
 
-    def _early_key(self, keys: str, do: Callable[[], object]) -> QShortcut:
+    def _early_key(self, keys: str, command: Callable[[], object]) -> QShortcut:
         shortcut = QShortcut(QKeySequence(keys), self)
-        shortcut.activated.connect(do)
+        shortcut.activated.connect(command)
         return shortcut
 
     def _defer_shortcut(self, keys: str) -> None:
@@ -299,8 +300,8 @@ class MainWindow(QMainWindow):
         from ui.style.widgets import QuestionBox
 
         title, question = self.tr("Close Desktop Agent?"), self.tr("The model is still working.")
-        words = self.tr("Closing stops it. What came so far is kept.")
-        box = self._question = QuestionBox(self._themes, title, question, words, self)
+        text = self.tr("Closing stops it. What came so far is kept.")
+        box = self._question = QuestionBox(self._themes, title, question, text, self)
         # Enter and Escape lose nothing.
         box.add_answer(self.tr("Keep working"), "")
         box.add_answer(self.tr("Stop and close"), "close", "danger")

@@ -83,12 +83,12 @@ class ConversationList(QWidget):
 
         # The list takes the place of the stretch, which is the last of the column until then.
         rows = self._list
-        foot = SidebarFooter(self._themes, settings, trash, commands, helping)
-        self._column.addWidget(foot)
-        QWidget.setTabOrder(rows, foot.tab_stops[0])
-        for before, after in pairwise(foot.tab_stops):
-            QWidget.setTabOrder(before, after)
-        foot.show()
+        footer = SidebarFooter(self._themes, settings, trash, commands, helping)
+        self._column.addWidget(footer)
+        QWidget.setTabOrder(rows, footer.tab_stops[0])
+        for previous, following in pairwise(footer.tab_stops):
+            QWidget.setTabOrder(previous, following)
+        footer.show()
 
     def rename_current(self) -> None:
         """Edit the title of the open conversation in the list."""
@@ -161,17 +161,17 @@ class ConversationList(QWidget):
         """Created with the first conversations: the window is painted before there are any."""
         from ui.sidebar.conversation_rows import ConversationView
 
-        made = ConversationView(self._themes)
-        made.chosen.connect(self.conversation_chosen)
+        view = ConversationView(self._themes)
+        view.chosen.connect(self.conversation_chosen)
         # The search has done its work; who clicks may want to see the next hit.
-        made.activated.connect(self._search.clear)
-        made.delete_pressed.connect(self.delete_requested)
-        made.rows.renamed.connect(self.rename_requested)
+        view.activated.connect(self._search.clear)
+        view.delete_pressed.connect(self.delete_requested)
+        view.rows.renamed.connect(self.rename_requested)
         self._column.takeAt(self._column.count() - 1)
-        self._column.addWidget(made, 1)
-        made.show()
-        QWidget.setTabOrder(self._search, made)
-        return made
+        self._column.addWidget(view, 1)
+        view.show()
+        QWidget.setTabOrder(self._search, view)
+        return view
 
     @property
     def _rows(self) -> "ConversationModel":

@@ -118,7 +118,7 @@ class ConversationModel(QAbstractListModel):
 
     def row_of(self, conversation_id: str) -> int:
         """Return the row of a conversation, or -1."""
-        return next((row for row, each in enumerate(self._shown) if each.id == conversation_id), -1)
+        return next((row for row, conversation in enumerate(self._shown) if conversation.id == conversation_id), -1)
 
     def rowCount(self, parent: ModelIndex = _ROOT) -> int:
         return 0 if parent.isValid() else len(self._shown)
@@ -127,18 +127,18 @@ class ConversationModel(QAbstractListModel):
         """Return the row's data for a role."""
         if not index.isValid():
             return None
-        each = self._shown[index.row()]
+        conversation = self._shown[index.row()]
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
-                return each.title or self.tr("New conversation")
+                return conversation.title or self.tr("New conversation")
             case Qt.ItemDataRole.ToolTipRole:
-                return plain_tooltip(each.title)
+                return plain_tooltip(conversation.title)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return self._accessible_text(each)
+                return self._accessible_text(conversation)
             case RowRole.DETAIL:
-                return relative_date(each.updated_at, self._now())
+                return relative_date(conversation.updated_at, self._now())
             case RowRole.BADGE:
-                return self._badges.get(each.id, "")
+                return self._badges.get(conversation.id, "")
             case _:
                 return None
 
@@ -154,9 +154,9 @@ class ConversationModel(QAbstractListModel):
         """Make titles editable in place."""
         return super().flags(index) | Qt.ItemFlag.ItemIsEditable
 
-    def _accessible_text(self, each: Conversation) -> str:
-        words = [each.title or self.tr("New conversation"), relative_date(each.updated_at, self._now())]
-        match self._badges.get(each.id):
+    def _accessible_text(self, conversation: Conversation) -> str:
+        words = [conversation.title or self.tr("New conversation"), relative_date(conversation.updated_at, self._now())]
+        match self._badges.get(conversation.id):
             case "working":
                 words.append(self.tr("working"))
             case "attention":
@@ -170,19 +170,19 @@ class ConversationModel(QAbstractListModel):
     def _show_matching(self) -> None:
         shown = self._all
         if self._wanted:
-            shown = [each for each in self._all if self._wanted in each.title.casefold()]
-        if [each.id for each in shown] == [each.id for each in self._shown]:
+            shown = [conversation for conversation in self._all if self._wanted in conversation.title.casefold()]
+        if [conversation.id for conversation in shown] == [conversation.id for conversation in self._shown]:
             self._shown = shown
             self._repaint()
             return
         # Not a reset: that would put the keyboard on another row, and throw away a title that is being typed.
         self.layoutAboutToBeChanged.emit()
-        before = self.persistentIndexList()
-        moving = [self._shown[index.row()].id for index in before]
+        indexes = self.persistentIndexList()
+        moving_ids = [self._shown[index.row()].id for index in indexes]
         self._shown = shown
-        wanted = set(moving)
-        rows = {each.id: row for row, each in enumerate(shown) if each.id in wanted}
-        self.changePersistentIndexList(before, [self.index(rows.get(moved, -1)) for moved in moving])
+        id_set = set(moving_ids)
+        rows = {conversation.id: row for row, conversation in enumerate(shown) if conversation.id in id_set}
+        self.changePersistentIndexList(indexes, [self.index(rows.get(moved_id, -1)) for moved_id in moving_ids])
         self.layoutChanged.emit()
 
     def _repaint(self) -> None:
@@ -433,11 +433,11 @@ class SidebarFooter(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SPACE_XS // 2)
-        for each, action in zip(self.tab_stops, (settings, trash, commands, helping), strict=True):
+        for button, action in zip(self.tab_stops, (settings, trash, commands, helping), strict=True):
             keys = action.shortcut().toString()
-            each.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))
-            each.clicked.connect(action.trigger)
-            row.addWidget(each, int(each is self._settings))
+            button.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))
+            button.clicked.connect(action.trigger)
+            row.addWidget(button, int(button is self._settings))
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
 

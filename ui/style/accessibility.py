@@ -25,9 +25,7 @@ _PRESS = QAccessibleActionInterface.pressAction()
 
 
 def install_accessibility(app: QApplication) -> None:
-    """Expose open menus and lists, and the names of combo boxes, from now on, even if assistive technology is running
-    already.
-    """
+    """Expose open menus and lists, and the names of combo boxes, even if assistive technology runs already."""
     root = QAccessible.queryAccessibleInterface(app)
     if isinstance(root, _AccessibleApplication):
         return
@@ -77,12 +75,19 @@ class _AccessibleApplication(QAccessibleObject):
         return QAccessible.queryAccessibleInterface(windows[index]) if 0 <= index < len(windows) else None
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
-        found = child.object()
-        return next((at for at, each in enumerate(_windows()) if each is found), -1)
+        window = child.object()
+        return next((index for index, candidate in enumerate(_windows()) if candidate is window), -1)
 
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        at = next((each for each in reversed(_windows()) if each.isVisible() and each.geometry().contains(x, y)), None)
-        return None if at is None else QAccessible.queryAccessibleInterface(at)
+        window = next(
+            (
+                candidate
+                for candidate in reversed(_windows())
+                if candidate.isVisible() and candidate.geometry().contains(x, y)
+            ),
+            None,
+        )
+        return None if window is None else QAccessible.queryAccessibleInterface(window)
 
     def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         focused: QObject | None = QApplication.focusWidget()
@@ -91,8 +96,8 @@ class _AccessibleApplication(QAccessibleObject):
 
 def _windows() -> list[QWidget]:
     """Return the open windows. The list of a combo box is its child already."""
-    shown = [each for each in QApplication.topLevelWidgets() if each.isVisible()]
-    return [each for each in shown if not isinstance(each.parentWidget(), QComboBox)]
+    windows = [window for window in QApplication.topLevelWidgets() if window.isVisible()]
+    return [window for window in windows if not isinstance(window.parentWidget(), QComboBox)]
 
 
 class _AccessibleComboBox(QAccessibleWidget):
@@ -135,15 +140,15 @@ class _AccessibleComboBox(QAccessibleWidget):
             self._box.showPopup()
 
 
-def _create_interface(key: str, thing: QObject | None) -> QAccessibleInterface | None:
+def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface | None:
     """Qt asks for every class name of every object; only combo boxes get an interface."""
-    if key == "QMenu" and isinstance(thing, QMenu) and not (thing.accessibleName() or thing.title()):
-        _name_text_menu(thing)
-    if key != "QComboBox" or not isinstance(thing, QComboBox):
+    if key == "QMenu" and isinstance(target, QMenu) and not (target.accessibleName() or target.title()):
+        _name_text_menu(target)
+    if key != "QComboBox" or not isinstance(target, QComboBox):
         return None
-    made = _combo_boxes[id(thing)] = _AccessibleComboBox(thing)
-    thing.destroyed.connect(partial(_forget, id(thing)))
-    return made
+    interface = _combo_boxes[id(target)] = _AccessibleComboBox(target)
+    target.destroyed.connect(partial(_forget, id(target)))
+    return interface
 
 
 def _name_text_menu(menu: QMenu) -> None:

@@ -26,13 +26,13 @@ ButtonKind = Literal["", "primary", "danger", "quiet", "link"]
 
 def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel:
     """Return a label of plain text: what comes from a server or a file must never be read as HTML."""
-    made = QLabel()
-    made.setTextFormat(Qt.TextFormat.PlainText)
-    made.setText(text)
-    made.setWordWrap(wrap)
+    widget = QLabel()
+    widget.setTextFormat(Qt.TextFormat.PlainText)
+    widget.setText(text)
+    widget.setWordWrap(wrap)
     if kind:
-        made.setProperty("kind", kind)
-    return made
+        widget.setProperty("kind", kind)
+    return widget
 
 
 def set_style_property(widget: QWidget, name: str, value: str) -> None:
@@ -47,24 +47,24 @@ def set_style_property(widget: QWidget, name: str, value: str) -> None:
 
 def button(text: str, on_click: Callable[[], object], kind: ButtonKind = "", name: str = "") -> QPushButton:
     """Return a push button. `name` is its accessible name if the text alone says too little. Enter never presses it."""
-    made = QPushButton(escape_mnemonics(text))
-    made.setAutoDefault(False)
-    made.setAccessibleName(name or text)
+    widget = QPushButton(escape_mnemonics(text))
+    widget.setAutoDefault(False)
+    widget.setAccessibleName(name or text)
     if kind:
-        made.setProperty("kind", kind)
+        widget.setProperty("kind", kind)
 
     def press() -> None:  # without the argument that `clicked` carries: most commands take none
         on_click()
 
-    made.clicked.connect(press)
-    return made
+    widget.clicked.connect(press)
+    return widget
 
 
 def line(*, upright: bool = False) -> QFrame:
     """Return a hairline."""
-    made = QFrame()
-    made.setProperty("kind", "line-upright" if upright else "line")
-    return made
+    frame = QFrame()
+    frame.setProperty("kind", "line-upright" if upright else "line")
+    return frame
 
 
 def announce(widget: QWidget, text: str) -> None:

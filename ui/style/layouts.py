@@ -47,7 +47,7 @@ class WrappingRows(QWidget):
         return super().event(event)
 
     def _shown(self) -> list[QWidget]:
-        return [each for each in self._items if not each.isHidden()]
+        return [item for item in self._items if not item.isHidden()]
 
     def _rows(self, width: int) -> list[list[QWidget]]:
         raise NotImplementedError
@@ -56,18 +56,18 @@ class WrappingRows(QWidget):
         raise NotImplementedError
 
     def _height_of(self, row: Sequence[QWidget]) -> int:
-        return max((each.sizeHint().height() for each in row), default=0)
+        return max((item.sizeHint().height() for item in row), default=0)
 
-    def _put(self, item: QWidget, at: int, width: int, top: int, height: int) -> None:
+    def _put(self, item: QWidget, start: int, width: int, top: int, height: int) -> None:
         """Place an item in the middle of a row of this height, `at` pixels from the leading edge."""
         # Not QStyle.visualRect: its first use makes Python types of all of QStyle, before the window is painted.
-        left = self.width() - at - width if self.isRightToLeft() else at
-        tall = item.sizeHint().height()
-        item.setGeometry(left, top + (height - tall) // 2, width, tall)
+        left = self.width() - start - width if self.isRightToLeft() else start
+        own_height = item.sizeHint().height()
+        item.setGeometry(left, top + (height - own_height) // 2, width, own_height)
 
 
 class FlowRows(WrappingRows):
-    """Rows at the leading or the trailing edge. `wide` takes the rest of its row, or has its own if there is no room."""
+    """Rows at the leading or the trailing edge. `wide` takes the rest of its row, or a row of its own."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class FlowRows(WrappingRows):
         super().__init__(gap)
         self._wide, self._trailing, self._leading = wide, trailing, apart
         self._items += items
-        for each in self._items:
-            each.setParent(self)
+        for item in self._items:
+            item.setParent(self)
 
     def rows_for(self, width: int) -> int:
         """Return the number of rows at this width."""
@@ -91,11 +91,11 @@ class FlowRows(WrappingRows):
 
     def sizeHint(self) -> QSize:
         shown = self._shown()
-        width = sum(each.sizeHint().width() for each in shown) + self._gap * max(len(shown) - 1, 0)
+        width = sum(item.sizeHint().width() for item in shown) + self._gap * max(len(shown) - 1, 0)
         return QSize(width, self._height_of(shown))
 
     def minimumSizeHint(self) -> QSize:
-        width = max((_minimum_width(each) for each in self._shown() if each is not self._wide), default=0)
+        width = max((_minimum_width(item) for item in self._shown() if item is not self._wide), default=0)
         return QSize(width, self._height_of(self._shown()))
 
     def _width_of(self, item: QWidget, room: int) -> int:
@@ -104,31 +104,31 @@ class FlowRows(WrappingRows):
 
     def _rows(self, width: int) -> list[list[QWidget]]:
         shown, rows = self._shown(), list[list[QWidget]]()
-        left = -1
-        whole = sum(self._width_of(each, width) + self._gap for each in shown) - self._gap
+        remaining = -1
+        whole = sum(self._width_of(item, width) + self._gap for item in shown) - self._gap
         alone = self._wide if whole > width else None
-        for each in shown:
-            wanted = self._width_of(each, width)
-            if left < wanted + self._gap or each is alone:
+        for item in shown:
+            wanted = self._width_of(item, width)
+            if remaining < wanted + self._gap or item is alone:
                 rows.append([])
-                left = width + self._gap
-            rows[-1].append(each)
-            left = -1 if each is alone else left - wanted - self._gap
+                remaining = width + self._gap
+            rows[-1].append(item)
+            remaining = -1 if item is alone else remaining - wanted - self._gap
         return rows
 
     def _place(self) -> None:
         width, top = self.width(), 0
         for row in self._rows(width):
             height = self._height_of(row)
-            widths = [self._width_of(each, width) for each in row]
-            left = width - sum(widths) - self._gap * (len(row) - 1)
+            widths = [self._width_of(item, width) for item in row]
+            remaining = width - sum(widths) - self._gap * (len(row) - 1)
             if self._wide in row:
-                widths[row.index(self._wide)] += left
-                left = 0
-            at = left if self._trailing and row[0] is not self._leading else 0
-            for each, own in zip(row, widths, strict=True):
-                self._put(each, at, own, top, height)
-                at += own + self._gap + (left if each is self._leading else 0)
+                widths[row.index(self._wide)] += remaining
+                remaining = 0
+            start = remaining if self._trailing and row[0] is not self._leading else 0
+            for item, item_width in zip(row, widths, strict=True):
+                self._put(item, start, item_width, top, height)
+                start += item_width + self._gap + (remaining if item is self._leading else 0)
             top += height + self._gap
 
 

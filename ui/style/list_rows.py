@@ -231,12 +231,12 @@ class ResultModel(QAbstractListModel):
 
     def place_of(self, row: ResultRow | None) -> int:
         """Return the index of an equal row, or -1."""
-        return next((at for at, each in enumerate(self._rows) if each == row), -1)
+        return next((index for index, candidate in enumerate(self._rows) if candidate == row), -1)
 
     @property
     def current(self) -> int:
         """Return the index of the row in use, or -1."""
-        return next((at for at, each in enumerate(self._rows) if each.is_current), -1)
+        return next((index for index, row in enumerate(self._rows) if row.is_current), -1)
 
     def next_choosable(self, start: int, step: int) -> int:
         """Return the next choosable row after `start`, going by `step`; -1 if there is none."""
@@ -262,7 +262,7 @@ class ResultModel(QAbstractListModel):
 
 
 def _row_data(row: ResultRow, role: int) -> object:
-    lines = [each for each in (row.text, row.under) if each]
+    lines = [line for line in (row.text, row.under) if line]
     match role:
         case Qt.ItemDataRole.DisplayRole:
             return row.text

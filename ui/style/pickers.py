@@ -16,8 +16,9 @@ from ui.style.widgets import CollapsingButton
 
 
 class SearchPanel(QWidget):
-    """A search field over a list. The focus stays in the field: arrow keys walk the list, Enter chooses. `find` returns
-    the rows for a query.
+    """A search field over a list. The focus stays in the field: arrows walk the list, Enter chooses.
+
+    `find` returns the rows for a query.
     """
 
     chosen = Signal(object)
@@ -63,12 +64,12 @@ class SearchPanel(QWidget):
         """Search again. The marked row stays marked; hidden, nothing is searched."""
         if not self.isVisible():
             return
-        at = self._list.currentIndex()
-        marked = self.rows.row(at.row()) if at.isValid() else None
+        index = self._list.currentIndex()
+        marked = self.rows.row(index.row()) if index.isValid() else None
         self.filter_rows(self.field.text())
-        place = self.rows.place_of(marked)
-        if place >= 0:
-            self._go_to(place)
+        row = self.rows.place_of(marked)
+        if row >= 0:
+            self._go_to(row)
 
     def _take_key(self, key: int) -> bool:
         """Return whether the list handles this key of the field."""
@@ -93,17 +94,17 @@ class SearchPanel(QWidget):
     def filter_rows(self, typed: str) -> None:
         """Show the rows for this query."""
         self.rows.show_rows(self._find(typed))
-        at = -1 if typed else self.rows.current
-        self._go_to(at if at >= 0 else self.rows.next_choosable(-1, 1))
+        row = -1 if typed else self.rows.current
+        self._go_to(row if row >= 0 else self.rows.next_choosable(-1, 1))
         self.results_changed.emit()
 
     def whole_height(self, most: int) -> int:
         """Return the pixels in which every row is visible without scrolling, at most `most`."""
         height = self.field.sizeHint().height() + self.column.spacing() + 2 * self._list.frameWidth()
-        for each in range(self.rows.rowCount()):
+        for row in range(self.rows.rowCount()):
             if height >= most:
                 break
-            height += self._list.sizeHintForIndex(self.rows.index(each)).height()
+            height += self._list.sizeHintForIndex(self.rows.index(row)).height()
         return min(height, most)
 
     def choose(self, index: QModelIndex) -> None:
@@ -146,7 +147,7 @@ class SearchPopup(QFrame):
         refresh: str,
         link: str,
     ) -> None:
-        """`size` is for 100 % zoom. `refresh` names the button that searches again, `link` the one that opens a page."""
+        """`size` is for 100 % zoom. `refresh` and `link` name the buttons that search again and open a page."""
         super().__init__(parent, Qt.WindowType.Popup)
         self._themes, self._size = themes, size
         self._was_chosen = False
@@ -171,9 +172,7 @@ class SearchPopup(QFrame):
         self.panel.fill()
 
     def show_over(self, widget: QWidget) -> None:
-        """Show with an empty field above the widget, or below if there is no room; where neither has, on the larger
-        side.
-        """
+        """Show with an empty field above the widget, or below, or on the larger side if neither has room."""
         self._was_chosen = False
         self.setLayoutDirection(QGuiApplication.layoutDirection())
         self.panel.reset()
@@ -183,9 +182,9 @@ class SearchPopup(QFrame):
         wanted = self._size * (self._themes.zoom / 100)
         is_above = above >= min(wanted.height(), below)
         self.resize(wanted.boundedTo(QSize(screen.width(), above if is_above else below)))
-        at = top - QPoint(0, self.height()) if is_above else bottom
-        at.setX(max(screen.left(), min(at.x(), screen.right() - self.width())))
-        self.move(at)
+        corner = top - QPoint(0, self.height()) if is_above else bottom
+        corner.setX(max(screen.left(), min(corner.x(), screen.right() - self.width())))
+        self.move(corner)
         self.show()
         self.panel.setFocus()
 
@@ -324,9 +323,9 @@ class ModePicker(CollapsingButton):
         # A bare “Default” stands beside the reasoning's, which is another one.
         words = self.tr("Default mode") if self._current == DEFAULT_MODE else title
         if self._requested is not None:
-            wish = mode_title(self._requested)
-            words = self.tr("{0} → {1}?").format(title, wish)
-            meaning += ". " + self.tr("The agent asks for the mode “{0}”.").format(wish)
+            requested = mode_title(self._requested)
+            words = self.tr("{0} → {1}?").format(title, requested)
+            meaning += ". " + self.tr("The agent asks for the mode “{0}”.").format(requested)
         self.setText(" " + escape_mnemonics(words))
         self.setAccessibleDescription(self.tr("{0}: {1}").format(words, meaning))
         self.setToolTip(plain_tooltip(self.tr("Mode: {0}").format(words) + f" ({MODE_SHORTCUT})\n{meaning}"))
@@ -339,11 +338,14 @@ class ModePicker(CollapsingButton):
             return
         self._menu.clear()
         if self._requested is not None:
-            wish, kept = escape_mnemonics(mode_title(self._requested)), escape_mnemonics(mode_title(self._current))
+            requested, current = (
+                escape_mnemonics(mode_title(self._requested)),
+                escape_mnemonics(mode_title(self._current)),
+            )
             name = self._requested.name
-            now = self._menu.addAction(self.tr("Change to “{0}” now").format(wish))
-            now.triggered.connect(lambda _checked=False: self.mode_chosen.emit(name))
-            keep = self._menu.addAction(self.tr("Keep “{0}”").format(kept))
+            change = self._menu.addAction(self.tr("Change to “{0}” now").format(requested))
+            change.triggered.connect(lambda _checked=False: self.mode_chosen.emit(name))
+            keep = self._menu.addAction(self.tr("Keep “{0}”").format(current))
             keep.triggered.connect(lambda _checked=False: self.request_refused.emit())
             self._menu.addSeparator()
         for mode in sorted(self._modes, key=_mode_breadth):

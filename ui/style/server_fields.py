@@ -215,7 +215,7 @@ class ModelsField(QLineEdit):
     @property
     def models(self) -> tuple[str, ...]:
         """Return the names, each once."""
-        return tuple(dict.fromkeys(name for each in self.text().split(",") if (name := each.strip())))
+        return tuple(dict.fromkeys(name for part in self.text().split(",") if (name := part.strip())))
 
     def show_models(self, models: tuple[str, ...]) -> None:
         """Show these names."""
@@ -248,11 +248,11 @@ class MirrorsField(QWidget):
 
     def addresses(self) -> tuple[tuple[str, ...], str]:
         """Return the addresses, each once; and the first line that is none, or ""."""
-        found: dict[str, None] = {}
+        addresses: dict[str, None] = {}
         for line in self.editor.toPlainText().splitlines():
             if line.strip():
                 address = complete_web_address(line)
                 if address is None:
                     return (), line.strip()
-                found[address] = None
-        return tuple(found), ""
+                addresses[address] = None
+        return tuple(addresses), ""

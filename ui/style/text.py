@@ -24,7 +24,7 @@ def replace_hidden(text: str, write: Callable[[str], str]) -> str:
     Marks on a letter that has several already are replaced too.
     """
     hidden = _CONTROL if text.isascii() else _hidden_pattern()
-    return hidden.sub(lambda found: write(found.group()), text)
+    return hidden.sub(lambda match: write(match.group()), text)
 
 
 @cache
@@ -80,8 +80,7 @@ def native_shortcut(keys: str) -> str:
 
 
 def plain_tooltip(text: str) -> str:
-    """Return a tooltip that Qt does not read as HTML: text from outside must show as it is, in its lines, and fetch
-    nothing.
+    """Return a tooltip that Qt does not read as HTML: text from outside must show as it is and fetch nothing.
 
     A short text without a tag stays as it is: assistive technology reads tooltips too, and would read out the markup.
     """

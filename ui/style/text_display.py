@@ -64,18 +64,18 @@ def strip_bidi_marks(text: str) -> str:
 
 def bidi_mark_positions(text: str) -> list[int]:
     """Return the positions of the marks in the result of `in_logical_order`, in Qt's units (UTF-16)."""
-    edges = [] if text.isascii() else [at for found in _RIGHT_TO_LEFT_RUN.finditer(text) for at in found.span()]
+    edges = [] if text.isascii() else [edge for match in _RIGHT_TO_LEFT_RUN.finditer(text) for edge in match.span()]
     units = [_utf16_length(part) for part in (text[start:end] for start, end in pairwise([0, *edges]))]
-    return [place + at for at, place in enumerate(accumulate(units))]
+    return [edge + index for index, edge in enumerate(accumulate(units))]
 
 
-def displayed_positions(text: str, places: Sequence[int]) -> list[int]:
+def displayed_positions(text: str, positions: Sequence[int]) -> list[int]:
     """Map rising positions of the text to positions in the result of `in_logical_order`, in Qt's units (UTF-16)."""
     if text.isascii():
-        return list(places)
-    before = [mark - at for at, mark in enumerate(bidi_mark_positions(text))]
-    units = accumulate(_utf16_length(text[start:end]) for start, end in pairwise([0, *places]))
-    return [place + bisect_right(before, place) for place in units]
+        return list(positions)
+    before = [mark - index for index, mark in enumerate(bidi_mark_positions(text))]
+    units = accumulate(_utf16_length(text[start:end]) for start, end in pairwise([0, *positions]))
+    return [position + bisect_right(before, position) for position in units]
 
 
 def _utf16_length(text: str) -> int:
@@ -95,9 +95,9 @@ class LogicalOrderText(QPlainTextEdit):
         self.setPlainText(in_logical_order(text))
 
     def createMimeDataFromSelection(self) -> QMimeData:
-        made = QMimeData()
-        made.setText(strip_bidi_marks(self.textCursor().selection().toPlainText()))
-        return made
+        data = QMimeData()
+        data.setText(strip_bidi_marks(self.textCursor().selection().toPlainText()))
+        return data
 
 
 _MAX_NUMBER_LENGTH = 40
@@ -120,8 +120,8 @@ def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
             text, parse_constant=_reject_constant, parse_float=_parse_finite, object_pairs_hook=_unique_keys
         )
     except json.JSONDecodeError as error:
-        place = QCoreApplication.translate("Json", "Line {0}, column {1}: {2}")
-        return None, place.format(error.lineno, error.colno, _error_text(error))
+        template = QCoreApplication.translate("Json", "Line {0}, column {1}: {2}")
+        return None, template.format(error.lineno, error.colno, _error_text(error))
     except _InvalidJson as refused:
         return None, str(refused)
     except RecursionError:
@@ -162,8 +162,8 @@ def _error_text(error: json.JSONDecodeError) -> str:
         "Invalid \\": translate("Json", "A backslash stands before something that needs none. Write it twice: \\\\"),
         "Extra data": translate("Json", "Something stands behind the end. Take it out."),
     }
-    found = (words for begins, words in kinds.items() if error.msg.startswith(begins))
-    return next(found, translate("Json", "This is no JSON. Compare it with the arguments as they were."))
+    texts = (words for begins, words in kinds.items() if error.msg.startswith(begins))
+    return next(texts, translate("Json", "This is no JSON. Compare it with the arguments as they were."))
 
 
 def _reject_constant(name: str) -> None:

@@ -133,7 +133,6 @@ class ThemeSource(QObject):
 
     @property
     def theme(self) -> Theme:
-        """The theme in use."""
         return self._theme
 
     @property
@@ -252,11 +251,11 @@ ICON_SIZE = 18
 
 def icon(name: str, colour: str, disabled: str | None = None, size: int = ICON_SIZE) -> QIcon:
     """Return the icon resources/icons/NAME.svg in `colour` (#rrggbb), and in `disabled` for disabled controls."""
-    made = QIcon()
+    result = QIcon()
     for mode, shade in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled or colour)):
         for ratio in _device_pixel_ratios():
-            made.addPixmap(pixmap(name, shade, size, ratio), mode)
-    return made
+            result.addPixmap(pixmap(name, shade, size, ratio), mode)
+    return result
 
 
 def themed_icon(name: str, theme: Theme, size: int = ICON_SIZE) -> QIcon:
@@ -266,15 +265,15 @@ def themed_icon(name: str, theme: Theme, size: int = ICON_SIZE) -> QIcon:
 
 def app_icon() -> QIcon:
     """Return the program's own icon."""
-    made = QIcon()
+    result = QIcon()
     for size in (16, 24, 32, 48, 64, 128, 256):
-        made.addPixmap(pixmap("desktop-agent", "#000000", size, 1))
-    return made
+        result.addPixmap(pixmap("desktop-agent", "#000000", size, 1))
+    return result
 
 
 @lru_cache(maxsize=512)
 def pixmap(name: str, colour: str, size: int, ratio: int = 1) -> QPixmap:
-    """Render one icon: `size` in device-independent pixels, `ratio` device pixels for each. Raises FileNotFoundError."""
+    """Render one icon of `size` device-independent pixels, `ratio` device pixels each. Raises FileNotFoundError."""
     drawing = QPixmap(size * ratio, size * ratio)
     drawing.fill(Qt.GlobalColor.transparent)
     painter = QPainter(drawing)

@@ -146,9 +146,7 @@ class CollapsingButton(QToolButton):
 
 
 class WrappedChoice(QWidget):
-    """A check box or radio button with a wrapped label beside it, which is its accessible name; a click on it is a
-    click on the button.
-    """
+    """A check box or radio button whose label wraps. A click on the label is a click on the button."""
 
     def __init__(self, choice: QAbstractButton, words: str) -> None:
         super().__init__()
@@ -246,11 +244,11 @@ class QuestionBox(QDialog):
 
     def add_answer(self, text: str, answer: str, kind: Literal["", "primary", "danger"] = "") -> QPushButton:
         """Add a button. The first one has the focus: it must lose nothing, like Escape."""
-        made = button(text, lambda: self.answer_with(answer), kind)
-        made.setAutoDefault(True)
-        made.setDefault(not self._buttons)
-        self._buttons.append(made)
-        return made
+        answer_button = button(text, lambda: self.answer_with(answer), kind)
+        answer_button.setAutoDefault(True)
+        answer_button.setDefault(not self._buttons)
+        self._buttons.append(answer_button)
+        return answer_button
 
     def answer_with(self, answer: str) -> None:
         """Answer as the button would."""

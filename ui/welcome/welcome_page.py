@@ -83,7 +83,7 @@ class WelcomePage(QScrollArea):
             self._title.setText(self.tr("Connect a model"))
             self._words.setText(self.tr("Your conversations stay as they are."))
 
-    def set_local_servers(self, found: Sequence[LocalServer]) -> None:
+    def set_local_servers(self, servers: Sequence[LocalServer]) -> None:
         """Show the servers on this computer."""
         self._searching.hide()
         for row in self._local_rows.values():
@@ -92,11 +92,11 @@ class WelcomePage(QScrollArea):
             row.deleteLater()
         self._local_rows = {}
         # Those that run come first: they can be used with one click.
-        for each in sorted(found, key=lambda each: each.models is None):
-            row = LocalRow(self._themes, each.endpoint, None if each.models is None else len(each.models))
+        for server in sorted(servers, key=lambda server: server.models is None):
+            row = LocalRow(self._themes, server.endpoint, None if server.models is None else len(server.models))
             row.set_narrow(narrow=self._is_narrow)
-            row.use_pressed.connect(partial(self.local_chosen.emit, each.endpoint.id))
-            self._local_rows[each.endpoint.id] = row
+            row.use_pressed.connect(partial(self.local_chosen.emit, server.endpoint.id))
+            self._local_rows[server.endpoint.id] = row
             self._locals.addWidget(row)
 
     def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
@@ -301,8 +301,8 @@ class WelcomePresenter(QObject):
     def _title_of(self, server: TypedServer, id_: str) -> str:
         """Return its host, with its dialect if another server in use has that title."""
         host = urlsplit(server.address).netloc
-        others = {each.title for each in self._servers.endpoints if each.id != id_}
-        return f"{host} ({dialect_names()[server.dialect]})" if host in others else host
+        titles = {endpoint.title for endpoint in self._servers.endpoints if endpoint.id != id_}
+        return f"{host} ({dialect_names()[server.dialect]})" if host in titles else host
 
     @Slot(str, str, object)
     def _on_state(self, endpoint_id: str, state: str, sentence: Sentence) -> None:
