@@ -49,7 +49,7 @@ _CHILDREN = {
     "page": "desktop_agent.tools.web.page_process",
     "searching": "desktop_agent.tools.files.search_process",
 }
-"""What `ui.transcript.workers` and `desktop_agent.sandbox.environment` start."""
+"""The child processes that `ui.transcript.workers` and `desktop_agent.sandbox.environment` start."""
 
 
 BACKGROUND_IMPORTS = (
@@ -58,7 +58,7 @@ BACKGROUND_IMPORTS = (
     "markdown_it",
     "mdit_py_plugins.footnote",
 )
-"""What has no Qt, and is imported in a thread after the first paint."""
+"""Modules without Qt, imported in a thread after the first paint."""
 
 SLICED_IMPORTS = (
     "ui.sidebar.conversation_rows",
@@ -73,7 +73,7 @@ SLICED_IMPORTS = (
     "ui.shell.conversation_page",
     "ui.app",
 )
-"""What has, in slices that are each shorter than anybody notices; each brings what those before did not."""
+"""Modules with Qt, in slices too short to notice; each brings what those before did not."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -93,14 +93,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_child(name: str) -> int:
-    # Run by its path in an isolated interpreter, this file does not know the folder that it lies in.
+    # In an isolated interpreter, a file run by its path does not have its own folder on sys.path.
     sys.path.insert(0, str(Path(__file__).parents[1]))
     return int(importlib.import_module(name).main() or 0)
 
 
 def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     """Open the window and wait until it is closed. Returns the exit code; 2 means that there is no screen."""
-    # What modules hold lives as long as the program: looking through it for garbage, now or later, would find none.
+    # The objects of modules live as long as the program: collecting among them, now or later, finds no garbage.
     gc.disable()
 
     importlib.import_module("PySide6.QtWidgets")

@@ -40,9 +40,9 @@ from ui.style.theme import app_icon
 
 _log = logging.getLogger(__name__)
 _EMERGENCY_SAVE_SECONDS = 10.0
-"""Seconds in which all must be saved when the screen is lost: somebody may wait for the process to end."""
+"""Seconds to save everything when the screen is lost: somebody may wait for the process to end."""
 _PAINT_SECONDS = 0.3
-"""Seconds after which a conversation that was opened is on the screen."""
+"""Seconds after which an opened conversation is painted."""
 
 
 async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path) -> int:
@@ -112,8 +112,8 @@ class AppController:
             self.window,
             lambda: None if self.library.current is None else self.library.current.id,
         )
-        self.tool_servers = McpServerSettings(engine, clock, self._tasks, self._open_folder, app)
-        self._settings_presenter.set_mcp_servers(self.tool_servers)
+        self.mcp_servers = McpServerSettings(engine, clock, self._tasks, self._open_folder, app)
+        self._settings_presenter.set_mcp_servers(self.mcp_servers)
         self._settings_presenter.set_storage(disk)
         WindowActions(self.window, settings, self._settings_presenter, self._help, palette, disk)
         requests = McpRequests(app)
@@ -149,7 +149,7 @@ class AppController:
         if options.demo:
             self.library.new_demo()
         elif self.library.current is not None:
-            # Of --base-url, or asked for a moment ago.
+            # From --base-url, or opened by the person a moment ago.
             pass
         elif self.window.new_was_requested:
             self.library.new()
@@ -157,7 +157,7 @@ class AppController:
             connected = bool(self._engine.preferences.providers.endpoints)
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
         self.library.find_interrupted()
-        # What was opened is drawn first: threads that import would take half of the processor from it.
+        # Paint the conversation first: a thread that imports would take half of the processor.
         await asyncio.sleep(_PAINT_SECONDS)
         self._startup.app.setWindowIcon(app_icon())
         try:
@@ -192,7 +192,7 @@ class AppController:
         await self._notifications.close()
         self.library.close()
         self._clock.stop()
-        # MCP servers have something to say while they end; nobody looks any more.
+        # MCP servers still emit while they end; nobody listens any more.
         self._clock.blockSignals(True)
         self._garbage_collector.close()
         self.window.page.transcript.close_workers()
@@ -201,7 +201,7 @@ class AppController:
     def end(self) -> None:
         """Begin the end of the program."""
         if not self._startup.can_ask:
-            self._close_confirmation.end()
+            self._close_confirmation.cancel()
         if not self.closed.done():
             self.closed.set_result(None)
 
@@ -212,7 +212,7 @@ class AppController:
         async def save() -> None:
             try:
                 await self._engine.write_all(at_once=True)
-            except Exception:  # not where the time is up
+            except Exception:  # not on a timeout
                 await draft
                 raise
             await draft
@@ -225,7 +225,7 @@ class AppController:
                 _log.error("what was being written could not be kept: %s", type(error).__name__)
 
         saved: list[bool] = []
-        # A loop of its own in a thread of its own: in this thread there is one, and it stands still.
+        # In a thread with its own loop: the loop of this thread stands still.
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
@@ -243,7 +243,7 @@ class AppController:
             await self.window.page.save_draft(self._conversation_for_draft)
         except AgentError as error:
             _log.error("what was being written could not be kept: %s", error)
-            self._lost_draft = self.window.page.written
+            self._lost_draft = self.window.page.unsaved_draft
 
     async def _conversation_for_draft(self) -> OpenConversation:
         """Return the conversation for a draft that was written before any was shown."""
@@ -263,9 +263,9 @@ class AppController:
         self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
         self._startup.ended.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)
-        self.window.banners.offer(
+        self.window.banners.add_remedy_button(
             RemedyAction.OPEN_SETTINGS,
-            QCoreApplication.translate("Desk", "Open settings"),
+            QCoreApplication.translate("AppController", "Open settings"),
             lambda: self._settings_presenter.show("providers"),
         )
 

@@ -37,7 +37,7 @@ def tickets(*words: str, server_id: str = "tickets", title: str = "Tickets", **c
 
 
 async def opened(desk: Desk, *servers: McpServer) -> McpServersForm:
-    await desk.tool_servers.imports.keep(servers)
+    await desk.tool_servers.imports.save(servers)
     dialog = desk.settings.show()
     dialog.resize(820, desk.window.height() - 40)
     dialog.show_page("mcp")

@@ -63,7 +63,7 @@ CALLS = (
 async def undo_cards(desk: Desk) -> None:
     session = await worked(desk, *CALLS[:3])
     second = [each for each in session.transcript if isinstance(each, ToolCallItem)][1]
-    desk.window.page.undoing.undo_call(second.id)
+    desk.window.page.undo.undo_call(second.id)
     await until(lambda: second.is_undone)
 
 
@@ -72,22 +72,22 @@ async def undo_dialog(desk: Desk, *, wait: bool = False) -> None:
     session = await worked(desk, *CALLS, wait=wait)
     (desk.folder / "project/notes.md").write_text("# Notes\n\nThe import is fast. Thank you!\n")
     prompt = next(each for each in session.transcript if isinstance(each, UserItem))
-    desk.window.page.undoing.undo_since(prompt.id)
-    await until(lambda: desk.window.page.undoing._created_dialog is not None)
+    desk.window.page.undo.undo_since(prompt.id)
+    await until(lambda: desk.window.page.undo._created_dialog is not None)
     await asyncio.sleep(0.3)
 
 
 @scene("undo-dialog-conflict")
 async def undo_dialog_conflict(desk: Desk) -> None:
     await undo_dialog(desk)
-    files = desk.window.page.undoing._created_dialog.files
+    files = desk.window.page.undo._created_dialog.files
     files.setCurrentItem(files.topLevelItem(2))
 
 
 @scene("undo-dialog-ticked")
 async def undo_dialog_ticked(desk: Desk) -> None:
     await undo_dialog(desk)
-    files = desk.window.page.undoing._created_dialog.files
+    files = desk.window.page.undo._created_dialog.files
     files.topLevelItem(2).setCheckState(2, Qt.CheckState.Checked)
 
 
@@ -99,8 +99,8 @@ async def undo_while_working(desk: Desk) -> None:
 @scene("undo-banner")
 async def undo_banner(desk: Desk) -> None:
     await undo_dialog(desk)
-    desk.window.page.undoing._created_dialog._press()
-    await until(lambda: desk.window.page.undoing._created_dialog is None)
+    desk.window.page.undo._created_dialog._press()
+    await until(lambda: desk.window.page.undo._created_dialog is None)
     await asyncio.sleep(0.3)
 
 
@@ -109,17 +109,17 @@ async def redo_dialog(desk: Desk) -> None:
     session = await worked(desk, *CALLS[:4])
     prompt = next(each for each in session.transcript if isinstance(each, UserItem))
     page = desk.window.page
-    page.undoing.undo_since(prompt.id)
-    await until(lambda: page.undoing._created_dialog is not None)
-    page.undoing._created_dialog._press()
+    page.undo.undo_since(prompt.id)
+    await until(lambda: page.undo._created_dialog is not None)
+    page.undo._created_dialog._press()
     await until(lambda: any(isinstance(each, NoticeItem) and each.can_be_redone for each in session.transcript))
     (desk.folder / "project/notes.md").write_text("# Notes\n\nI do it otherwise.\n")
     line = next(each for each in session.transcript if isinstance(each, NoticeItem) and each.can_be_redone)
     await asyncio.sleep(0.5)
-    page.undoing.redo(line.id)
-    await until(lambda: page.undoing._created_dialog is not None)
+    page.undo.redo(line.id)
+    await until(lambda: page.undo._created_dialog is not None)
     await asyncio.sleep(0.3)
-    files = page.undoing._created_dialog.files
+    files = page.undo._created_dialog.files
     files.setCurrentItem(files.topLevelItem(2))
     await asyncio.sleep(0.3)
 
@@ -127,5 +127,5 @@ async def redo_dialog(desk: Desk) -> None:
 @scene("redo-line")
 async def redo_line(desk: Desk) -> None:
     await redo_dialog(desk)
-    desk.window.page.undoing._created_dialog.reject()
+    desk.window.page.undo._created_dialog.reject()
     await asyncio.sleep(0.3)

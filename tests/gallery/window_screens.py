@@ -28,7 +28,7 @@ from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
-from ui.bridge.drafts import ComposerDraft
+from ui.bridge.drafts import ComposerDraft, Draft
 from ui.bridge.drafts import UnsavedContent
 from ui.bridge.model_servers import ModelGroup
 from ui.style.theme import ThemeSource
@@ -284,7 +284,7 @@ async def closing_unsaved(desk: Desk) -> None:
     session = await desk.converse("Why is the sky blue?")
     await session.wait_idle()
     full = DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": "/home/ada/.local/share"}))
-    left = UnsavedContent((UnsavedConversation(session.record, session.history, (), full),), ComposerDraft("and why is it red in the evening?", []))
+    left = UnsavedContent((UnsavedConversation(session.record, session.history, (), full),), ComposerDraft(Draft("and why is it red in the evening?")))
 
     async def leftover() -> UnsavedContent:
         return left

@@ -23,14 +23,14 @@ class After(importlib.abc.MetaPathFinder):
         run = spec.loader.exec_module
         def exec_module(module):
             run(module)
-            run_first = module.run_first
+            run_first = module.run_until_painted
             def and_tell(front):
                 run_first(front)
                 found = {"modules": sorted(sys.modules), "sources": sorted(linecache.cache)}
                 sys.stdout.write(json.dumps(found))
                 sys.stdout.flush()
                 os._exit(0)
-            module.run_first = and_tell
+            module.run_until_painted = and_tell
         spec.loader.exec_module = exec_module
         return spec
 
@@ -55,11 +55,10 @@ print(sys.argv[2] in sys.modules)
 sys.exit(code)
 """
 SEEN = {
-    *("desktop_agent.api.command_line", "desktop_agent.storage.files", "desktop_agent.storage.files"),
+    *("desktop_agent.api.command_line", "desktop_agent.storage.files"),
     "desktop_agent.storage.file_lock",
     *(
         "desktop_agent.types.errors",
-        "desktop_agent.types",
         "desktop_agent.types.dialects",
     ),
 }
@@ -94,7 +93,7 @@ LATE = (
     "desktop_agent.permissions.shell",
     "desktop_agent.providers.demo",
     "desktop_agent.providers.dialects",
-    "desktop_agent.processes",
+    "desktop_agent.processes.run_process",
     "desktop_agent.tools.builtin_tools",
     "desktop_agent.types.options",
     *("bs4", "httpcore", "httpx", "jsonschema", "keyring", "mcp", "mcp_types", "PIL", "psutil", "pygments"),
@@ -110,7 +109,7 @@ def brought(room):
 
 behind, slices = json.loads(sys.argv[1])
 found = {"behind": {room: brought(room) for room in behind}}
-import ui.shell.startup_window, ui.bridge.single_instance, ui.bridge.event_loop, ui.bridge.event_loop
+import ui.shell.startup_window, ui.bridge.single_instance, ui.bridge.event_loop
 found["slices"] = {room: brought(room) for room in slices}
 print(json.dumps(found))
 """

@@ -167,7 +167,7 @@ def test_no_literal_reaches_a_person_untranslated():
         'made = button("Go", act, "link", self.tr("Go there"))',
         'made = button(self.tr("Go"), act, name="Go there")',
         'made = IconButton(themes, "close", "Close")',
-        'banners.offer(action, "Open settings", act)',
+        'banners.add_remedy_button(action, "Open settings", act)',
         'menu.addAction("Copy").triggered.connect(act)',
         'field = QLineEdit(placeholderText="Filter")',
         'field.setText(self.tr("Stop") if working else "Go")',
@@ -284,7 +284,7 @@ def view(qtbot, marked, tmp_path):
 def test_the_transcript(view):
     assert unmarked(painted(view.viewport())) == []
     view.set_transcript(conversation())
-    rows = [view.surface.rows.row(index) for index in range(len(view.surface.rows))]
+    rows = [view.row_viewport.rows.row(index) for index in range(len(view.row_viewport.rows))]
     kinds = {type(row).__name__ for row in rows}
     assert len(kinds) == 7, kinds
     for folded in (True, False):
@@ -292,7 +292,7 @@ def test_the_transcript(view):
             view._render_context.choices.set(row.item.id, "unfolded", value=not folded)
             row.refresh("state")
         view._on_theme()
-        told = [row.label for row in rows] + [row.spoken() for row in rows]
+        told = [row.label for row in rows] + [row.spoken_text() for row in rows]
         told += [control.name for row in rows for _, control in row.controls()]
         assert {text: left for text in told if (left := unmarked(text))} == {}
         words = painted(view.viewport())
@@ -322,10 +322,10 @@ def test_the_jump_button_draws_its_count(view):
 def test_the_menus_of_the_transcript(view):
     view.set_transcript(conversation())
     titles = set()
-    for index in range(len(view.surface.rows)):
-        row, corner = view.surface.rows.row(index), view.surface.row_box(index).topLeft()
+    for index in range(len(view.row_viewport.rows)):
+        row, corner = view.row_viewport.rows.row(index), view.row_viewport.row_box(index).topLeft()
         for block in range(len(row.blocks)):
-            menu = view.offers.build_menu(row.block_box(block).topLeft() + corner + QPoint(12, 8), view)
+            menu = view.context_menu.build_menu(row.block_box(block).topLeft() + corner + QPoint(12, 8), view)
             assert bare_texts(menu) == []
             titles.add(menu.title())
             menu.deleteLater()
@@ -347,7 +347,7 @@ def test_the_composer_and_its_pickers(qtbot, marked):
     composer.show()
     assert bare_texts(composer) == []
     models.set_models([ModelGroup(LOCAL_SERVERS[0], (ModelInfo("μ"),)), ModelGroup(LOCAL_SERVERS[1], ())])
-    models._popup.panel.narrow("")
+    models._popup.panel.filter_rows("")
     reasoning = ReasoningPicker(themes)
     composer.add_control(reasoning)
     modes = frozenset({"disabled", "effort", "adaptive", "between_tools"})

@@ -35,12 +35,38 @@ if TYPE_CHECKING:
 _PAUSED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 
 
-class ConversationFacts(QObject):
-    """The readable facts of a session."""
+class OpenConversation(QObject):
+    """A session for Qt. `changed` carries the grouped changes of a frame, `returned` a whole undelivered message."""
 
-    def __init__(self, session: "Session", parent: QObject | None = None) -> None:
+    changed = Signal(list)
+    working_changed = Signal(bool)
+    approvals_changed = Signal()
+    usage_changed = Signal()
+    record_changed = Signal()
+    finished = Signal()
+    returned = Signal(Message)
+
+    def __init__(
+        self,
+        session: "Session",
+        clock: FrameClock,
+        parent: QObject | None = None,
+        held_by: Sentence | None = None,
+    ) -> None:
         super().__init__(parent)
         self._session = session
+        self.held_by = held_by
+        """Says which other process works in it; it is then read-only."""
+        self._clock = clock
+        self.approvals = Approvals(session)
+        self.session_controls = SessionControls(session, self)
+        self.checkpoints = CheckpointUndo(session)
+        self.spending = ConversationUsage(lambda: session.history)
+        self._waiting: list[Change] = []
+        self._pending_updates: set[Updated] = set()
+        self._is_attached = True
+        clock.tick.connect(self._deliver)
+        session.subscribe(self._on_changes, self._on_event)
 
     @property
     def id(self) -> str:
@@ -52,17 +78,14 @@ class ConversationFacts(QObject):
 
     @property
     def endpoint_id(self) -> str | None:
-        """The server that answers."""
         return self._session.record.endpoint_id
 
     @property
     def model(self) -> str | None:
-        """The model that answers."""
         return self._session.record.model
 
     @property
     def workspace(self) -> str | None:
-        """The folder that tools may use."""
         return self._session.record.workspace
 
     @property
@@ -81,17 +104,14 @@ class ConversationFacts(QObject):
 
     @property
     def working(self) -> bool:
-        """Whether the model works."""
         return self._session.working
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was said yet."""
         return len(self._session.transcript) == 0
 
     @property
     def is_demo(self) -> bool:
-        """Whether the scripted demo answers."""
         return self.endpoint_id == DEMO
 
     @property
@@ -121,39 +141,6 @@ class ConversationFacts(QObject):
         last = self._session.history[-1:]
         return not last or last[0].role is not Role.ASSISTANT or last[0].stop_reason in _PAUSED
 
-
-class OpenConversation(ConversationFacts):
-    """A session for Qt. `changed` carries the grouped changes of a frame, `returned` a whole undelivered message."""
-
-    changed = Signal(list)
-    working_changed = Signal(bool)
-    approvals_changed = Signal()
-    usage_changed = Signal()
-    record_changed = Signal()
-    finished = Signal()
-    returned = Signal(Message)
-
-    def __init__(
-        self,
-        session: "Session",
-        clock: FrameClock,
-        parent: QObject | None = None,
-        held_by: Sentence | None = None,
-    ) -> None:
-        super().__init__(session, parent)
-        self.held_by = held_by
-        """Who works in it, where that is another process: then it can only be read."""
-        self._clock = clock
-        self.approvals = Approvals(session)
-        self.session_controls = SessionControls(session, self)
-        self.undoing = CheckpointUndo(session)
-        self.spending = ConversationUsage(lambda: session.history)
-        self._waiting: list[Change] = []
-        self._pending_updates: set[Updated] = set()
-        self._is_attached = True
-        clock.tick.connect(self._deliver)
-        session.subscribe(self._on_changes, self._on_event)
-
     def send(self, message: Message, when: When = "soon", outside: Iterable[UntrustedSource] = ()) -> None:
         """Start a run; during a run, queue the message for its next turn boundary or its end.
 
@@ -168,7 +155,7 @@ class OpenConversation(ConversationFacts):
             self.record_changed.emit()
             self.working_changed.emit(True)
 
-    def go_on(self) -> None:
+    def continue_run(self) -> None:
         """Ask again, or send what is queued. Raises WrongUse."""
         self._session.continue_run()
         self.working_changed.emit(True)
@@ -226,7 +213,7 @@ class OpenConversation(ConversationFacts):
             case ApprovalRequested() | ApprovalResolved() | ToolFinished():
                 self.approvals_changed.emit()
             case _ if is_below:
-                # What a specialist's run says begins and ends nothing here.
+                # A specialist's run does not change the state of this one.
                 pass
             case RunStarted():
                 self.working_changed.emit(True)

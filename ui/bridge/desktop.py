@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _SOON_MS, _LATER_MS, _OFTEN = 250, 30_000, 60
-"""A program that cannot open an address ends soon; one that stays is the browser itself."""
+"""A program that cannot open an address exits soon; one that stays is the browser itself."""
 
 
 class AddressOpener(QObject):
@@ -37,7 +37,7 @@ class AddressOpener(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        # Held until they have ended, so that none of them stays behind as a zombie.
+        # Kept until they have ended, so that none becomes a zombie.
         self._running: dict[subprocess.Popen[bytes], str] = {}
         self._looks = 0
         self._timer = QTimer(self)
@@ -105,7 +105,7 @@ _log = logging.getLogger(__name__)
 _BUS_NAME = "org.freedesktop.Notifications"
 _BUS_PATH = "/org/freedesktop/Notifications"
 _REPLY_SECONDS = 5.0
-"""Seconds: a server that does not answer is none."""
+"""Seconds after which a silent server counts as absent."""
 _PROGRAM = "Desktop Agent"
 _DESKTOP_ENTRY = "desktop-agent"
 
@@ -147,7 +147,7 @@ class DesktopNotifications(QObject):
             self._tray = QSystemTrayIcon(QApplication.windowIcon(), self)
             self._tray.messageClicked.connect(lambda: self.activated.emit(self._last))
         self._last = key
-        # A message belongs to an icon that is there.
+        # A message needs a visible icon.
         self._tray.show()
         self._tray.showMessage(title, text, QApplication.windowIcon())
 
@@ -194,7 +194,7 @@ class _NotificationServer:
     async def _connect(self) -> bool:
         if self._router is not None:
             return True
-        # Late: most starts notify nobody.
+        # Late: most starts show no notification.
         from jeepney.io.asyncio import open_dbus_router  # pyright: ignore[reportMissingTypeStubs]
 
         opened = open_dbus_router(bus="SESSION")

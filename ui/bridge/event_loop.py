@@ -99,12 +99,12 @@ class BackgroundTasks:
         task = asyncio.get_running_loop().create_task(self._guarded(work))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        # One that is cancelled before its first step never awaits its work.
+        # A task that is cancelled before its first step never awaits its work.
         task.add_done_callback(lambda _: work.close())
 
     async def close(self) -> None:
         """Cancel the running tasks and wait for them."""
-        # In rounds: what is cancelled may start something more.
+        # Repeat: a cancelled task may start another one.
         while self._running:
             for task in self._running:
                 task.cancel()
@@ -153,18 +153,18 @@ class FrameClock(QObject):
 
 
 YOUNG, MIDDLE = 700, 10
-"""As Python has them: objects until the youngest are looked at, and such looks until those that survived are."""
+"""Python's defaults: new objects before a young collection, and young collections before a middle one."""
 
 OLD = 100
-"""Looks at the middle generation until Python looks at all by itself."""
+"""Middle collections before Python does a full one by itself."""
 
 MAX_UNCOLLECTED = YOUNG * MIDDLE * OLD
 
 _MIN_MIDDLE_COLLECTIONS = 3
-"""Looks at the middle generation since the last look at all: with fewer there is nothing to gain."""
+"""Middle collections since the last full one: with fewer there is nothing to gain."""
 
 _MIN_FROZEN = 200_000
-"""Frozen objects that are not looked at again, however few there were."""
+"""The least number of frozen objects for a full collection."""
 
 _IDLE_MS = 4000
 """Milliseconds without input or news."""
@@ -214,7 +214,7 @@ class IdleGarbageCollector(QObject):
         return False
 
     def _on_activity(self) -> None:
-        # A timer that were started again for every move of the mouse would cost more.
+        # Restarting the timer for every move of the mouse would cost more.
         self._last_activity = monotonic()
         if not self._timer.isActive():
             self._timer.start(_IDLE_MS)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from desktop_agent.engine.session_opening import ConversationFollower
 
 Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
-"""What a conversation does; `idle` where the person stopped it."""
+"""What a conversation does; `idle` if the person stopped it."""
 
 _ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed", RunEnd.FAILED: "failed"}
 
@@ -49,10 +49,10 @@ class ConversationLibrary(QObject):
     activity = Signal(str, str, str)
     """Of a conversation, shown or not: its id, its title, and an Activity."""
     approval_left_open = Signal(str, bool)
-    """Whether a conversation that is not open has a call that waits for approval: its process is gone."""
+    """The id of a conversation that is not open, and whether a call of its dead process waits for approval."""
     restored = Signal(str)
     trash_listed = Signal(list)
-    """What is in the trash, the one deleted last first."""
+    """The conversations in the trash, the last deleted first."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ConversationLibrary(QObject):
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: ConversationFollower | None = None
-        # What was chosen last: an id, or something that equals nothing else. What comes later is not shown then.
+        # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
         self._wanted: object = None
         self._with_open_approvals: set[str] = set()
         self._listed: set[str] = set()
@@ -112,7 +112,7 @@ class ConversationLibrary(QObject):
         workspace = before.workspace if before is not None and endpoint_id is None else None
         session = self._engine.new_session(endpoint_id=endpoint_id, model=model, workspace=workspace)
         if session.record.endpoint_id is None and before is not None:
-            # The demo is never the chosen server; a new conversation from within it goes on with it.
+            # The demo is never the default server; a new conversation begun in it uses it again.
             session.change_record(endpoint_id=before.endpoint_id, model=before.model)
         self._show(session)
 
@@ -198,7 +198,7 @@ class ConversationLibrary(QObject):
         self._session = session
         self._open = OpenConversation(session, self._clock, self, held_by)
         self._open.record_changed.connect(self.refresh)
-        # Its runs change the list also while another one is shown. Subscribing again changes nothing twice.
+        # Its runs change the list also while another one is shown. Subscribing twice has no further effect.
         listener = _EventListener(self, session)
         session.unsubscribe(listener)
         session.subscribe(on_event=listener)
@@ -217,21 +217,21 @@ class ConversationLibrary(QObject):
             case RunStarted() | RunFinished():
                 self.refresh()
             case ErrorOccurred(kind=WrittenElsewhere.kind) if session is self._session:
-                # It writes nothing more; what is on the disk is shown instead.
+                # This session no longer writes; show what is on the disk instead.
                 self._tasks.start(self._reopen(session))
             case TurnStarted() if session.record.id not in self._listed:
-                # By now its first prompt is on the disk. Who looks elsewhere meanwhile must find back.
+                # Its first prompt is on the disk by now. The list must lead back to it from elsewhere.
                 self.refresh()
             case UserMessageReturned(message_id=message_id) if session.record.id != self._open.id:
                 message = session.returned(message_id)
                 if message is not None:
-                    self._tasks.start(self.drafts.give_back(session.record.id, message))
+                    self._tasks.start(self.drafts.add_message(session.record.id, message))
             case _:
                 pass
 
     async def _refresh(self) -> None:
         if self._session is not None:
-            # Its new title may be on the way to the disk.
+            # Its new title may not be on the disk yet.
             await self._session.write_all()
         records: tuple[ConversationRecord, ...] = await self._engine.store.list_conversations(MAX_LISTED)
         self._listed = {record.id for record in records}
@@ -310,7 +310,7 @@ class ConversationLibrary(QObject):
             await self._engine.delete_conversation(conversation_id)
         except StorageFailed:
             if self._shows(conversation_id):
-                # It was closed for it.
+                # The deletion has closed it.
                 await self._open_stored(conversation_id, lambda: self._shows(conversation_id))
             raise
         if self._shows(conversation_id):

@@ -20,7 +20,6 @@ from desktop_agent.types.mcp import McpServer, StdioConnection
 from ui.bridge.event_loop import BackgroundTasks
 
 MAX_CONFIG_BYTES = 200_000
-"""Of a file that is read, in bytes."""
 
 _TEXT_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TEXT_OR_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
@@ -46,9 +45,9 @@ def find_config_files() -> tuple[ConfigFile, ...]:
 
 
 def read_config_file(path: Path) -> str:
-    """Return at most LARGEST of the text of a file. Reads the disk: call it in a thread. Raises OSError."""
+    """Return the text of a file, cut after MAX_CONFIG_BYTES. Reads the disk: call it in a thread. Raises OSError."""
     if not path.is_file():
-        # What is no file may never end.
+        # A pipe or device may never end.
         raise FileNotFoundError(path)
     with path.open("rb") as file:
         return file.read(MAX_CONFIG_BYTES + 1).decode("utf-8-sig", "replace")
@@ -75,7 +74,7 @@ def _settings_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
 
 
-# What other programs ask for, or look up, before they start a server: “${input:token}”, “${env:HOME}”.
+# Other programs ask for these or look them up before they start a server: “${input:token}”, “${env:HOME}”.
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 
 
@@ -108,11 +107,6 @@ class ImportPreview:
         return ImportedServers(servers, secrets)
 
 
-def error_sentence(error: AgentError) -> Sentence:
-    """Join an error's sentence and its remedy."""
-    return error.whole
-
-
 def preview_of(text: str, used_ids: Collection[str]) -> ImportPreview:
     """Parse a configuration text. A server that cannot be imported does not exclude the others. Raises WrongUse."""
     plain = strip_comments(text)
@@ -130,15 +124,15 @@ class McpImports(QObject):
     """Answers with signals; nothing is saved before `take`."""
 
     files_found = Signal(object)
-    """The ForeignFiles that exist on this machine."""
+    """The ConfigFiles that exist on this machine."""
     file_read = Signal(str)
     """Its text."""
     previewed = Signal(object)
     """An ImportPreview."""
     refused = Signal(object)
-    """A Sentence: why nothing of it can be taken."""
-    taken = Signal()
-    """They are there now."""
+    """A Sentence: why nothing can be imported."""
+    imported = Signal()
+    """The servers are saved."""
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -158,15 +152,15 @@ class McpImports(QObject):
         try:
             preview = preview_of(text, self._ids)
         except WrongUse as error:
-            self.refused.emit(error_sentence(error))
+            self.refused.emit(error.whole)
         else:
             self.previewed.emit(preview)
 
-    def take(self, preview: ImportPreview, ids: Collection[str]) -> None:
+    def import_servers(self, preview: ImportPreview, ids: Collection[str]) -> None:
         """Import these servers; their secrets go to the keyring first."""
         self._tasks.start(self._import_servers(preview.only(ids)))
 
-    async def keep(self, servers: tuple[McpServer, ...]) -> None:
+    async def save(self, servers: tuple[McpServer, ...]) -> None:
         """Save and use these servers. Raises StorageFailed."""
         preferences = self._engine.preferences
         mcp = preferences.mcp.model_copy(update={"servers": servers})
@@ -194,11 +188,11 @@ class McpImports(QObject):
             self.refused.emit(Sentence("The servers were changed meanwhile. Look at the text again."))
             return
         try:
-            await self._engine.mcp.add_imported(wanted, self.keep)
+            await self._engine.mcp.add_imported(wanted, self.save)
         except AgentError as error:
-            self.refused.emit(error_sentence(error))
+            self.refused.emit(error.whole)
         else:
-            self.taken.emit()
+            self.imported.emit()
 
 
 def _entries(plain: str) -> dict[str, object] | None:
@@ -223,7 +217,7 @@ def _one_by_one(entries: dict[str, object], used_ids: Collection[str]) -> Import
         try:
             imported = import_servers(json.dumps({"mcpServers": {name: entry}}), ids)
         except WrongUse as error:
-            refused.append(error_sentence(error))
+            refused.append(error.whole)
             continue
         servers += imported.servers
         secrets |= imported.secrets

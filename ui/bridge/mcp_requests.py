@@ -129,7 +129,7 @@ class ServerCatalog:
 
 
 ContentPart = str | bytes
-"""A text, or a picture as it came."""
+"""A text, or the bytes of a picture."""
 
 
 class McpCatalog(QObject):
@@ -137,7 +137,7 @@ class McpCatalog(QObject):
 
     changed = Signal()
     outdated = Signal(str)
-    """The id of a server that says that it offers something else now: whoever shows it may ask again."""
+    """The id of a server whose catalog has changed: whoever shows it may ask again."""
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -220,7 +220,7 @@ def _content_parts(blocks: tuple[Text | Image, ...], title: str) -> tuple[Conten
         if isinstance(block, Image):
             parts.append(_bytes_of(block))
             continue
-        # What is no text was replaced by a line about it; the address stands over each text that is one.
+        # The server's non-text content was replaced by a line about it; each text has its address above.
         head, _, body = block.text.partition("\n") if block.text.startswith(_RESOURCE_HEAD) else ("", "", block.text)
         if (head and not body and head.endswith("that are no text]")) or body.startswith(_OMITTED_HEAD):
             sentence = Sentence("“{title}” is neither text nor a picture that a message can hold.", {"title": title})

@@ -14,7 +14,7 @@ from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence,
 from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState, SignInPageTexts
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
-from ui.bridge.mcp_imports import McpImports, error_sentence
+from ui.bridge.mcp_imports import McpImports
 
 ServerChange = Callable[[McpServer], McpServer]
 
@@ -24,7 +24,7 @@ class McpServerSaver:
 
     def __init__(self, engine: Engine, imports: McpImports) -> None:
         self._engine = engine
-        self._save_servers = imports.keep
+        self._save_servers = imports.save
         self._lock = asyncio.Lock()
 
     async def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
@@ -70,7 +70,7 @@ class McpNotices(QObject):
             self._notify(sentence)
 
     def _notify(self, sentence: Sentence) -> None:
-        # Held, so that no other one can have its id.
+        # Kept alive, so that no other one can have its id.
         self._notified[id(sentence)] = sentence
         self.noticed.emit(sentence)
 
@@ -84,12 +84,12 @@ class McpServerSettings(QObject):
     """A server's id and its McpServerState."""
     tested = Signal(str, object)
     log_lines_added = Signal(str, object, bool)
-    """A server's id, its new LogLines, and whether they are all that there is."""
+    """A server's id, its new McpLogLines, and whether they are the whole log."""
     saved = Signal(str)
     failed = Signal(str, object)
-    """A server's id, and a Sentence: what the person wanted is not done."""
+    """A server's id, and a Sentence: why a change failed."""
     held_names = Signal(str, object)
-    """A server's id, and a frozenset of those of its secrets whose values are there."""
+    """A server's id, and a frozenset of its secrets that have a value."""
     sign_in_ended = Signal(str, object)
     """A server's id, and a Sentence that says why it failed, or None."""
 
@@ -186,7 +186,7 @@ class McpServerSettings(QObject):
             if state.state in {"failed", "signed_out"}:
                 why = _sign_in_error(state)
         except AgentError as error:
-            why = error_sentence(error)
+            why = error.whole
         finally:
             del self._sign_ins[server_id]
             self.sign_in_ended.emit(server_id, why)
@@ -197,7 +197,7 @@ class McpServerSettings(QObject):
         try:
             await work
         except AgentError as error:
-            self.failed.emit(server_id, error_sentence(error))
+            self.failed.emit(server_id, error.whole)
         else:
             then()
         finally:
@@ -268,10 +268,10 @@ def _page_words() -> SignInPageTexts:
         finished=_translate("This sign-in is over."),
         invalid_response=_translate("This is no answer to a sign-in."),
         not_found=_translate("There is nothing here."),
-        # Whoever translates these words names their language here (BCP 47).
+        # The translator puts the tag of the language here (BCP 47).
         language=_translate("en"),
     )
 
 
 def _translate(text: str) -> str:
-    return QCoreApplication.translate("ToolServers", text)
+    return QCoreApplication.translate("McpServerSettings", text)

@@ -126,7 +126,7 @@ class SavedServers:
     async def _drop_key(self, endpoint: Endpoint) -> None:
         if not endpoint.may_have_key and self._engine.secrets.remembered_secret(endpoint.id) is None:
             return
-        with suppress(KeyringMissing):  # then there was none in it
+        with suppress(KeyringMissing):  # then there is no key in it
             await self._connections.remove_key(endpoint.id)
 
 
@@ -158,7 +158,7 @@ class ModelServers(QObject):
         self._engine = engine
         self._connections = engine.connections
         self._tasks = tasks
-        self.kept = SavedServers(engine)
+        self.saved = SavedServers(engine)
         self._refreshing = 0
         engine.connections.on_models_changed(self._on_listing)
 
@@ -222,7 +222,7 @@ class ModelServers(QObject):
 
         self._refreshing += 1
         try:
-            # Together: one server that does not answer must not hide the models of the others.
+            # In parallel: a silent server must not hide the models of the others.
             groups = await asyncio.gather(*(ask(endpoint) for endpoint in self.endpoints))
         finally:
             self._refreshing -= 1
@@ -272,9 +272,9 @@ class ModelServers(QObject):
                 await self._connections.save_key(endpoint.id, key, session_only=session_only)
             model = models[0].id
             chosen = model if is_chosen else None
-            await self.kept.use(endpoint, chosen, has_new_key=key is not None, session_only=session_only)
+            await self.saved.use(endpoint, chosen, has_new_key=key is not None, session_only=session_only)
         except SecretsUnavailable as error:
-            # Of another address, the old key could not be deleted: there is none that memory could hold instead.
+            # Without a new key, the old one of another address could not be deleted: memory has none to hold instead.
             self.state_changed.emit(endpoint.id, "error" if key is None else "no_keyring", error.whole)
             return None
         except AgentError as error:
@@ -288,7 +288,7 @@ class ModelServers(QObject):
 
     async def _edit(self, changed: Endpoint) -> None:
         try:
-            is_elsewhere = await self.kept.edit(changed)
+            is_elsewhere = await self.saved.edit(changed)
         except AgentError as error:
             both = error.whole
             self.state_changed.emit(changed.id, "error", both)
@@ -300,17 +300,17 @@ class ModelServers(QObject):
 
     async def _remove_key(self, endpoint_id: str) -> None:
         try:
-            await self.kept.drop_key(endpoint_id)
+            await self.saved.drop_key(endpoint_id)
         except AgentError as error:
             self.state_changed.emit(endpoint_id, "error", error.whole)
         else:
             self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
 
     async def _remove(self, endpoint_id: str) -> None:
-        old = self.kept.find(endpoint_id)
-        await self.kept.remove(endpoint_id)
+        old = self.saved.find(endpoint_id)
+        await self.saved.remove(endpoint_id)
         self.endpoints_changed.emit()
-        # Without a keyring there is no key to delete; a locked one is worth a word, when the server is gone already.
+        # Without a keyring there is no key to delete. A locked one raises, after the server is removed.
         if old is None or old.may_have_key or self._engine.secrets.remembered_secret(endpoint_id) is not None:
             with suppress(KeyringMissing):
                 await self._connections.remove_key(endpoint_id)

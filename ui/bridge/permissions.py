@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _PREVIEW_SECONDS = 10.0
-"""Seconds in which a tool must say what it would do."""
+"""Seconds that a tool has for its preview."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Approvals:
 
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
         """Return what the call would do with these arguments, or why that is unknown."""
-        # Late, here and below: what decides about calls comes with the first conversation.
+        # Late, here and below: the permissions are imported with the first conversation.
         from desktop_agent.permissions.approvals import copy_preview
         from desktop_agent.permissions.gate import validate_edited_arguments
         from desktop_agent.processes.foreign_code import plain_text, type_name
@@ -106,7 +106,7 @@ def _waiting_call(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCa
 
     def validate(arguments: JsonObject) -> str | None:
         try:
-            # Just as the decision will be looked at.
+            # The same check as for the decision.
             validate_edited_arguments(arguments, approval.tool)
         except ToolFailed as error:
             return str(error)
@@ -144,8 +144,8 @@ def _server_of(approval: "Approval") -> str:
     from desktop_agent.tools.json_schema import JsonSchema
 
     tool = approval.tool
-    # Tools of servers bring a JSON Schema and take the arguments as they are: to have them checked again, however
-    # large they are, would hold up the window.
+    # MCP tools have a JSON Schema and take the arguments as they are: checking them again, however
+    # large they are, would block the window.
     if tool.brings is None or not isinstance(tool.schema, JsonSchema):
         return ""
     source = tool.brings(approval.input)
@@ -155,7 +155,7 @@ def _server_of(approval: "Approval") -> str:
 def _undoable(tool: "AnyTool") -> bool | None:
     if tool.changes is not None or tool.undo is not None:
         return True
-    # What a specialist does is asked about call by call.
+    # A specialist's own calls are approved one by one.
     changes = tool.tool_class is not ToolClass.READ_ONLY and Effect.DELEGATE not in tool.effects
     return False if changes or {Effect.EXECUTE, Effect.NETWORK} & tool.effects else None
 
@@ -233,7 +233,7 @@ class PermissionRules(QObject):
         try:
             await self._engine.revoke_rule(rule_id)
         finally:
-            # Also when it failed: what is shown then is what holds.
+            # Also after a failure: the screen must show what is in force.
             self.changed.emit()
 
     async def _dry_run(self, conversation_id: str, tool: str, arguments: JsonObject) -> None:
@@ -242,7 +242,7 @@ class PermissionRules(QObject):
         except AgentError as error:
             self.dry_run_finished.emit(error.sentence)
             return
-        # Late, here and below: what decides about calls comes with the first conversation.
+        # Late, here and below: the permissions are imported with the first conversation.
         from desktop_agent.permissions.gate import Allowed, Denied
 
         match verdict:

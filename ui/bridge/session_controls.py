@@ -54,15 +54,15 @@ class NotUndone:
 
 @dataclass(frozen=True, slots=True)
 class UndoResult:
-    """The result of an undo. `files` were restored or removed; `said` are the tools' own reports.
+    """The result of an undo. `files` were restored or removed; `messages` are the tools' own reports.
 
-    `saved` are the checkpoints that revert it.
+    `checkpoint_ids` revert it.
     """
 
     files: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
-    left: tuple[NotUndone, ...] = ()
-    saved: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    not_undone: tuple[NotUndone, ...] = ()
+    checkpoint_ids: tuple[str, ...] = ()
 
 
 class CheckpointUndo:
@@ -133,9 +133,9 @@ def _undo_result(reports: "tuple[RestoreReport, ...]") -> UndoResult:
     not_undone = {file.path: NotUndone(file.path, file.why) for report in reports for file in report.left_alone}
     return UndoResult(
         files=tuple(dict.fromkeys(path for report in reports for path in report.restored)),
-        said=tuple(report.undone for report in reports if report.is_new_undo),
-        left=tuple(not_undone.values()),
-        saved=tuple(report.saved.id for report in reports if report.saved is not None),
+        messages=tuple(report.undone for report in reports if report.is_new_undo),
+        not_undone=tuple(not_undone.values()),
+        checkpoint_ids=tuple(report.saved.id for report in reports if report.saved is not None),
     )
 
 
@@ -274,7 +274,7 @@ class SessionControls(QObject):
             case QuestionAsked() | QuestionAnswered():
                 self.questions_changed.emit()
             case RunStarted() | RunFinished():
-                # A run takes the next message with it, and leaves a mode that was only asked for behind.
+                # A run delivers the next message, and drops a mode that was only requested.
                 self.waiting_changed.emit()
                 self.modes_changed.emit()
             case _:

@@ -74,12 +74,12 @@ class AvailableTools(QObject):
 
 def _built_in_tools() -> ToolGroup:
     """Return all built-in tools, those for files too, whichever folder a conversation has."""
-    # Late: nothing of the tools is needed before somebody looks at them.
+    # Late: the tools are not needed before somebody looks at them.
     from desktop_agent.tools.builtin_tools import builtin_tools
     from desktop_agent.tools.workspace import Workspace
 
     tools = builtin_tools(Workspace(Path(gettempdir())), "all")
-    # By name: a mode holds in every folder, and no server has a tool of such a name.
+    # Identified by name: a mode is valid in every folder, and no MCP server has a tool of such a name.
     described = (
         AvailableTool(tool.name, tool.description, tool.tool_class is not ToolClass.READ_ONLY, tool.name)
         for tool in tools
@@ -123,7 +123,7 @@ class Settings(QObject):
         try:
             await self._engine.prices.change(vendor, model, changes)
         finally:
-            # Also when it failed: what is shown then goes back to what holds.
+            # Also after a failure: the screen returns to what is in force.
             self.prices_changed.emit()
 
     def zoom(self, steps: int) -> None:

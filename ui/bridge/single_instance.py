@@ -10,7 +10,7 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.types.errors import Sentence, StorageFailed
 
-# A window that runs answers within milliseconds; a dead one's socket refuses at once.
+# A running window answers within milliseconds; the socket of a dead one refuses at once.
 CONNECT_TIMEOUT_MS = 500
 _PREFIX = "desktop-agent-"
 
@@ -26,7 +26,7 @@ class SingleInstance(QObject):
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.is_raised = False
-        """Whether the first window was told to come to the front."""
+        """Whether the first window was raised."""
         self._lock = FileLock(lock_path(folder, "window"), folder)
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
@@ -38,7 +38,7 @@ class SingleInstance(QObject):
         If nothing can be locked, this is the first: opening the engine then reports the problem.
         """
         old_holder = self._lock.holder()
-        # Listening before it is named: who reads the name finds somebody there.
+        # Listen before publishing the name: whoever reads it can connect.
         self._server.listen(f"{_PREFIX}{os.getpid()}-{time.time_ns():x}")
         try:
             is_first = self._lock.acquire(Holder.this_process("window", self._server.fullServerName()))

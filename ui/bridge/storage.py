@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from desktop_agent.conversation.picture_preparation import ImportedPicture, import_picture_async
+from desktop_agent.conversation.picture_preparation import ImportedPicture
 from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.types.blocks import Image, StoredSource
@@ -19,7 +19,7 @@ from desktop_agent.types.errors import AgentError, DiskFull, ImageRefused, Sente
 from ui.bridge.event_loop import BackgroundTasks
 
 IDLE_MS = 60_000
-"""After the start, and after a moment in which a run was under way."""
+"""Milliseconds after the start, and after a check that a run has prevented."""
 _CHECK_INTERVAL_MS = 6 * 3_600_000
 
 
@@ -29,12 +29,12 @@ class DiskMonitor(QObject):
     trouble_changed = Signal(object)
     """A StorageFailed, or None when the disk takes everything again."""
     recovered = Signal()
-    """The same as None: what is listed may be another file now."""
+    """Emitted with None: the list may be from another file now."""
     noticed = Signal(object)
     checking = Signal()
     """A check that somebody asked for has begun."""
     checked = Signal(object, bool)
-    """How it went, as a Sentence, and whether all is well now."""
+    """The result as a Sentence, and whether all is well."""
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -96,16 +96,12 @@ class DiskMonitor(QObject):
 
 
 class PictureStore:
-    """Imports pictures and saves them."""
+    """The pictures of messages and drafts on the disk."""
 
     def __init__(self, files: PictureFiles) -> None:
         self._files = files
 
-    async def take(self, data: bytes, name: str) -> ImportedPicture:
-        """Check a picture, strip its metadata and scale it. Raises ImageRefused."""
-        return await import_picture_async(data, name)
-
-    async def keep(self, picture: ImportedPicture, name: str) -> Image:
+    async def save(self, picture: ImportedPicture, name: str) -> Image:
         """Save a picture. Returns its block for a message. Raises StorageFailed."""
         source = await self._files.put(picture.data, picture.media_type, picture.width, picture.height)
         return Image(source=source, name=name)
@@ -137,7 +133,7 @@ class WebPictures:
 
         Raises ImageRefused; its kind is "private_address" if insisting helps.
         """
-        # Imported when the first picture is wanted: most people never load one.
+        # Late: most people never load a picture.
         from desktop_agent.network.fetch import PrivateImageHost, fetch_image
 
         allowed = self._allowed.get(address, frozenset[str]())
@@ -153,7 +149,7 @@ class WebPictures:
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NEW_FILE_MODE = 0o666
-"""Less what the person's umask takes away."""
+"""Before the umask."""
 
 
 async def save_file(path: Path, data: bytes) -> None:
@@ -165,7 +161,7 @@ async def save_file(path: Path, data: bytes) -> None:
 
 
 def _write_atomically(path: Path, data: bytes) -> None:
-    # Through a link to what it leads to: replacing the link would leave the old file where people expect the new one.
+    # Follow links: replacing a link would leave the old file where people expect the new one.
     target = path.resolve()
     temporary = target.with_name(f".{uuid4().hex}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

@@ -78,7 +78,7 @@ class WindowActions(QObject):
     ) -> None:
         super().__init__(window)
         self._window = window
-        # First the one that finds all others; it does not list itself.
+        # First the palette, which finds all others and does not list itself.
         palette.opening_action = commands = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
         other_words = self.tr("chat start create")
         self._add(self.tr("New conversation"), "Ctrl+N", window.sidebar.new_requested.emit, other_words)
@@ -91,11 +91,11 @@ class WindowActions(QObject):
         open_help, shortcuts = self._add_help(help_)
         palette.fallback_actions = (open_settings, shortcuts, open_help)
         window.sidebar.add_footer(open_settings, trash, commands, open_help)
-        # Not the standard key: some platforms have none for it.
+        # Not the standard key: some platforms have none.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close, self.tr("exit close end"))
         deferred = [action for action in window.actions() if action.shortcut().toString() == window.deferred_shortcut]
         if window.deferred_shortcut and deferred:
-            # When everything that listens to actions is there.
+            # After everything is connected to the actions.
             QTimer.singleShot(0, deferred[0], deferred[0].trigger)
 
     def _add_conversations(self) -> None:
@@ -134,7 +134,7 @@ class WindowActions(QObject):
         other_words = self.tr("compact shorten context")
         self._add(self.tr("Summarise older messages"), None, page.compact, other_words)
         other_words = self.tr("revert restore files rewind")
-        self._add(self.tr("Undo all changes since this message…"), "Ctrl+Alt+Z", page.undoing.undo_here, other_words)
+        self._add(self.tr("Undo all changes since this message…"), "Ctrl+Alt+Z", page.undo.undo_here, other_words)
 
     def _add_message(self, settings: Settings) -> None:
         page = self._window.page

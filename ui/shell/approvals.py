@@ -35,7 +35,7 @@ class ApprovalPresenter(QObject):
     """
 
     mode_chosen = Signal(str)
-    """In the dialog: a mode's name, as the composer's picker says it."""
+    """The name of a mode that was chosen in the dialog."""
     mode_refused = Signal()
 
     def __init__(self, themes: ThemeSource, tasks: BackgroundTasks, window: QWidget) -> None:

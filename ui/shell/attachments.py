@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 _MAX_STEM_LENGTH = 80
 _MAX_NAME_BYTES = 255
-"""Of a whole name, on most file systems."""
+"""The limit of most file systems."""
 
-# Devices of Windows, whatever ending follows (Microsoft, "Naming Files, Paths, and Namespaces").
+# Devices of Windows, with any suffix (Microsoft, "Naming Files, Paths, and Namespaces").
 _DEVICE_NAME = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3]) *(?:\.|\Z)", re.IGNORECASE
 )
@@ -119,7 +119,7 @@ class WebPictureLoader(QObject):
                 del self._loading[address]
             if not task.done():
                 task.cancel()
-                # To its end, so that its connection is closed when this one is.
+                # Wait for its end, so that its connection is closed too.
                 with suppress(asyncio.CancelledError, ImageRefused):
                     await task
         self._show_outcome(address, task)
@@ -160,11 +160,11 @@ class AttachmentsPresenter(QObject):
         view.image_opened.connect(self._open)
 
     def _save_text(self, name: str, text: str) -> None:
-        # Half of a pair cannot be written; a sign for it can.
+        # A lone surrogate cannot be encoded; a question mark can.
         self._saver.ask(self._view, name, lambda: text.encode("utf-8", "replace"))
 
     def _open(self, picture: Image | InMemoryImage) -> None:
-        # Imported and made when the first picture is looked at.
+        # Late: imported with the first picture that is opened.
         from ui.shell.picture_viewer import PictureViewer, conversation_pictures, index_of, to_viewer_picture
 
         viewed = to_viewer_picture(picture)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import AgentError, ConversationInUse, RemedyAction, Sentence, join_remedy
 from ui.style.controls import IconButton, announce, button, label
-from ui.style.layouts import FlowRows, ScrollColumn
+from ui.style.layouts import FlowRows, ScrollColumn, hbox, vbox
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, pixmap
 
@@ -49,7 +49,7 @@ class BannerArea(QWidget):
     """A stack of banners, the newest at the end. With more than four, the oldest are hidden until there is room."""
 
     closed = Signal(str)
-    """The key of a banner that the person closed or whose time was up."""
+    """The key of a banner that the person closed or that expired."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,13 +58,12 @@ class BannerArea(QWidget):
         self._conversation = ""
         self._remedies: dict[RemedyAction, BannerButton] = {}
         self._newest: BannerFrame | None = None
-        # Where text is large and the window low, what is said must leave room for the conversation.
+        # With large text in a low window, banners must leave room for the conversation.
         self._scrolled = ScrollColumn(SPACE_XS, trailing=SPACE_S, most=lambda: self.window().height() * 2 // 5)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, 0)
+        layout = vbox(self, margins=(SPACE_L, SPACE_M, SPACE_L, 0))
         layout.addWidget(self._scrolled)
         self._scrolling = QTimer(self, singleShot=True, interval=0)
-        """Until the layout has put the new banner where it stays."""
+        """Waits until the layout has placed the new banner."""
         self._scrolling.timeout.connect(self._scroll_to_newest)
         self._scrolled.verticalScrollBar().rangeChanged.connect(self._on_range)
         self.setAccessibleName(self.tr("Messages of the program"))
@@ -99,7 +98,7 @@ class BannerArea(QWidget):
             if frame.banner.conversation == conversation and frame.banner.level == "error":
                 self.remove(key)
 
-    def offer(self, action: RemedyAction, text: str, command: Callable[[], object]) -> None:
+    def add_remedy_button(self, action: RemedyAction, text: str, command: Callable[[], object]) -> None:
         """Put a button on every later error with this remedy."""
         self._remedies[action] = BannerButton(text, command)
 
@@ -110,7 +109,7 @@ class BannerArea(QWidget):
             detail = error.detail
             buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy_to_clipboard(detail), keeps_banner=True))
         key = f"{conversation} {error}".lstrip()
-        # Who holds it may let go at any moment, and only another try would tell.
+        # The lock may be released at any moment, and only another try would tell.
         duration_ms = IN_USE_MS if isinstance(error, ConversationInUse) else None
         self.show_banner(
             Banner(
@@ -138,7 +137,7 @@ class BannerArea(QWidget):
         self.show_banner(offer)
         return offer
 
-    def withdraw(self, banner: Banner) -> None:
+    def remove_if_shown(self, banner: Banner) -> None:
         """Remove this banner, unless another has replaced it."""
         frame = self._shown.get(banner.key)
         if frame is not None and frame.banner is banner:
@@ -161,7 +160,7 @@ class BannerArea(QWidget):
             self.remove(key)
 
     def _close(self, key: str, frame: "BannerFrame") -> None:
-        # The time of a banner may end after another one took its place.
+        # A banner's time may end after another one replaced it.
         if self._shown.get(key) is not frame:
             return
         self.remove(key)
@@ -213,9 +212,8 @@ class BannerFrame(QFrame):
         return translate_sentence(self.banner.sentence if remedy is None else join_remedy(self.banner.sentence, remedy))
 
     def _build(self) -> None:
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        # Beside the first line of several stand the icon and what closes it, which is higher than a line.
+        words = vbox(spacing=2)
+        # With several lines, the icon and the close button, which is higher than a line, are beside the first.
         is_long = self.banner.remedy is not None
         top = Qt.AlignmentFlag.AlignTop if is_long else Qt.AlignmentFlag.AlignVCenter
         if is_long:
@@ -226,9 +224,7 @@ class BannerFrame(QFrame):
         words.addWidget(sentence)
         if self.banner.remedy is not None:
             words.addWidget(label(translate_sentence(self.banner.remedy), wrap=True))
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_S, SPACE_S)
-        layout.setSpacing(SPACE_S)
+        layout = hbox(self, spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_S, SPACE_S))
         layout.addWidget(self._icon, 0, top)
         layout.addLayout(words, 1)
         self._add_buttons(words, layout)

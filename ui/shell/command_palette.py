@@ -7,11 +7,12 @@ from typing import Protocol
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QWidget
 
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelGroup, ModelServers
 from ui.shell.window import MainWindow
+from ui.style.layouts import hbox, vbox
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
 from ui.style.text import native_shortcut
@@ -124,7 +125,7 @@ def _letters_follow(word: str, text: str, index: int) -> bool:
 
 
 MAX_GROUP_ROWS = 50
-"""Rows of a group; who types another letter finds the rest."""
+"""Rows of a group; another typed letter finds the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +133,7 @@ class CommandRow(ResultRow):
     """A row and its action."""
 
     synonyms: str = ""
-    """More words by which it is found: the id of a model, its server, what else people call it."""
+    """Other words that find it: the id of a model, its server, synonyms."""
     command: Callable[[], object] | None = field(default=None, compare=False)
 
 
@@ -243,7 +244,7 @@ class CommandPalette(QWidget):
         return matching_rows(typed, self._groups, self._fallback_rows())
 
     def _choose(self, row: CommandRow) -> None:
-        # First the keyboard goes back: what is done may put it elsewhere.
+        # Return the focus first: the command may move it.
         self.dismiss()
         if row.command is not None:
             row.command()
@@ -252,7 +253,7 @@ class CommandPalette(QWidget):
         self.setGeometry(self._window.rect())
         size = PALETTE_SIZE * (self._themes.zoom / 100)
         margins = 2 * SPACE_S + 2 * _BORDER
-        # No higher than what is found.
+        # No higher than its rows.
         size.setHeight(self._panel.whole_height(size.height() - margins) + margins)
         self._frame.setFixedSize(size.boundedTo(self._window.size() - QSize(2 * SPACE_L, 2 * SPACE_XL)))
 
@@ -260,11 +261,9 @@ class CommandPalette(QWidget):
         self.setAccessibleName(self.tr("Commands"))
         self._frame.setProperty("kind", "popup")
         self._panel.set_label(self.tr("Commands"), self.tr("Find a command, a conversation or a model"))
-        inside = QVBoxLayout(self._frame)
-        inside.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
+        inside = vbox(self._frame, margins=(SPACE_S, SPACE_S, SPACE_S, SPACE_S))
         inside.addWidget(self._panel)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, SPACE_S, 0, 0)
+        row = hbox(self, margins=(0, SPACE_S, 0, 0))
         row.addWidget(self._frame, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
 
 
@@ -292,7 +291,7 @@ class PalettePresenter(QObject):
         self.opening_action: QAction | None = None
         """The action that opens it, which it need not list."""
         self.fallback_actions: Sequence[QAction] = ()
-        """What it offers to who looked for something that is not there."""
+        """Actions to offer when nothing matches."""
         library.listed.connect(self._on_listed)
         servers.models_changed.connect(self._on_models)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.policies import When
@@ -21,6 +21,7 @@ from ui.composer.parameter_buttons import ParametersButton, ReasoningPicker, is_
 from ui.composer.pickers import ModelPicker
 from ui.composer.question_card import QuestionCard
 from ui.shell.banners import BannerArea
+from ui.style.layouts import vbox
 from ui.style.pickers import ModePicker
 from ui.style.theme import SPACE_S, ThemeSource
 
@@ -77,7 +78,7 @@ class ModelControls(QObject):
         capabilities = self._servers.capabilities(*model)
         reasoning = conversation.reasoning
         if is_unsupported(capabilities, reasoning):
-            # What another process works in is only shown: its choice is left to that one.
+            # A conversation of another process is read-only.
             if conversation.held_by is None:
                 conversation.change(reasoning=None)
                 template = "This model does not offer the reasoning “{choice}”: it is on Default again."
@@ -93,12 +94,12 @@ class ModelControls(QObject):
         conversation = self._conversation
         if conversation is None:
             return
-        # Late: most conversations are had without.
+        # Late: seldom opened.
         from ui.preferences.conversation_settings import ConversationSettingsDialog
 
         window = self._composer.window()
         dialog = ConversationSettingsDialog(conversation.parameters, self._servers.default_system_prompt, window)
-        # Another one may be shown by the time it is saved.
+        # Another conversation may be open by the time it is saved.
         self._edited_id = conversation.id
         dialog.saved.connect(self._set_parameters)
         dialog.open()
@@ -112,7 +113,7 @@ class ModelControls(QObject):
         """Use this model from now on, here and in new conversations."""
         if self._conversation is not None:
             self._library.change(self._conversation.id, endpoint_id=endpoint_id, model=model)
-            self._tasks.start(self._servers.kept.choose(endpoint_id, model))
+            self._tasks.start(self._servers.saved.choose(endpoint_id, model))
 
     @Slot(object)
     def _choose_reasoning(self, reasoning: Reasoning | None) -> None:
@@ -124,7 +125,7 @@ class ModelControls(QObject):
         self.picker.set_models(groups)
         conversation = self._conversation
         if conversation is not None and not conversation.model and conversation.held_by is None:
-            # A server named without a model: its first one, shown in the picker, so that one can begin.
+            # A server without a model: choose its first one, so that one can begin.
             models = (
                 group.models[0].id for group in groups if group.models and group.endpoint.id == conversation.endpoint_id
             )
@@ -165,11 +166,11 @@ class SessionControlsPresenter(QObject):
         self._show_questions()
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def edited_texts(self) -> tuple[str, ...]:
         """The text that is being edited here, which is saved nowhere else."""
         return tuple(filter(None, (*self.waiting.changed_texts, self.questions.custom_answer)))
 
-    def hand_back(self) -> None:
+    def return_texts(self) -> None:
         """Move the text that is being edited here into the composer, which saves it."""
         self.waiting.return_drafts()
         self.questions.return_draft()
@@ -207,7 +208,7 @@ class SessionControlsPresenter(QObject):
 
     @Slot(str, str)
     def _edit_message(self, message_id: str, text: str) -> None:
-        # It may have been delivered while it was being edited: what was written is not lost.
+        # It may have been delivered while it was being edited: keep the text.
         if not self._run(lambda session_controls: session_controls.edit_message(message_id, text)):
             self._composer.restore_message(text)
 
@@ -228,14 +229,14 @@ class SessionControlsPresenter(QObject):
         self._run(remove)
 
     def _restore(self, removed: RemovedMessage) -> None:
-        # Offered over its conversation only; that may have been opened again since.
+        # The banner is shown only over its conversation, which may have been reopened since.
         self._run(lambda session_controls: session_controls.restore_message(removed))
 
     @Slot()
     def _send_now(self) -> None:
         conversation = self._conversation
         if conversation is not None:
-            self._run(lambda _: conversation.go_on())
+            self._run(lambda _: conversation.continue_run())
 
     @Slot(str, list)
     def _answer(self, question_id: str, answer: list[str]) -> None:
@@ -265,9 +266,7 @@ class SessionControlsPresenter(QObject):
         return "" if self._conversation is None else self._conversation.id
 
     def _build(self) -> None:
-        column = QVBoxLayout(self.above)
-        column.setContentsMargins(0, 0, 0, SPACE_S)
-        column.setSpacing(SPACE_S)
+        column = vbox(self.above, spacing=SPACE_S, margins=(0, 0, 0, SPACE_S))
         for part in (self.request, self.questions, self.waiting):
             column.addWidget(part)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
@@ -32,12 +32,12 @@ from ui.shell.find_and_caret import TranscriptNavigation
 from ui.shell.layout import PageFrame
 from ui.shell.undo import UndoPresenter
 from ui.style.controls import button, label
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, vbox
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.transcript.view import TranscriptView
 
 DEMO_STARTERS = ("What can you do?", "Tell me a long story", "Calculate 6 * 7", "Write a file")
-"""What shows each side of the demo: thinking and Markdown, streaming and Stop, a tool, an approval.
+"""They show each side of the demo: thinking and Markdown, streaming and Stop, a tool, an approval.
 
 Not translated: they are what is sent, and the demo knows these words only.
 """
@@ -51,9 +51,7 @@ class StarterMessages(QWidget):
     def __init__(self, messages: tuple[str, ...] = DEMO_STARTERS) -> None:
         super().__init__()
         self.setAccessibleName(self.tr("Suggestions"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(SPACE_S, 0, SPACE_S, SPACE_S)
-        column.setSpacing(SPACE_XS)
+        column = vbox(self, spacing=SPACE_XS, margins=(SPACE_S, 0, SPACE_S, SPACE_S))
         column.addWidget(label(self.tr("Try one of these:"), "small"))
         column.addWidget(FlowRows([button(message, partial(self.chosen.emit, message)) for message in messages]))
         self.hide()
@@ -92,7 +90,7 @@ class ConversationPage(QObject):
         self.composer = frame.composer
         self.transcript = TranscriptView(themes, pictures)
         self.attachments = AttachmentsPresenter(themes, self.transcript, pictures, tasks, self)
-        self.undoing = UndoPresenter(themes, self.transcript, self.banners, tasks, frame)
+        self.undo = UndoPresenter(themes, self.transcript, self.banners, tasks, frame)
         self.navigation = TranscriptNavigation(themes, self.transcript, self.banners, self)
         self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
         self.model_picker = self.models.picker
@@ -118,20 +116,20 @@ class ConversationPage(QObject):
 
         `place` returns the conversation for what was written or sent before any was shown.
         """
-        # What is to be sent when it is ready is not sent any more.
+        # Messages whose attachments are still loading are not sent any more.
         self.composer.leave_conversation()
-        self.session_controls.hand_back()
+        self.session_controls.return_texts()
         async with self._sending:
-            # What was taken out of the composer is in its conversation, or in the composer again.
-            is_complete = await self._drafts.settled()
+            # By then each message is in its conversation, or in the composer again.
+            is_complete = await self._drafts.finish_fetches()
         drafts = [(text, attached) for text, attached, _ in self._early]
         drafts += [self.composer.draft()] if self._conversation is None else []
         drafts = [draft for draft in drafts if draft != ("", [])]
         if not drafts:
-            await self._drafts.kept()
+            await self._drafts.save()
         elif drafts != self._saved_early:
             conversation = await place()
-            with suppress(StorageFailed):  # held there, and raised by what comes next
+            with suppress(StorageFailed):  # stays in memory, and `retry_refused` raises it again
                 await self._library.drafts.add(conversation, merge_drafts([to_draft(*draft) for draft in drafts]))
             self._saved_early = drafts
         await self._library.drafts.retry_refused()
@@ -144,10 +142,12 @@ class ConversationPage(QObject):
         Raises as `save_draft`.
         """
         is_loaded = self._drafts.is_loaded
-        return self._library.drafts.save_immediately(self._conversation, self._current_draft(), behind=not is_loaded)
+        return self._library.drafts.save_immediately(
+            self._conversation, self._current_draft(), is_addition=not is_loaded
+        )
 
     @property
-    def written(self) -> ComposerDraft:
+    def unsaved_draft(self) -> ComposerDraft:
         """The draft, early messages, and drafts that the disk refused."""
         current = self._current_draft()
         return merge_drafts([current, *(draft for draft in self._library.drafts.refused if draft != current)])
@@ -158,10 +158,10 @@ class ConversationPage(QObject):
             self.composer.leave_conversation()
             _close_popups(self.composer.window())
         try:
-            # The words of a waiting message that is being edited go to the draft of the one before.
+            # The text of a queued message that is being edited goes to the draft of the one before.
             self.session_controls.show(conversation)
         finally:
-            # Whatever fails: what is written would be sent to the conversation that is shown.
+            # Even after a failure: the composer must send to the conversation that is shown.
             self._conversation = conversation
             self._drafts.show(conversation)
         conversation.changed.connect(self._on_changed)
@@ -174,10 +174,10 @@ class ConversationPage(QObject):
         self.composer.set_working(conversation.working)
         self.composer.set_blocked(conversation.held_by)
         self.models.show(conversation)
-        self.undoing.show(conversation)
+        self.undo.show(conversation)
         self._show_record()
         self._update_starters()
-        # The demo's server begins with its first conversation: until then nobody could ask it for its model.
+        # The demo's server starts with its first conversation, so its model can be listed only now.
         if conversation.is_demo or (conversation.endpoint_id and not conversation.model):
             self._servers.refresh_models()
         self.context_check.show(conversation)
@@ -196,7 +196,7 @@ class ConversationPage(QObject):
 
     def _current_draft(self) -> ComposerDraft:
         drafts = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
-        drafts += [(text, []) for text in self.session_controls.written]
+        drafts += [(text, []) for text in self.session_controls.edited_texts]
         drafts = [draft for draft in drafts if draft not in self._saved_early]
         text = "\n\n".join(text for text, _ in drafts if text)
         return to_draft(text, [attachment for _, attached in drafts for attachment in attached])
@@ -236,7 +236,7 @@ class ConversationPage(QObject):
     @Slot(str, list)
     def _send(self, text: str, attached: list[Attachment], when: When = "soon") -> None:
         if self._conversation is None:
-            # The window is there a moment before its first conversation.
+            # The window opens a moment before its first conversation.
             self._early.append((text, attached, when))
         else:
             self._tasks.start(self._send_to(self._conversation, text, attached, when))
@@ -254,16 +254,16 @@ class ConversationPage(QObject):
             waits = conversation.working
             conversation.send(Message.user_with_blocks(blocks), when, untrusted_sources(attached))
         except AgentError as error:
-            # Nothing that was written is lost: it stands in the composer again, which says why.
+            # The text is not lost: it returns to the composer, which says why.
             if self._drafts.belongs_to(conversation):
                 self.composer.restore_message(text, attached)
                 self.composer.show_problem(error.sentence, error.remedy)
-                self._drafts.keep()
+                self._drafts.save_soon()
             else:
                 self.banners.show_error(error, conversation.id)
                 await self._library.drafts.add(conversation, to_draft(text, attached))
         else:
-            # Where it was sent is where one looks; what waits stands over the composer.
+            # Scroll to the sent message; a queued one is over the composer.
             if self._drafts.belongs_to(conversation) and not waits:
                 self.transcript.scroller.to_end()
 
@@ -271,7 +271,7 @@ class ConversationPage(QObject):
     def _on_returned(self, message: Message) -> None:
         conversation = self.sender()
         if isinstance(conversation, OpenConversation):
-            self._tasks.start(self._drafts.give_back(conversation, message))
+            self._tasks.start(self._drafts.return_message(conversation, message))
 
     def _stop(self) -> None:
         if self._conversation is not None:
@@ -280,7 +280,7 @@ class ConversationPage(QObject):
     def _edit_last(self) -> None:
         text = self._conversation.last_prompt() if self._conversation is not None else ""
         if text:
-            # Beside what is attached.
+            # Attachments stay.
             self.composer.restore_message(text)
 
     @Slot(object)
@@ -296,7 +296,7 @@ class ConversationPage(QObject):
         if action is RemedyAction.OPEN_SETTINGS:
             self.settings_requested.emit()
         elif action is RemedyAction.RETRY or (action is RemedyAction.CONTINUE and self._conversation.can_resume):
-            self._run(self._conversation.go_on)
+            self._run(self._conversation.continue_run)
         elif action is RemedyAction.CONTINUE:
             self._run(partial(self._conversation.send, Message.user(self.tr("Continue."))))
 
@@ -312,7 +312,7 @@ class ConversationPage(QObject):
 
     async def _set_workspace(self, conversation_id: str, folder: Path | None) -> None:
         if folder is not None and not await asyncio.to_thread(folder.is_dir):
-            # Qt gives names that are no UTF-8 with other letters.
+            # Qt returns names that are not UTF-8 with other letters.
             sentence = Sentence("There is no folder “{path}” to work in.", {"path": str(folder)})
             remedy = "Its name may hold bytes that are no text. Rename it, or choose another folder."
             self.banners.show_error(WrongUse(sentence, remedy), conversation_id)

@@ -12,7 +12,7 @@ from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.drafts import ComposerDraft, DraftResource
+from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.storage import PictureStore
@@ -29,32 +29,38 @@ from ui.composer.composer import Composer
 
 def untrusted_sources(attached: Iterable[Attachment]) -> tuple[UntrustedSource, ...]:
     """Return the MCP servers that content came from, each once."""
-    sources = [each for each in attached if not isinstance(each, PastedText | UnreadablePicture) and each.server]
-    return tuple(dict.fromkeys(UntrustedSource("mcp", each.server, each.server_id) for each in sources))
+    received = [item for item in attached if not isinstance(item, PastedText | UnreadablePicture) and item.server]
+    return tuple(dict.fromkeys(UntrustedSource("mcp", item.server, item.server_id) for item in received))
 
 
 def to_draft(text: str, attached: Sequence[Attachment]) -> ComposerDraft:
     """Return text and attachments as a draft."""
-    pictures = [(each.taken, each.name) for each in attached if isinstance(each, PendingPicture)]
-    resources = tuple(
-        DraftResource(each.server, each.title, each.uri, each.text, each.server_id)
-        for each in attached
-        if isinstance(each, PendingResource)
+    record = Draft(
+        text,
+        images=tuple(item.image for item in attached if isinstance(item, UnreadablePicture)),
+        resources=tuple(
+            DraftResource(item.server, item.title, item.uri, item.text, item.server_id)
+            for item in attached
+            if isinstance(item, PendingResource)
+        ),
+        outside=untrusted_sources(attached),
+        pasted=tuple(item.text for item in attached if isinstance(item, PastedText)),
     )
-    pasted = tuple(each.text for each in attached if isinstance(each, PastedText))
-    unreadable = tuple(each.image for each in attached if isinstance(each, UnreadablePicture))
-    return ComposerDraft(text, pictures, resources, untrusted_sources(attached), pasted, unreadable)
+    return ComposerDraft(
+        record, tuple((item.taken, item.name) for item in attached if isinstance(item, PendingPicture))
+    )
 
 
 def from_draft(draft: ComposerDraft) -> list[Attachment]:
-    """Return the attachments of a draft. It has no record of which server a picture came from, only of all servers."""
-    pictures = [PendingPicture(name, taken) for taken, name in draft.pictures]
-    resources = [
-        PendingResource(each.server, each.title, each.uri, each.text, each.server_id) for each in draft.resources
+    """Return the attachments of a draft. Which server a picture came from is not saved, only all servers are."""
+    record = draft.record
+    return [
+        *(PastedText(text) for text in record.pasted),
+        *(PendingPicture(name, picture) for picture, name in draft.pictures),
+        *(UnreadablePicture(image) for image in record.images),
+        *(PendingResource(item.server, item.title, item.uri, item.text, item.server_id) for item in record.resources),
+        *(PromptSource(source.name, source.id) for source in record.outside),
     ]
-    pasted = [PastedText(text) for text in draft.pasted]
-    unreadable = [UnreadablePicture(image) for image in draft.unreadable]
-    return [*pasted, *pictures, *unreadable, *resources, *(PromptSource(each.name, each.id) for each in draft.outside)]
 
 
 async def to_blocks(text: str, attached: Sequence[Attachment], pictures: PictureStore) -> list[Block]:
@@ -63,20 +69,26 @@ async def to_blocks(text: str, attached: Sequence[Attachment], pictures: Picture
     Raises StorageFailed, and ImageRefused for a picture that could not be read before and is gone now.
     """
     whole = "\n\n".join(
-        [part for part in (text, *(each.text for each in attached if isinstance(each, PastedText))) if part]
+        [
+            part
+            for part in (text, *(attachment.text for attachment in attached if isinstance(attachment, PastedText)))
+            if part
+        ]
     )
     blocks: list[Block] = [Text(text=whole)] if whole.strip() else []
-    for each in attached:
-        if isinstance(each, PendingResource):
-            blocks.append(Text(text=_labelled_resource(each)))
-        elif isinstance(each, PendingPicture):
-            if each.server:
+    for attachment in attached:
+        if isinstance(attachment, PendingResource):
+            blocks.append(Text(text=_labelled_resource(attachment)))
+        elif isinstance(attachment, PendingPicture):
+            if attachment.server:
                 blocks.append(
-                    Text(text=f"\n\n[The next picture, “{each.name}”, is from the server “{each.server}”.]\n")
+                    Text(
+                        text=f"\n\n[The next picture, “{attachment.name}”, is from the server “{attachment.server}”.]\n"
+                    )
                 )
-            blocks.append(await pictures.keep(each.taken, each.name))
-        elif isinstance(each, UnreadablePicture):
-            blocks.append(await pictures.keep(await pictures.reload(each.image), each.image.name or ""))
+            blocks.append(await pictures.save(attachment.taken, attachment.name))
+        elif isinstance(attachment, UnreadablePicture):
+            blocks.append(await pictures.save(await pictures.reload(attachment.image), attachment.image.name or ""))
     return blocks
 
 
@@ -89,7 +101,7 @@ def _labelled_resource(resource: PendingResource) -> str:
 
 _EMPTY: tuple[str, list[Attachment]] = ("", [])
 _FETCH_SECONDS = 3.0
-"""Seconds that the end of the program waits for what is still on its way into a message."""
+"""Seconds that the end of the program waits for attachments that are loading."""
 
 
 class DraftSync(QObject):
@@ -106,22 +118,22 @@ class DraftSync(QObject):
         self._shown: OpenConversation | None = None
         self._saved: tuple[str, list[Attachment]] | None = ("", [])
         self._fetching: dict[AttachmentFetch, OpenConversation] = {}
-        """Still on its way into the draft of a conversation that is not shown."""
+        """Attachments that are loading for the draft of a conversation that is not shown."""
         self._lock = asyncio.Lock()
         self._leaving = 0
-        """How many drafts are being kept whose conversation was left."""
-        self._left = asyncio.Event()
-        composer.draft_changed.connect(self.keep)
+        """Drafts that are being saved after their conversation was left."""
+        self._saved_after_leaving = asyncio.Event()
+        composer.draft_changed.connect(self.save_soon)
 
     def show(self, conversation: OpenConversation) -> None:
         """Show the draft of this conversation; the composer's text stays with the one before.
 
         Attachments that are still loading are added to the draft of the one before when they arrive.
         """
-        if (left := self._wanted) is not None:
-            fetching = self._composer.attachments.take_pending()
-            self._fetching |= dict.fromkeys(fetching, left)
-            self._tasks.start(self._leave(self._saving_of(left), fetching))
+        if (previous := self._wanted) is not None:
+            fetches = self._composer.attachments.take_pending()
+            self._fetching |= dict.fromkeys(fetches, previous)
+            self._tasks.start(self._leave(self._saving_of(previous), fetches))
             self._leaving += 1
             self._composer.set_draft("")
         self._shown, self._wanted = None, conversation
@@ -132,7 +144,7 @@ class DraftSync(QObject):
         """Whether the saved draft is in the composer: it arrives a moment after its conversation."""
         return self._shown is not None
 
-    async def settled(self) -> bool:
+    async def finish_fetches(self) -> bool:
         """Wait a limited time for attachments that are loading. Returns whether all arrived.
 
         Raises StorageFailed if one could not be saved.
@@ -140,90 +152,86 @@ class DraftSync(QObject):
         try:
             async with asyncio.timeout(_FETCH_SECONDS):
                 while self._leaving:
-                    self._left.clear()
-                    await self._left.wait()
-                for each in tuple(self._fetching):
-                    await self._add_fetched(each)
+                    self._saved_after_leaving.clear()
+                    await self._saved_after_leaving.wait()
+                for fetch in tuple(self._fetching):
+                    await self._add_fetched(fetch)
                 await self._composer.attachments.wait_until_ready()
         except TimeoutError:
             return False
         return True
 
-    def keep(self) -> None:
+    def save_soon(self) -> None:
         """Save the draft in the background."""
-        self._tasks.start(self.kept())
+        self._tasks.start(self.save())
 
-    def kept(self) -> Coroutine[Any, Any, None]:
+    def save(self) -> Coroutine[Any, Any, None]:
         """Return a coroutine that saves the draft, which is read now. Raises StorageFailed."""
         draft = self._composer.draft()
         if self._shown is None and self._wanted is not None and draft != _EMPTY:
             return self._save_when_loaded(self._wanted)
         if self._shown is None or draft == self._saved:
             return _do_nothing()
-        # Not known before it is on the disk: who quits meanwhile must hear whether it is.
+        # Unknown until it is on the disk: a quit meanwhile must still learn whether it is.
         self._saved = None
         return self._save_changed(self._shown, draft)
 
-    async def save_for(self, conversation: OpenConversation, text: str, attached: Sequence[Attachment]) -> None:
-        """Save the draft of a conversation that need not be open. Raises StorageFailed."""
-        await self._library.drafts.keep(conversation, to_draft(text, attached))
-
     async def _save_when_loaded(self, conversation: OpenConversation) -> None:
-        # Also where loading has failed before: it is tried again with whatever is written.
+        # If loading failed before, it is tried again with each change.
         await self._load(conversation)
         if self._shown is conversation:
-            await self.kept()
+            await self.save()
 
-    def _saving_of(self, left: OpenConversation) -> Coroutine[Any, Any, None]:
+    def _saving_of(self, conversation: OpenConversation) -> Coroutine[Any, Any, None]:
         draft = self._composer.draft()
         if self._shown is not None or draft == _EMPTY:
-            return self.kept()
-        # Written before the draft of that one was there: it goes behind it.
-        return self._library.drafts.add(left, to_draft(*draft))
+            return self.save()
+        # Written before its draft was loaded, so append it.
+        return self._library.drafts.add(conversation, to_draft(*draft))
 
-    async def _leave(self, kept: Coroutine[Any, Any, None], fetching: Sequence[AttachmentFetch]) -> None:
+    async def _leave(self, saving: Coroutine[Any, Any, None], fetches: Sequence[AttachmentFetch]) -> None:
         try:
-            await kept
+            await saving
         finally:
             self._leaving -= 1
-            self._left.set()
-            for each in fetching:
-                self._tasks.start(self._save_fetched(each))
+            self._saved_after_leaving.set()
+            for fetch in fetches:
+                self._tasks.start(self._save_fetched(fetch))
 
-    async def _save_fetched(self, fetching: AttachmentFetch) -> None:
-        for problem in await self._add_fetched(fetching):
+    async def _save_fetched(self, fetch: AttachmentFetch) -> None:
+        for problem in await self._add_fetched(fetch):
             raise problem
 
-    async def _add_fetched(self, fetching: AttachmentFetch) -> Sequence[AgentError]:
+    async def _add_fetched(self, fetch: AttachmentFetch) -> Sequence[AgentError]:
         try:
-            fetched = await fetching.result()
+            result = await fetch.result()
         except Exception:
-            self._fetching.pop(fetching, None)
+            self._fetching.pop(fetch, None)
             raise
         async with self._lock:
-            conversation = self._fetching.get(fetching)
+            conversation = self._fetching.get(fetch)
             if conversation is None:
-                # It is on the screen again, or kept already.
+                # Its conversation is open again, or it is saved already.
                 return ()
-            if fetched.items:
-                await self._library.drafts.add(conversation, to_draft("", fetched.items))
-            del self._fetching[fetching]
-        return fetched.problems
+            if result.items:
+                await self._library.drafts.add(conversation, to_draft("", result.items))
+            del self._fetching[fetch]
+        return result.problems
 
     async def _save_changed(self, conversation: OpenConversation, draft: tuple[str, list[Attachment]]) -> None:
-        await self.save_for(conversation, *draft)
+        await self._library.drafts.save(conversation, to_draft(*draft))
         if self._shown is conversation and self._composer.draft() == draft:
             self._saved = draft
 
-    async def give_back(self, conversation: OpenConversation, message: Message) -> None:
+    async def return_message(self, conversation: OpenConversation, message: Message) -> None:
         """Return an undelivered message to the composer, or to the draft of its conversation."""
         content = await self._library.drafts.content_of(message)
         if not self.belongs_to(conversation):
-            await self._library.drafts.give_back(conversation, message)
+            await self._library.drafts.add_message(conversation, message)
             return
-        self._composer.restore_message(content.text, from_draft(content))
+        self._composer.restore_message(content.record.text, from_draft(content))
         self._show_problems(content)
-        self.keep()
+        self.save_soon()
 
     def belongs_to(self, conversation: OpenConversation) -> bool:
         """Return whether the composer holds its draft, also if it was reopened since."""
@@ -233,36 +241,38 @@ class DraftSync(QObject):
         async with self._lock:
             if conversation is self._shown:
                 return
-            kept = await self._library.drafts.load(conversation)
+            draft = await self._library.drafts.load(conversation)
             if conversation is self._wanted:
-                self._show_saved(conversation, kept)
+                self._show_saved(conversation, draft)
 
-    def _show_saved(self, conversation: OpenConversation, kept: ComposerDraft) -> None:
-        attachments, attached = self._composer.attachments, from_draft(kept)
-        self._saved, self._shown = (kept.text, attached), conversation
-        fetching = [each for each, of in self._fetching.items() if _share_draft(of, conversation)]
-        for each in fetching:
-            del self._fetching[each]
-        if not kept.text and not attached:
-            # What was written meanwhile stays as it is: texts that were pasted beside it, too.
-            self.keep()
+    def _show_saved(self, conversation: OpenConversation, draft: ComposerDraft) -> None:
+        attachments, attached = self._composer.attachments, from_draft(draft)
+        self._saved, self._shown = (draft.record.text, attached), conversation
+        fetches = [fetch for fetch, owner in self._fetching.items() if _share_draft(owner, conversation)]
+        for fetch in fetches:
+            del self._fetching[fetch]
+        if not draft.record.text and not attached:
+            # The composer's text and pasted texts stay as they are.
+            self.save_soon()
         else:
-            # Who was quicker than the disk loses nothing.
+            # What was written before the disk answered goes behind.
             written, added = self._composer.draft()
-            fetching += attachments.take_pending()
-            self._composer.set_draft("\n\n".join(each for each in (kept.text, written) if each), [*attached, *added])
-        attachments.add_fetches(fetching)
-        self._show_problems(kept)
+            fetches += attachments.take_pending()
+            self._composer.set_draft(
+                "\n\n".join(text for text in (draft.record.text, written) if text), [*attached, *added]
+            )
+        attachments.add_fetches(fetches)
+        self._show_problems(draft)
 
-    def _show_problems(self, kept: ComposerDraft) -> None:
-        for problem in kept.problems:
+    def _show_problems(self, draft: ComposerDraft) -> None:
+        for problem in draft.problems:
             self._composer.show_problem(problem.sentence, problem.remedy)
 
 
-def _share_draft(left: OpenConversation, conversation: OpenConversation) -> bool:
+def _share_draft(first: OpenConversation, second: OpenConversation) -> bool:
     """Return whether both have one draft, as all conversations that were never sent do."""
-    return left.id == conversation.id or not (left.is_stored or conversation.is_stored)
+    return first.id == second.id or not (first.is_stored or second.is_stored)
 
 
 async def _do_nothing() -> None:
-    pass
+    """Complete at once."""

@@ -2,11 +2,12 @@
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QLineEdit, QToolButton, QWidget
 
 from desktop_agent.types.errors import Sentence
 from ui.shell.banners import Banner, BannerArea
 from ui.style.controls import IconButton, announce, label, set_style_property
+from ui.style.layouts import hbox, vbox
 from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource
 from ui.transcript.find.finder import Finder, FindStatus
@@ -15,40 +16,11 @@ from ui.transcript.find.searchable_text import selected_query
 from ui.transcript.view import TranscriptView
 
 EXPLANATION_MS = 12_000
-
-
-class CaretBrowsing(QObject):
-    """Caret browsing in one transcript."""
-
-    def __init__(self, transcript: TranscriptView, banners: BannerArea, parent: QObject) -> None:
-        super().__init__(parent)
-        self._transcript = transcript
-        self._banners = banners
-        self._has_explained = False
-        transcript.caret.toggled.connect(self._on_caret)
-
-    def toggle(self) -> None:
-        """Turn the caret on or off."""
-        self._transcript.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self._transcript.caret.toggle()
-
-    def _on_caret(self, is_on: bool) -> None:  # noqa: FBT001 - a slot
-        """Show the first time how to turn it off; announce it every time."""
-        on = self.tr("Caret browsing is on. F7 or Esc turns it off.")
-        off = self.tr("Caret browsing is off.")
-        if is_on and not self._has_explained:
-            self._has_explained = True
-            sentence = Sentence("{text}", {"text": on})
-            self._banners.show_banner(Banner("caret", sentence, level="remark", duration_ms=EXPLANATION_MS))
-        else:
-            announce(self._transcript, on if is_on else off)
-
-
 _ANNOUNCE_MS = 500
-"""Milliseconds without typing after which the count is read out."""
+"""Milliseconds without typing after which the count is announced."""
 
 _NARROW_FIELD = 190
-"""Pixels of the field."""
+"""Pixels."""
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
@@ -58,15 +30,13 @@ class FindBar(QFrame):
 
     closed = Signal()
 
-    def __init__(self, themes: ThemeSource, finding: Finder, fallback: QWidget) -> None:
+    def __init__(self, themes: ThemeSource, finder: Finder, fallback: QWidget) -> None:
         super().__init__()
-        self._finding = finding
+        self._finder = finder
         self._fallback = fallback
-        self._before: QWidget | None = None
-        self._found = FindStatus()
-        self._announce_timer = QTimer(self)
-        self._announce_timer.setSingleShot(True)
-        self._announce_timer.setInterval(_ANNOUNCE_MS)
+        self._previous_focus: QWidget | None = None
+        self._status = FindStatus()
+        self._announce_timer = QTimer(self, singleShot=True, interval=_ANNOUNCE_MS)
         self._announce_timer.timeout.connect(self._announce_count)
         self._field = _FindField()
         self._below = label(kind="small")
@@ -83,7 +53,7 @@ class FindBar(QFrame):
         """Show and focus it; search for this text, or for the last one again."""
         focused = QApplication.focusWidget()
         if focused is not None and not self.isAncestorOf(focused):
-            self._before = focused
+            self._previous_focus = focused
         self.show()
         if words:
             self._field.setText(words)
@@ -97,7 +67,7 @@ class FindBar(QFrame):
             self.open()
         elif self._field.text():
             self._announce_timer.stop()
-            self._finding.step(by)
+            self._finder.step(by)
             self._announce_count()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -121,11 +91,8 @@ class FindBar(QFrame):
         self.setProperty("kind", "find")
         self._field.setAccessibleName(self.tr("Find in conversation"))
         self._field.setPlaceholderText(self.tr("Find in conversation"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_S)
-        column.setSpacing(SPACE_XS)
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_XS)
+        column = vbox(self, spacing=SPACE_XS, margins=(SPACE_L, 0, SPACE_L, SPACE_S))
+        row = hbox(spacing=SPACE_XS)
         column.addLayout(row)
         column.addWidget(self._below)
         row.addWidget(self._field, 1)
@@ -139,7 +106,7 @@ class FindBar(QFrame):
         self._previous.clicked.connect(lambda: self.step(-1))
         self._next.clicked.connect(lambda: self.step(1))
         self._close.clicked.connect(self._close_bar)
-        self._finding.status_changed.connect(self._on_found)
+        self._finder.status_changed.connect(self._on_found)
 
     def _on_typed(self) -> None:
         if not self.isHidden():
@@ -148,18 +115,18 @@ class FindBar(QFrame):
 
     def _find(self) -> None:
         text = self._field.text()
-        self._finding.search(Query(text, match_case=self._case.isChecked(), whole_words=self._words.isChecked()))
-        self._on_found(self._found if text else FindStatus())
+        self._finder.search(Query(text, match_case=self._case.isChecked(), whole_words=self._words.isChecked()))
+        self._on_found(self._status if text else FindStatus())
 
     def _on_found(self, status: FindStatus) -> None:
-        self._found = status
+        self._status = status
         self._show_count()
         self._previous.setEnabled(status.total > 0)
         self._next.setEnabled(status.total > 0)
 
     def _show_count(self) -> None:
         """Place the count at the end of the field, or below it if the field is too narrow for both."""
-        nothing = bool(self._field.text()) and self._found.complete and not self._found.total
+        nothing = bool(self._field.text()) and self._status.complete and not self._status.total
         words = self._sentence()
         is_below = self._field.width() < _NARROW_FIELD
         self._field.show_count("" if is_below else words, nothing=nothing)
@@ -169,7 +136,7 @@ class FindBar(QFrame):
         self._below.setVisible(is_below and bool(words))
 
     def _sentence(self) -> str:
-        status = self._found
+        status = self._status
         if not self._field.text():
             return ""
         if status.total and not status.complete:
@@ -185,14 +152,15 @@ class FindBar(QFrame):
             announce(self._field, words)
 
     def _close_bar(self) -> None:
-        before = self._before
-        had_keyboard = self.isAncestorOf(QApplication.focusWidget() or self._fallback)
+        target = self._previous_focus
+        had_focus = self.isAncestorOf(QApplication.focusWidget() or self._fallback)
         self.hide()
-        self._finding.stop()
-        if had_keyboard:
-            there = before is not None and before.isVisible() and before.isEnabled()
-            (before if there and before else self._fallback).setFocus(Qt.FocusReason.OtherFocusReason)
-        self._before = None
+        self._finder.stop()
+        if had_focus:
+            if target is None or not target.isVisible() or not target.isEnabled():
+                target = self._fallback
+            target.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._previous_focus = None
         self.closed.emit()
 
 
@@ -204,8 +172,7 @@ class _FindField(QLineEdit):
         self._count: QLabel = label(kind="small")
         self._count.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._count.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, SPACE_S, 0)
+        row = hbox(self, margins=(0, 0, SPACE_S, 0))
         row.addStretch(1)
         row.addWidget(self._count)
         self.setMinimumWidth(60)
@@ -240,9 +207,11 @@ class TranscriptNavigation(QObject):
     def __init__(self, themes: ThemeSource, transcript: TranscriptView, banners: BannerArea, parent: QObject) -> None:
         super().__init__(parent)
         self._transcript = transcript
-        self._caret_browsing = CaretBrowsing(transcript, banners, self)
+        self._banners = banners
+        self._caret_is_explained = False
         self.find_bar = FindBar(themes, transcript.finder, transcript)
         transcript.find_requested.connect(self.find)
+        transcript.caret.toggled.connect(self._on_caret)
 
     def find(self) -> None:
         """Open the find bar, with the selected text if there is any."""
@@ -250,4 +219,16 @@ class TranscriptNavigation(QObject):
 
     def toggle_caret(self) -> None:
         """Turn caret browsing on or off."""
-        self._caret_browsing.toggle()
+        self._transcript.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._transcript.caret.toggle()
+
+    def _on_caret(self, is_on: bool) -> None:  # noqa: FBT001 - a slot
+        """Show the first time how to turn it off; announce it every time."""
+        on = self.tr("Caret browsing is on. F7 or Esc turns it off.")
+        off = self.tr("Caret browsing is off.")
+        if is_on and not self._caret_is_explained:
+            self._caret_is_explained = True
+            sentence = Sentence("{text}", {"text": on})
+            self._banners.show_banner(Banner("caret", sentence, level="remark", duration_ms=EXPLANATION_MS))
+        else:
+            announce(self._transcript, on if is_on else off)

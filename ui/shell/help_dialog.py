@@ -27,7 +27,7 @@ from ui.bridge.desktop import AddressOpener
 from ui.bridge.storage import PictureStore
 from ui.shell.command_palette import listed_actions, numbered_actions, shortcut_text
 from ui.style.controls import ComboBox, announce, button, label
-from ui.style.layouts import ScrollColumn
+from ui.style.layouts import ScrollColumn, hbox, vbox
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
@@ -68,13 +68,11 @@ class AboutPage(ScrollColumn):
         self._apply_theme()
 
     def _head(self) -> QHBoxLayout:
-        words = QVBoxLayout()
-        words.setSpacing(SPACE_XS)
+        words = vbox(spacing=SPACE_XS)
         version = QCoreApplication.applicationVersion()
         words.addWidget(label(self.tr("Desktop Agent"), "title", wrap=True))
         words.addWidget(_selectable(self.tr("Version {0}").format(version)))
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_M)
+        head = hbox(spacing=SPACE_M)
         head.addWidget(self._drawing)
         head.addLayout(words, 1)
         return head
@@ -83,7 +81,7 @@ class AboutPage(ScrollColumn):
         self._opener.open_folder(self._data_folder)
 
     def _apply_theme(self) -> None:
-        # No larger than that, or the name beside it would be cut.
+        # Limited, or the name beside it would be cut.
         part = min(self._themes.zoom, _MOST_ZOOM) / 100
         self._drawing.setPixmap(pixmap("desktop-agent", "#000000", round(_ICON_SIZE * part), 2))
 
@@ -108,9 +106,7 @@ class ShortcutsPage(QWidget):
         self._list.setUniformItemSizes(True)
         self._list.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusProxy(self._list)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
+        layout = vbox(self, spacing=SPACE_M, margins=(SPACE_L, 0, 0, 0))
         layout.addWidget(label(self.tr("Keyboard shortcuts"), "heading"))
         layout.addWidget(self._list, 1)
 
@@ -132,7 +128,7 @@ Page = Literal["guide", "shortcuts", "about"]
 DIALOG_SIZE = QSize(900, 700)
 LIST_WIDTH = 190
 NARROW_WIDTH = 640
-"""Pixels at 100 % zoom: a window that is less wide has its pages in a menu over them."""
+"""Pixels at 100 % zoom: a narrower window lists its pages in a combo box above them."""
 
 
 class HelpDialog(QDialog):
@@ -160,7 +156,7 @@ class HelpDialog(QDialog):
         text = resource_path("guide.md").read_text(encoding="utf-8")
         self.guide.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
         self.guide.scroller.to_start()
-        # Nothing arrives here that one could jump to.
+        # The guide does not grow, so there is nothing to jump to.
         self.guide.scroller.following_changed.disconnect(self.guide.jump_button.setHidden)
         self.guide.jump_button.hide()
         self.guide.link_activated.connect(opener.open_link)

@@ -11,7 +11,7 @@ from ui.composer.composer import Composer
 from ui.shell.banners import BannerArea
 from ui.sidebar.conversation_list import ConversationList
 from ui.style.controls import ElidedLabel
-from ui.style.layouts import ScrollColumn
+from ui.style.layouts import ScrollColumn, hbox, vbox
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ui.shell.context_usage import UsageMeter
 
 
-# Less of a title says nothing; the figures beside it get shorter first.
+# A shorter title says nothing; the meter beside it shrinks first.
 TITLE_WIDTH = 110
 MIN_READING_HEIGHT = 120
 """Pixels."""
@@ -85,7 +85,7 @@ class PageFrame(QWidget):
         early, self._early = self._early, []
         return early
 
-    def hand_back(self) -> None:
+    def return_messages(self) -> None:
         """Return early messages to the composer, now and from now on: the start failed, nobody will send them."""
         for text, attached in self.take_early_messages():
             self.composer.restore_message(text, attached)
@@ -105,12 +105,12 @@ class PageFrame(QWidget):
         heading.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_S)
         heading.setSpacing(SPACE_M)
         self.title.setProperty("kind", "strong")
-        # A title in another direction stands where all titles stand, not among the figures at the other end.
+        # A right-to-left title is on the left too, not at the other end beside the meter.
         self.title.setAlignment(Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft)
         heading.addWidget(self.title, 1)
         self._room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         centred = QHBoxLayout()
-        # What is read stands beside a scroll bar, and what is written right below it.
+        # The transcript has a scroll bar; the composer is right below its text.
         bar = self._room.verticalScrollBar().sizeHint().width()
         centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
         self._composer_column.addWidget(self.composer)
@@ -158,7 +158,7 @@ class PageFrame(QWidget):
 
     def _show_notice(self, notice: QWidget) -> None:
         self._notice = notice
-        # It gets its place when all has been laid out again.
+        # It is placed with the next layout.
         self._layout_timer.start()
 
     def _clear_notice(self) -> None:
@@ -180,7 +180,7 @@ class _Title(ElidedLabel):
 
 
 async def _take_picture(data: bytes, name: str) -> "ImportedPicture":
-    # Late: nothing is attached to the window when it is drawn for the first time.
+    # Late: nothing is attached before the first paint.
     from desktop_agent.conversation.picture_preparation import import_picture_async
 
     return await import_picture_async(data, name)
@@ -196,14 +196,14 @@ def _set_tab_order(parts: list[QWidget]) -> None:
 
 
 def _takes_focus(widget: QWidget, window: QWidget) -> bool:
-    # Not a popup of its own, and none that hands its focus on: Qt would take it for that other one.
+    # No popup, and no widget with a focus proxy: Qt would use that one instead.
     has_policy = widget.focusPolicy() != Qt.FocusPolicy.NoFocus
     return has_policy and widget.focusProxy() is None and widget.window() is window
 
 
 SIDEBAR_WIDTH = 260
 PAGE_WIDTH = 320
-"""Pixels at 100 % zoom: less of a page is no use."""
+"""The least width, in pixels at 100 % zoom."""
 WINDOW_WIDTH = 1180
 
 
@@ -285,8 +285,7 @@ class WindowLayout(QWidget):
     def _add_list_buttons(self) -> None:
         """Put the button into the heading of the conversation page, and over other pages into a row of its own."""
         bar = QWidget()
-        row = QHBoxLayout(bar)
-        row.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, 0)
+        row = hbox(bar, margins=(SPACE_S, SPACE_S, SPACE_S, 0))
         row.addWidget(self._create_list_button())
         row.addStretch(1)
         self._column.insertWidget(0, bar)
@@ -309,20 +308,16 @@ class WindowLayout(QWidget):
         self._splitter.addWidget(self._sidebar)
         self._splitter.addWidget(self._page_side)
         self.pages.addWidget(self._frame)
-        self._page_column = QVBoxLayout(self._page_side)
-        self._page_column.setContentsMargins(0, 0, 0, 0)
-        self._page_column.setSpacing(0)
+        self._page_column = vbox(self._page_side, spacing=0, margins=(0, 0, 0, 0))
         self._page_column.addWidget(self.pages, 1)
-        # In little room the list of conversations gets narrower first.
+        # In a narrow window the sidebar shrinks first.
         self._page_side.setMinimumWidth(PAGE_WIDTH)
         self._splitter.setStretchFactor(1, 1)
         self._splitter.setSizes([SIDEBAR_WIDTH, WINDOW_WIDTH - SIDEBAR_WIDTH])
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(1)
         self._splitter.handle(1).setAccessibleName(self.tr("Width of the sidebar"))
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(0)
+        self._column = vbox(self, spacing=0, margins=(0, 0, 0, 0))
         self._column.addWidget(self._splitter, 1)
         self._place_banners()
 

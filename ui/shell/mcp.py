@@ -42,19 +42,19 @@ class ElicitationPresenter(QObject):
     def __init__(
         self,
         themes: ThemeSource,
-        asking: McpRequests,
+        requests: McpRequests,
         conversation: Callable[[], OpenConversation | None],
         window: QWidget,
     ) -> None:
         super().__init__(window)
         self._themes = themes
-        self._requests = asking
+        self._requests = requests
         self._conversation = conversation
         self._window = window
         self._created_dialog: ServerRequestDialog | None = None
         self._opener = AddressOpener(self)
         self._opener.failed.connect(self._show_not_opened)
-        asking.changed.connect(self._refresh)
+        requests.changed.connect(self._refresh)
 
     def _refresh(self) -> None:
         waiting = self._requests.waiting
@@ -63,7 +63,7 @@ class ElicitationPresenter(QObject):
         dialog = self._dialog
         dialog.set_requests(waiting)
         dialog.set_can_stop(self._is_working)
-        # What cannot be shown was declined meanwhile.
+        # The dialog declines what it cannot show.
         if self._requests.waiting and not dialog.isVisible():
             dialog.open()
             if self._window.isVisible() and not self._window.isActiveWindow():
@@ -94,7 +94,7 @@ class ElicitationPresenter(QObject):
 
     @Slot(str)
     def _open_page(self, address: str) -> None:
-        # The page that was read, by the same reading that found it safe.
+        # Parsed as in the check that found it safe.
         self._opener.open_page(address)
 
     @Slot(object)
@@ -120,7 +120,7 @@ class McpCatalogControls(QObject):
         self,
         themes: ThemeSource,
         composer: Composer,
-        offers: McpCatalog,
+        catalog: McpCatalog,
         tasks: BackgroundTasks,
         library: ConversationLibrary,
         window: QWidget,
@@ -128,7 +128,7 @@ class McpCatalogControls(QObject):
         super().__init__(window)
         self._themes = themes
         self._composer = composer
-        self._catalog = offers
+        self._catalog = catalog
         self._tasks = tasks
         self._library = library
         self._window = window
@@ -139,8 +139,8 @@ class McpCatalogControls(QObject):
         composer.add_control(self.button)
         self.button.clicked.connect(self.open)
         self._typed_triggers.triggered.connect(self._on_trigger)
-        offers.changed.connect(self._show_catalog)
-        offers.outdated.connect(self._refresh_server)
+        catalog.changed.connect(self._show_catalog)
+        catalog.outdated.connect(self._refresh_server)
         self._show_catalog()
 
     def open(self) -> None:
@@ -190,7 +190,7 @@ class McpCatalogControls(QObject):
     def _on_chosen(self, row: CompletionItem) -> None:
         self._typed_triggers.remove_trigger()
         self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
-        # Another one may be shown by the time all is written that it needs.
+        # Another conversation may be open by the time all arguments are written.
         conversation = self._library.current
         if conversation is None:
             return
@@ -237,7 +237,7 @@ class McpCatalogControls(QObject):
     ) -> None:
         async def complete() -> None:
             suggestions = await self._catalog.complete(row.server_id, reference, name, {**dialog.values, name: written})
-            # It may have been closed, and with that deleted, meanwhile.
+            # It may have been closed and deleted meanwhile.
             if isValid(dialog) and dialog.isVisible():
                 dialog.show_completions(name, suggestions)
 
@@ -297,7 +297,7 @@ class McpPresenter(QObject):
     """Connects the MCP servers with the composer and the banners of a window."""
 
     settings_requested = Signal()
-    """The person wants to see how the servers are set up."""
+    """The person wants the settings of the servers."""
 
     def __init__(
         self,
@@ -310,17 +310,17 @@ class McpPresenter(QObject):
         window: QWidget,
     ) -> None:
         super().__init__(window)
-        asking, offers, notices = bridge
-        self._requests = asking
+        requests, catalog, notices = bridge
+        self._requests = requests
         self._banners = banners
-        self.questions = ElicitationPresenter(themes, asking, lambda: library.current, window)
-        self.offers = McpCatalogControls(themes, composer, offers, tasks, library, window)
-        self.offers.settings_requested.connect(self.settings_requested)
+        self.elicitation = ElicitationPresenter(themes, requests, lambda: library.current, window)
+        self.catalog = McpCatalogControls(themes, composer, catalog, tasks, library, window)
+        self.catalog.settings_requested.connect(self.settings_requested)
         notices.noticed.connect(self._show_notice)
         notices.notify_all()
         insert = QAction(self.tr("Insert from a server"), window)
         insert.setShortcut(QKeySequence(INSERT_SHORTCUT))
-        insert.triggered.connect(self.offers.open)
+        insert.triggered.connect(self.catalog.open)
         window.addAction(insert)
 
     def close(self) -> None:

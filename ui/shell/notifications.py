@@ -43,7 +43,7 @@ class ActivityNotifier(QObject):
         self._notifications = notifications
         self._settings = settings
         self._startup = startup
-        # In the order in which they became so.
+        # In the order in which they became unread.
         self._unread = dict.fromkeys(startup.state_file.text(_UNREAD).split())
         for conversation_id in self._unread:
             window.sidebar.set_badge(conversation_id, "unread")

@@ -116,7 +116,7 @@ class PanZoom:
 
 
 MAX_SHOWN_PIXELS = 40_000_000
-"""Pixels that are kept of one picture; a larger one is shown smaller."""
+"""Pixels kept in memory; a larger picture is scaled down."""
 
 _MIN_LEVEL_SIDE = 512
 _STRIP_ROWS = 128
@@ -211,7 +211,7 @@ _ARROWS: dict[int, QPointF] = {
     Qt.Key.Key_Down: QPointF(0, -_PAN_STEP),
 }
 _CRISP_ZOOM = 3.0
-"""Enlarged so far, pixels are shown as the squares that they are."""
+"""From this zoom on, pixels are drawn as squares."""
 
 
 class PictureCanvas(QWidget):
@@ -294,7 +294,7 @@ class PictureCanvas(QWidget):
         theme = self._themes.theme
         painter.fillRect(event.rect(), QColor(theme.sidebar))
         if self._levels:
-            # A screen of another sharpness tells nobody.
+            # Qt does not report a move to a screen with another pixel ratio.
             self._pan_zoom.set_view(self.size(), self.devicePixelRatioF())
             self._paint_picture(painter)
         elif self._words:

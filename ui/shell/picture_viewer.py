@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from PySide6.QtCore import QByteArray, QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from desktop_agent.conversation.items import AnswerItem, Item, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Image, UrlSource
 from ui.shell.picture_canvas import MAX_SHOWN_PIXELS, DecodedPicture, PictureCanvas, ViewerPicture, decode_picture
 from ui.style.controls import ElidedLabel, IconButton, announce, button, label
+from ui.style.layouts import hbox, vbox
 from ui.style.text import show_hidden
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.transcript.blocks.image_store import (
@@ -70,15 +71,15 @@ def _loaded_picture(picture: InMemoryImage) -> ViewerPicture:
 
 
 def _default_name() -> str:
-    return QCoreApplication.translate("Pictures", "Picture")
+    return QCoreApplication.translate("PictureViewer", "Picture")
 
 
 _MAX_SCREEN_SHARE = 0.8
-"""Of the screen, at most, when it opens."""
+"""The largest share of the screen when it opens."""
 
 
 _MIN_NAME_WIDTH = 96
-"""Pixels of its name that are seen however narrow the window is."""
+"""Pixels of its name that stay visible in a narrow window."""
 
 
 class PictureViewer(QDialog):
@@ -105,7 +106,7 @@ class PictureViewer(QDialog):
         self._several: list[QWidget | QAction] = []
         self._build()
         self.canvas.zoomed.connect(self._show_zoom)
-        # A bound method of this window could not be called any more when its end is announced.
+        # A bound method of this window cannot be called any more when `destroyed` is emitted.
         self.destroyed.connect(self._jobs.close)
 
     @property
@@ -157,7 +158,7 @@ class PictureViewer(QDialog):
         number = self._asked
 
         def job() -> DecodedPicture:
-            # Who leafs through many wants the last one.
+            # When leafing through many, decode only the last one.
             return decode_picture(location) if number == self._asked else DecodedPicture(QSize())
 
         self._jobs.submit(number, job, lambda decoded: self._show(number, viewed, decoded))
@@ -225,11 +226,9 @@ class PictureViewer(QDialog):
     def _build(self) -> None:
         self.setModal(False)
         self.setWindowFlag(Qt.WindowType.WindowMinMaxButtonsHint)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        bar.setSpacing(SPACE_S)
+        bar = hbox(spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         self._percent.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        # So wide that nothing moves while it counts.
+        # Wide enough that nothing moves while the number changes.
         self._percent.setMinimumWidth(self._percent.fontMetrics().horizontalAdvance("1600 %") + 2 * SPACE_M)
         bar.addWidget(self._name, 1)
         bar.addWidget(self._place)
@@ -251,9 +250,7 @@ class PictureViewer(QDialog):
         self._percent.setToolTip(self.tr("Actual size (1)"))
         self._only_picture.append(self._percent)
         self._shortcut(self.tr("Actual size"), lambda: canvas.zoom_to(1.0), "1")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(self, spacing=0, margins=(0, 0, 0, 0))
         column.addLayout(bar)
         column.addWidget(self.canvas, 1)
         self._note.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
@@ -279,7 +276,7 @@ class PictureViewer(QDialog):
         action = QAction(name, self)
         action.setShortcuts([QKeySequence(key) for key in keys])
 
-        def press() -> None:  # without the argument that `triggered` carries
+        def press() -> None:  # without the argument of `triggered`
             command()
 
         action.triggered.connect(press)

@@ -40,7 +40,7 @@ class SettingsPresenter(QObject):
     """Creates the dialog when it is first opened, keeps it up to date, and applies its changes."""
 
     connect_requested = Signal()
-    """The person wants another server; the dialog is out of the way by then."""
+    """The person wants another server; the dialog is hidden already."""
     about_requested = Signal()
 
     def __init__(
@@ -179,8 +179,8 @@ class SettingsPresenter(QObject):
     async def _show_keys(self) -> None:
         if self._dialog is None:
             return
-        self._dialog.set_keys(await self._servers.kept.servers_with_keys())
+        self._dialog.set_keys(await self._servers.saved.servers_with_keys())
         try:
-            self._dialog.set_keyring(await self._servers.kept.keyring_name())
+            self._dialog.set_keyring(await self._servers.saved.keyring_name())
         except SecretsUnavailable as error:
             self._dialog.set_no_keyring(translate_sentence(error.sentence))

@@ -117,7 +117,7 @@ class McpServersPresenter(QObject):
         servers.saved.connect(form.show_saved)
         servers.failed.connect(form.show_error)
         servers.sign_in_ended.connect(self._end_sign_in)
-        servers.imports.taken.connect(form.finish_import)
+        servers.imports.imported.connect(form.finish_import)
 
     def refresh(self) -> None:
         """Show the current servers."""
@@ -183,7 +183,7 @@ class McpServersPresenter(QObject):
         imports = self._servers.imports
         panel.preview_requested.connect(imports.preview)
         panel.file_chosen.connect(imports.read)
-        panel.import_requested.connect(imports.take)
+        panel.import_requested.connect(imports.import_servers)
         imports.files_found.connect(panel.show_files)
         imports.file_read.connect(panel.show_text)
         imports.previewed.connect(panel.show_preview)

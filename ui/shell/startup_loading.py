@@ -43,8 +43,8 @@ async def show_startup_error(startup: StartupWindow, error: AgentError) -> None:
 
     startup.ended.connect(on_end)
     if not startup.is_ended:
-        startup.window.frame.hand_back()
-        # Who closed the banner reads it again.
+        startup.window.frame.return_messages()
+        # Show the banner again if it was closed.
         startup.window.frame.composer.send_requested.connect(lambda: startup.window.show_problem(error))
         startup.window.show_problem(error)
         await ended

@@ -39,7 +39,7 @@ DISPLAY_LOST = "The screen is gone: its server has ended. Start Desktop Agent ag
 ALL_SAVED = "What was said and what was being written is kept.\n"
 NOT_ALL_SAVED = "Not all of what was said last, or was being written, could be kept.\n"
 
-# What Qt 6 says before it calls exit(): QXcbConnection::processXcbEvents, QWaylandDisplay::checkWaylandError.
+# Qt 6 logs these before it calls exit(): QXcbConnection::processXcbEvents, QWaylandDisplay::checkWaylandError.
 _CONNECTION_LOST = (
     "The X11 connection broke",
     "The Wayland connection broke",
@@ -97,16 +97,16 @@ def _explain_no_display(kind: QtMsgType, _context: QMessageLogContext, message: 
 
 
 _FOCUS_MS = 100
-"""A window manager gives the keyboard within this, or not at all."""
+"""Milliseconds within which a window manager gives the focus, or not at all."""
 
 
 class StartupWindow(QObject):
     """The theme, the window, and the file with the state of both."""
 
     ready = Signal()
-    """Painted, and the composer has the keyboard if it gets it at all."""
+    """Painted, and the composer has the focus if it gets it at all."""
     ended = Signal()
-    """The person or the system ends the program. It may be said again."""
+    """The person or the system ends the program. May be emitted again."""
 
     def __init__(self, app: QApplication, themes: ThemeSource, folder: Path) -> None:
         super().__init__(app)
@@ -119,12 +119,12 @@ class StartupWindow(QObject):
         self.scheme.choose(choice, zoom)
         self._style = ThemeApplier(app, themes, self)
         self.window = MainWindow(themes)
-        # Before the preferences are read, too, Enter must not send what was to go on in a new line.
+        # Before the preferences are read, Enter must not send what was meant to continue in a new line.
         self.window.frame.composer.set_enter_sends(load_enter_sends(self.state_file))
         self.is_ended = False
-        """Whether the person or the system has ended the program by now."""
+        """Whether the person or the system has ended the program."""
         self.can_ask = True
-        """Whether the person can still be asked what to do with what could not be saved."""
+        """Whether the person can still be asked about unsaved content."""
         self.window.close_requested.connect(self.end)
         app.aboutToQuit.connect(self.end_without_asking)
 
@@ -203,7 +203,7 @@ class _PaintProbe(QWidget):
 
 
 _PAINT_TIMEOUT_MS = 1000
-"""A window that starts minimised or covered is never painted; what is behind it is made all the same."""
+"""A window that starts minimised or covered is never painted; the start goes on all the same."""
 
 
 def run_until_painted(startup: StartupWindow) -> None:

@@ -41,7 +41,7 @@ class DiskBanner(QObject):
 
     @Slot(object, bool)
     def _show_check(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
-        # What is wrong is shown as any other error.
+        # A fault is shown as any other error.
         if is_whole:
             self._banners.show_banner(Banner("check", result, level="remark", duration_ms=_REMARK_MS))
 
@@ -77,7 +77,7 @@ class TrashPresenter(QObject):
         self._window = window
         self._dialog: TrashDialog | None = None
         self._offer: tuple[str, Banner] | None = None
-        """The id of the conversation that was deleted last, and what offers to bring it back."""
+        """The id of the last deleted conversation, and the banner with its undo."""
         library.deleted.connect(self._offer_undo)
         library.restored.connect(self._withdraw)
         library.trash_listed.connect(self._on_listed)
@@ -85,7 +85,7 @@ class TrashPresenter(QObject):
     def show(self) -> None:
         """Show the trash."""
         if self._dialog is None:
-            # Late: seldom wanted.
+            # Late: seldom opened.
             from ui.preferences.trash_dialog import TrashDialog
 
             self._dialog = trash = TrashDialog(self._themes, self._library.trash_days, self._window)
@@ -111,7 +111,7 @@ class TrashPresenter(QObject):
     @Slot(str)
     def _withdraw(self, conversation_id: str) -> None:
         if self._offer is not None and self._offer[0] == conversation_id:
-            self._banners.withdraw(self._offer[1])
+            self._banners.remove_if_shown(self._offer[1])
             self._offer = None
 
     @Slot(list)
@@ -167,7 +167,7 @@ class CloseConfirmation(QObject):
             return False
         return True
 
-    def end(self) -> None:
+    def cancel(self) -> None:
         """Cancel the question: the system ends the program."""
         if self._open_dialog is not None:
             self._open_dialog.done(0)

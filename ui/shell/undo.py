@@ -31,15 +31,15 @@ _MAX_TEXT_LENGTH = 60
 def result_sentence(result: UndoResult, *, redo: bool) -> Sentence:
     """Return the result as a sentence."""
     if redo:
-        if not result.files and not result.left:
+        if not result.files and not result.not_undone:
             return Sentence("Nothing was left to redo: the files are already as they were before it was undone.")
         if not result.files:
             return Sentence("Nothing was redone.")
         return Sentence("Redone: {files}.", {"files": _file_names(result.files)})
-    reports = show_hidden(" ".join(result.said))
+    reports = show_hidden(" ".join(result.messages))
     files = result.files
     if not files and not reports:
-        if result.left:
+        if result.not_undone:
             return Sentence("Nothing was undone.")
         return Sentence("Nothing was left to undo: the files are already as they were before.")
     if not files:
@@ -50,7 +50,7 @@ def result_sentence(result: UndoResult, *, redo: bool) -> Sentence:
 
 def not_undone_sentence(result: UndoResult, *, redo: bool) -> Sentence | None:
     """Say that not all was undone; the transcript and the dialog say what and why."""
-    if not result.left:
+    if not result.not_undone:
         return None
     return Sentence("Not all of it was redone.") if redo else Sentence("Not all of it was undone.")
 
@@ -104,11 +104,11 @@ class UndoPresenter(QObject):
             self._conversation.working_changed.disconnect(self._on_working)
         if self._created_dialog is not None:
             self._created_dialog.reject()
-        # What it tells of is in the other one's transcript, with the ways back.
+        # Its notes and their redo are in the transcript of the other conversation.
         self._banners.remove(_BANNER_KEY)
         self._conversation = conversation
         conversation.working_changed.connect(self._on_working)
-        self._tasks.start(conversation.undoing.show())
+        self._tasks.start(conversation.checkpoints.show())
 
     def undo_call(self, item_id: str) -> None:
         """Undo one call."""
@@ -125,12 +125,12 @@ class UndoPresenter(QObject):
 
     def _request(self, request: UndoRequest, *, asks: bool = False) -> None:
         if self._created_dialog is not None:
-            # Whoever cannot see that it lies over everything comes to it, and nothing happens behind it.
+            # Focus the open dialog, for people who cannot see it; nothing happens behind it.
             self._created_dialog.activateWindow()
             return
         if self._is_opening:
             return
-        # The second press of a double one would take back what the first did: the button is another one by then.
+        # The second press of a double click would revert the first: the button has changed by then.
         last_request, pressed_at = self._last_request
         is_opposite = last_request.item_id == request.item_id and last_request.is_redo != request.is_redo
         if is_opposite and (monotonic() - pressed_at) * 1000 < QGuiApplication.styleHints().mouseDoubleClickInterval():
@@ -144,7 +144,7 @@ class UndoPresenter(QObject):
         """Undo all since the focused prompt, or the last one before the visible items."""
         if self._conversation is None:
             return
-        prompt = self._conversation.undoing.prompt_at(current_row(self._transcript.row_viewport))
+        prompt = self._conversation.checkpoints.prompt_at(current_row(self._transcript.row_viewport))
         if prompt is None:
             sentence = Sentence("There is no message of yours yet, so nothing to undo.")
             self._banners.show_notice(sentence, self._conversation.id)
@@ -154,18 +154,18 @@ class UndoPresenter(QObject):
     async def _forecast_and_undo(self, conversation: OpenConversation, request: UndoRequest, *, asks: bool) -> None:
         self._banners.remove(_BANNER_KEY)
         try:
-            forecast = await conversation.undoing.forecast(request)
+            forecast = await conversation.checkpoints.forecast(request)
         finally:
             self._is_opening = self._is_opening and not asks
         if conversation is not self._conversation or self._created_dialog is not None:
             return
         is_plain = not forecast.undo_refusals and all(file.reason is None for file in forecast.files)
-        # What needs nothing any more was put back by hand: then it is undone.
+        # Without checkpoints there is nothing to do: the files were put back by hand.
         has_nothing = not forecast.checkpoint_ids
         if asks or conversation.working or not is_plain or has_nothing:
             self._open(request, forecast)
         else:
-            result = await conversation.undoing.undo(forecast, (), _ignore_progress)
+            result = await conversation.checkpoints.undo(forecast, (), _ignore_progress)
             if conversation is self._conversation:
                 self._show_result(request, result)
 
@@ -207,9 +207,9 @@ class UndoPresenter(QObject):
                 dialog.show_progress(done, total)
 
         try:
-            result = await conversation.undoing.undo(self._forecast, replacing, on_progress)
+            result = await conversation.checkpoints.undo(self._forecast, replacing, on_progress)
         finally:
-            # Also when it could not be done: the banner says why.
+            # Also after a failure: the banner says why.
             if dialog is not None and dialog is self._created_dialog:
                 dialog.accept()
         if conversation is self._conversation:
@@ -227,7 +227,7 @@ class UndoPresenter(QObject):
             self._tasks.start(self._refresh_forecast(self._conversation, self._current_request))
 
     async def _refresh_forecast(self, conversation: OpenConversation, request: UndoRequest) -> None:
-        forecast = await conversation.undoing.forecast(request)
+        forecast = await conversation.checkpoints.forecast(request)
         if self._created_dialog is not None and (conversation, request) == (self._conversation, self._current_request):
             self._forecast = forecast
             self._created_dialog.show_forecast(self._heading(request), forecast, redo=request.is_redo)
@@ -240,8 +240,8 @@ class UndoPresenter(QObject):
     async def _fetch_difference(
         self, conversation: OpenConversation, file: FileRestorePlan, wanted: int, *, replaced: bool
     ) -> None:
-        preview = await conversation.undoing.difference(file, replaced=replaced)
-        # Of several that were looked at one after the other, the last one is shown.
+        preview = await conversation.checkpoints.difference(file, replaced=replaced)
+        # Show only the file that was chosen last.
         if self._created_dialog is not None and wanted == self._diff_number:
             self._created_dialog.show_difference(file, preview)
 
@@ -258,17 +258,17 @@ class UndoPresenter(QObject):
     def _show_result(self, request: UndoRequest, result: UndoResult) -> None:
         """Show it in a banner; the transcript has the rest, what the model is told, and mostly a redo."""
         redo = request.is_redo
-        level = "notice" if result.left else "remark"
+        level = "notice" if result.not_undone else "remark"
         buttons: list[BannerButton] = []
         is_of_several = isinstance(_item(self._conversation, request), NoticeItem | UserItem)
-        back = UndoRequest(request.item_id, is_redo=not redo, ids=result.saved)
-        if result.saved and is_of_several and redo:
-            # Its calls can be undone at their cards, but nothing there takes back all of it.
+        back = UndoRequest(request.item_id, is_redo=not redo, ids=result.checkpoint_ids)
+        if result.checkpoint_ids and is_of_several and redo:
+            # Its calls can be undone one by one at their cards, but not together.
             buttons.append(BannerButton(self.tr("Undo"), lambda: self._request(back)))
-        elif result.saved and is_of_several and not self._transcript.row_viewport.rows.following:
-            # The line that offers it is the last one, and not in sight.
+        elif result.checkpoint_ids and is_of_several and not self._transcript.row_viewport.rows.following:
+            # The note with the redo is the last item, and not visible.
             buttons.append(BannerButton(self.tr("Redo"), lambda: self._request(back, asks=True)))
-        if result.left:
+        if result.not_undone:
             buttons.append(BannerButton(self.tr("Review…"), lambda: self._request(request, asks=True)))
         banner = Banner(
             _BANNER_KEY,
@@ -282,7 +282,7 @@ class UndoPresenter(QObject):
 
 
 def _item(conversation: OpenConversation | None, request: UndoRequest) -> ToolCallItem | UserItem | NoticeItem | None:
-    return None if conversation is None else conversation.undoing.item(request.item_id)
+    return None if conversation is None else conversation.checkpoints.item(request.item_id)
 
 
 def _ignore_progress(_done: int, _every: int) -> None:

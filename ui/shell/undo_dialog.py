@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
     QFrame,
-    QHBoxLayout,
     QHeaderView,
     QLabel,
     QProgressBar,
@@ -17,7 +16,6 @@ from PySide6.QtWidgets import (
     QStyleOptionViewItem,
     QTreeWidget,
     QTreeWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,6 +25,7 @@ from desktop_agent.types.tool_calls import DiffPreview, TextPreview
 from ui.approval.dialog_layout import ShrinkingScrollArea
 from ui.approval.preview_view import TextView
 from ui.style.controls import announce, button, label
+from ui.style.layouts import hbox, vbox
 from ui.style.style_sheet import selected_background
 from ui.style.text import plain_tooltip, show_hidden, translate_sentence
 from ui.style.theme import RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon
@@ -40,7 +39,7 @@ class UndoFileList(QTreeWidget):
     """A row for each file. A tick lets one be restored although it was changed since."""
 
     chosen = Signal(object, bool)
-    """The file at hand, and whether it is to be replaced even if it was changed."""
+    """The current file, and whether it is replaced even if it was changed."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -170,10 +169,10 @@ def fate_labels() -> dict[RestoreEffect, str]:
     """Return the fates of a file in the current language."""
     translate = QCoreApplication.translate
     return {
-        "put_back": translate("UndoFiles", "Put back"),
-        "brought_back": translate("UndoFiles", "Brought back"),
-        "removed": translate("UndoFiles", "Removed again"),
-        "left": translate("UndoFiles", "Stays as it is"),
+        "put_back": translate("UndoFileList", "Put back"),
+        "brought_back": translate("UndoFileList", "Brought back"),
+        "removed": translate("UndoFileList", "Removed again"),
+        "left": translate("UndoFileList", "Stays as it is"),
     }
 
 
@@ -181,7 +180,7 @@ class UndoDialog(QDialog):
     """Not modal: the person's choice comes as signals."""
 
     undo_pressed = Signal(object)
-    """Do it; with the files that are replaced even if they were changed."""
+    """The files that are replaced even if they were changed."""
     stop_pressed = Signal()
     difference_requested = Signal(object, bool)
     """A file, and whether it is replaced even if it was changed."""
@@ -227,7 +226,7 @@ class UndoDialog(QDialog):
         (self.files if forecast.files else self._cancel).setFocus()
         self._show_other_effects(forecast)
         self.setAccessibleDescription(" ".join(self.words))
-        # Qt would give it no more than two thirds of the screen's height, whatever it has to show.
+        # By itself Qt limits it to two thirds of the screen's height.
         self.resize(self.sizeHint())
         self._refresh()
 
@@ -265,7 +264,7 @@ class UndoDialog(QDialog):
         self._reason.setText(why)
         self._reason.setVisible(bool(why))
         self._refresh()
-        # Of one that stays, what a tick would do: that is to be decided.
+        # For a file that stays, show what a tick would do: that is to be decided.
         is_asked = file.is_conflict and file.effect() == "left"
         self._diff_is_asked = is_asked and not replaced
         has_lines = file.effect(replaced=replaced or is_asked) != "left"
@@ -342,15 +341,12 @@ class UndoDialog(QDialog):
         self._progress.setAccessibleName(self.tr("Progress of the undoing"))
         self._progress.setTextVisible(False)
         self._working.hide()
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
+        foot = hbox(spacing=SPACE_S)
         foot.addWidget(self._progress, 1)
         foot.addStretch(1)
         foot.addWidget(self._cancel)
         foot.addWidget(self._undo)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        layout.setSpacing(SPACE_M)
+        layout = vbox(self, spacing=SPACE_M, margins=(SPACE_L, SPACE_L, SPACE_L, SPACE_L))
         for widget in (self._heading, self._note, self._working):
             layout.addWidget(widget)
         layout.addWidget(self._create_middle(), 1)
@@ -376,9 +372,7 @@ def _notice_frame(words: QLabel, *buttons: QWidget) -> QFrame:
     frame = QFrame()
     frame.setProperty("kind", "banner")
     frame.setProperty("level", "notice")
-    row = QHBoxLayout(frame)
-    row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-    row.setSpacing(SPACE_S)
+    row = hbox(frame, spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
     row.addWidget(words, 1)
     for widget in buttons:
         row.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)

@@ -107,9 +107,9 @@ def load_appearance(file: WindowStateFile) -> tuple[ThemeChoice, int, ReadingSty
 
 
 _WORK_CHECK_MS = 100
-"""How often is looked whether the work has ended about which the person is asked."""
+"""Milliseconds between checks whether the work that the question is about has ended."""
 _DEFERRED_SHORTCUTS = ("Ctrl+K", "Ctrl+,", "F1")
-"""Keys of what a person opens first: pressed before there are any actions, they are not lost."""
+"""Shortcuts that are remembered when they are pressed before there are any actions."""
 
 
 class MainWindow(QMainWindow):
@@ -130,7 +130,7 @@ class MainWindow(QMainWindow):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self.new_was_requested = False
-        """Whether a new conversation was asked for before one could be made."""
+        """Whether a new conversation was requested before one could be created."""
         self._has_content = False
         self._may_close = False
         self.banners = BannerArea(themes)
@@ -146,7 +146,7 @@ class MainWindow(QMainWindow):
         self.sidebar.new_requested.connect(self._new)
         self._early_keys = [self._early_key("Ctrl+N", self._new), self._early_key("Ctrl+Q", self.close)]
         self.deferred_shortcut = ""
-        """Of what was asked for before it could be done, and is to be done as soon as it can."""
+        """A shortcut that was pressed early, to be run as soon as its action exists."""
         self._early_keys += [self._early_key(keys, partial(self._defer_shortcut, keys)) for keys in _DEFERRED_SHORTCUTS]
 
     def set_content(
@@ -166,7 +166,7 @@ class MainWindow(QMainWindow):
         self.trash = TrashPresenter(self._themes, library, self.banners, self)
         self._connect(library)
         for shortcut in self._early_keys:
-            # At once: the same keys of `Actions` would be ambiguous beside it.
+            # At once: the same keys of `WindowActions` would be ambiguous.
             shortcut.setEnabled(False)
             shortcut.deleteLater()
         self._early_keys.clear()
@@ -184,18 +184,18 @@ class MainWindow(QMainWindow):
     def show_welcome(self) -> None:
         """Show the welcome page."""
         if self._welcome is None:
-            # Imported and made when it is first wanted: with a model connected nobody looks at it.
+            # Late: with a model connected it is seldom opened.
             from ui.welcome.welcome_page import WelcomePage, WelcomePresenter
 
             welcome = WelcomePage(self._themes)
             self.panes.pages.addWidget(welcome)
             welcome.back_requested.connect(self._show_page)
-            # The one that is open already lies behind the welcome screen.
+            # The open conversation is already there, behind the welcome page.
             self.sidebar.conversation_chosen.connect(self._show_page)
             self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
         self._welcome.find_servers()
         self._welcome.welcome.set_back_button(is_there=self._library.current is not None)
-        # What belongs to a conversation waits behind the page until it is there again.
+        # Hide the banners of conversations.
         self.banners.show_conversation("")
         self.panes.show_page(self._welcome.welcome)
         self._welcome.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -232,7 +232,7 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         self.setWindowTitle("Desktop Agent")
-        # What lies beyond the edge of the screen cannot be reached, and a title bar comes on top.
+        # Nothing may be beyond the edge of the screen, and a title bar comes on top.
         self.resize(QSize(WINDOW_WIDTH, 800).boundedTo(self.screen().availableSize() * 0.9))
         self.setMinimumSize(400, 360)
         self.setCentralWidget(self.panes)
@@ -310,7 +310,7 @@ class MainWindow(QMainWindow):
         self._work_timer.start()
 
     def _close_if_idle(self) -> None:
-        # The reason to ask has gone: the person wanted to close.
+        # The reason to ask is gone, and the person wanted to close.
         if self._question is not None and not self.asks_before_closing:
             self._question.answer_with("close")
 

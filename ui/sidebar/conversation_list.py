@@ -27,7 +27,7 @@ class ConversationList(QWidget):
     delete_requested = Signal(str)
     """At once, without asking: the shell offers an undo."""
     search_left = Signal()
-    """Esc in the search: the keyboard belongs to the conversation again."""
+    """Esc in the search: the focus returns to the conversation."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -81,7 +81,7 @@ class ConversationList(QWidget):
         """Add the footer; the window is painted before there are any actions."""
         from ui.sidebar.conversation_rows import SidebarFooter
 
-        # The list takes the place of the stretch, which is the last of the column until then.
+        # Create the list first: it replaces the stretch at the end of the column.
         rows = self._list
         footer = SidebarFooter(self._themes, settings, trash, commands, helping)
         self._column.addWidget(footer)
@@ -163,7 +163,7 @@ class ConversationList(QWidget):
 
         view = ConversationView(self._themes)
         view.chosen.connect(self.conversation_chosen)
-        # The search has done its work; who clicks may want to see the next hit.
+        # Enter ends the search; after a click one may want the next match.
         view.activated.connect(self._search.clear)
         view.delete_pressed.connect(self.delete_requested)
         view.rows.renamed.connect(self.rename_requested)

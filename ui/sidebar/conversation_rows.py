@@ -19,7 +19,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QAction, QColor, QFocusEvent, QKeySequence, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
-    QHBoxLayout,
     QLineEdit,
     QListView,
     QMenu,
@@ -31,6 +30,7 @@ from PySide6.QtWidgets import (
 )
 
 from ui.style.controls import IconButton
+from ui.style.layouts import hbox
 from ui.style.list_rows import Index, RowDelegate, RowRole
 from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.style.text_display import relative_date
@@ -175,7 +175,7 @@ class ConversationModel(QAbstractListModel):
             self._shown = shown
             self._repaint()
             return
-        # Not a reset: that would put the keyboard on another row, and throw away a title that is being typed.
+        # Not a reset: that would move the current row, and discard a title that is being typed.
         self.layoutAboutToBeChanged.emit()
         indexes = self.persistentIndexList()
         moving_ids = [self._shown[index.row()].id for index in indexes]
@@ -192,7 +192,7 @@ class ConversationModel(QAbstractListModel):
 
 _NO_INDEX = QModelIndex()
 _BUTTON_MARGIN = 6
-"""Between the edge of the button and its drawing."""
+"""Pixels between the edge of the button and its icon."""
 
 
 class ConversationView(QListView):
@@ -212,7 +212,7 @@ class ConversationView(QListView):
         self._titles = _TitleDelegate(themes, self)
         self._menu = self._make_menu()
         self._menu_id = ""
-        """Of the conversation that the menu is open for, or was last."""
+        """The conversation of the menu, or of its last opening."""
         self._hovered = QPersistentModelIndex()
         self._button = IconButton(themes, "more", self._menu.accessibleName(), parent=self.viewport())
         # The Menu key does the same, for whatever row is current.
@@ -282,7 +282,7 @@ class ConversationView(QListView):
         self.setAccessibleName(self.tr("Conversations"))
         self.setUniformItemSizes(True)
         self.setMouseTracking(True)
-        # What is selected is not for keys and clicks to say, but for the screen.
+        # The open conversation is selected, not what keys and clicks choose.
         self.setSelectionMode(QListView.SelectionMode.NoSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -424,15 +424,13 @@ class SidebarFooter(QWidget):
         super().__init__()
         self._themes = themes
         self._settings = _TextButton()
-        # With a space: Qt leaves less between an icon and its word than everything else here has.
+        # With a space: Qt leaves less between icon and text than the other controls here.
         self._settings.setText(" " + escape_mnemonics(settings.text()))
         self._settings.setAccessibleName(settings.text())
         self._trash = IconButton(themes, "trash", self.tr("Trash"))
         self._commands = IconButton(themes, "commands", self.tr("Commands"))
         self._help = IconButton(themes, "help", self.tr("Help"))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SPACE_XS // 2)
+        row = hbox(self, spacing=SPACE_XS // 2, margins=(0, 0, 0, 0))
         for button, action in zip(self.tab_stops, (settings, trash, commands, helping), strict=True):
             keys = action.shortcut().toString()
             button.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))

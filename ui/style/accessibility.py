@@ -30,7 +30,7 @@ def install_accessibility(app: QApplication) -> None:
     if isinstance(root, _AccessibleApplication):
         return
     QAccessible.deleteAccessibleInterface(QAccessible.uniqueId(root))
-    # Qt owns the C++ half; Python must hold its own as long, or virtual calls end in the void.
+    # Qt owns the C++ object; the Python object must live as long, or virtual calls reach nothing.
     _root[:] = [_AccessibleApplication(app)]
     QAccessible.registerAccessibleInterface(_root[0])
     QAccessible.installFactory(_create_interface)
@@ -154,7 +154,7 @@ def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface 
 def _name_text_menu(menu: QMenu) -> None:
     """Name a menu that Qt makes for a text, and its rows without their keys. All others have names."""
     menu.setAccessibleName(
-        QCoreApplication.translate("MenuOfText", "Menu: {0}").format(QCoreApplication.translate("MenuOfText", "Text"))
+        QCoreApplication.translate("TextMenu", "Menu: {0}").format(QCoreApplication.translate("TextMenu", "Text"))
     )
     for action in menu.actions():
         words, _, keys = action.text().partition("\t")
@@ -167,5 +167,5 @@ def _forget(number: int, _: QObject | None = None) -> None:
     _combo_boxes.pop(number, None)
 
 
-# As with the root: Python must hold its half as long as Qt holds the other.
+# As with the root: the Python object must live as long as Qt's.
 _combo_boxes: dict[int, _AccessibleComboBox] = {}

@@ -53,7 +53,7 @@ def button(text: str, on_click: Callable[[], object], kind: ButtonKind = "", nam
     if kind:
         widget.setProperty("kind", kind)
 
-    def press() -> None:  # without the argument that `clicked` carries: most commands take none
+    def press() -> None:  # without the argument of `clicked`: most commands take none
         on_click()
 
     widget.clicked.connect(press)
@@ -131,7 +131,7 @@ class ElidedLabel(QLabel):
         self._elide()
 
     def _elide(self) -> None:
-        # Line breaks would make it two lines; a few thousand characters are more than any screen is wide.
+        # Without line breaks; a few thousand characters are wider than any screen.
         flat = " ".join(self._whole[:4000].split())
         self.setText(self.fontMetrics().elidedText(flat, self._mode, max(self.width(), 1)))
 

@@ -1,14 +1,38 @@
 """Containers that adapt to their width: rows that wrap, and a column that scrolls."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from ui.style.theme import SPACE_M, SPACE_S
 
-# What its items say while it is hidden is not heard, and its size may be the same when it is shown again.
+_Box = TypeVar("_Box", bound=QBoxLayout)
+Margins = tuple[int, int, int, int]
+"""Left, top, right and bottom, in pixels."""
+
+
+def hbox(parent: QWidget | None = None, *, spacing: int | None = None, margins: Margins | None = None) -> QHBoxLayout:
+    """Return a row; spacing and margins are the style's unless given."""
+    return _set_up(QHBoxLayout() if parent is None else QHBoxLayout(parent), spacing, margins)
+
+
+def vbox(parent: QWidget | None = None, *, spacing: int | None = None, margins: Margins | None = None) -> QVBoxLayout:
+    """Return a column; spacing and margins are the style's unless given."""
+    return _set_up(QVBoxLayout() if parent is None else QVBoxLayout(parent), spacing, margins)
+
+
+def _set_up(layout: _Box, spacing: int | None, margins: Margins | None) -> _Box:
+    if spacing is not None:
+        layout.setSpacing(spacing)
+    if margins is not None:
+        layout.setContentsMargins(*margins)
+    return layout
+
+
+# Show too: changes of items while hidden are missed, and the size may stay the same.
 _RELAYOUT_EVENTS = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
 
 
@@ -60,7 +84,7 @@ class WrappingRows(QWidget):
 
     def _put(self, item: QWidget, start: int, width: int, top: int, height: int) -> None:
         """Place an item in the middle of a row of this height, `at` pixels from the leading edge."""
-        # Not QStyle.visualRect: its first use makes Python types of all of QStyle, before the window is painted.
+        # Not QStyle.visualRect: its first use makes Python types of all of QStyle, before the first paint.
         left = self.width() - start - width if self.isRightToLeft() else start
         own_height = item.sizeHint().height()
         item.setGeometry(left, top + (height - own_height) // 2, width, own_height)
@@ -162,19 +186,17 @@ class ScrollColumn(QScrollArea):
         if most is not None:
             self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         inside = QWidget()
-        self.column = QVBoxLayout(inside)
-        self.column.setContentsMargins(0, 0, 0, 0)
-        self.column.setSpacing(spacing)
+        self.column = vbox(inside, spacing=spacing, margins=(0, 0, 0, 0))
         self.setWidget(inside)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.verticalScrollBar().rangeChanged.connect(self._keep_from_bar)
-        # Once it is inside, for then it is told to fill its ground.
+        # After setWidget, which turns the background on.
         inside.setAutoFillBackground(False)
         self.viewport().setAutoFillBackground(False)
-        # Else a word that cannot be broken would push the ends of all lines out of sight.
+        # Else a word that cannot be broken would make all lines too wide.
         inside.setMinimumWidth(SPACE_M)
 
     def sizeHint(self) -> QSize:

@@ -110,7 +110,7 @@ class RowDelegate(QStyledItemDelegate):
         area = self._paint_icon(painter, area, str(index.data(RowRole.ICON) or ""), theme)
         self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
         area = area.adjusted(0, 0, -self.badge_room(index), 0)
-        # What is muted elsewhere would be hard to read on the ground of a chosen row.
+        # Muted text would be hard to read on the background of a chosen row.
         chosen = option.state & QStyle.StateFlag.State_Selected
         painter.setPen(QColor(mix_colours(theme.muted, theme.text, 0.35) if chosen else theme.muted))
         if room := self.button_room(index):
@@ -144,7 +144,7 @@ class RowDelegate(QStyledItemDelegate):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours[badge]))
         dot = self._mirrored(painter, QRect(area.right() - side, area.center().y() - side // 2, side, side))
-        # Shape, not only colour.
+        # Shapes differ, not only colours.
         if badge == "attention":
             painter.drawRoundedRect(dot.adjusted(-1, -1, 1, 1), 2, 2)
         elif badge == "working":
@@ -202,9 +202,9 @@ class ResultRow:
     badge: str = ""
     """As RowRole.BADGE."""
     tip: str = ""
-    """More about it; without one the tooltip has the text and what is under it."""
+    """The tooltip; by default the text and the subtitle."""
     spoken: str = ""
-    """For a screen reader, where the text and what is under it are not said best in turn."""
+    """For a screen reader; by default the text and the subtitle."""
     is_heading: bool = False
     is_faded: bool = False
     is_choosable: bool = False

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QEvent, QModelIndex, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QActionGroup, QColor, QGuiApplication, QHideEvent, QKeyEvent, QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QListView, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QListView, QMenu, QWidget
 
 from desktop_agent.types.permissions import BREADTHS, BUILT_IN_MODES, DEFAULT_MODE, Mode, RuleEffect
 from ui.style.controls import ClearableField, IconButton, announce, button, line
+from ui.style.layouts import vbox
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
 from ui.style.text import escape_mnemonics, plain_tooltip
 from ui.style.theme import SPACE_S, SPACE_XS, Theme, ThemeSource
@@ -24,7 +25,7 @@ class SearchPanel(QWidget):
     chosen = Signal(object)
     """The ResultRow."""
     results_changed = Signal()
-    """Something else is found now."""
+    """The rows have changed."""
     backspace_pressed = Signal()
     """Backspace in the empty field."""
 
@@ -39,9 +40,7 @@ class SearchPanel(QWidget):
         self._list.setAccessibleName(name)
         self._list.setMouseTracking(True)
         self._list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
-        self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(0, 0, 0, 0)
-        self.column.setSpacing(SPACE_XS)
+        self.column = vbox(self, spacing=SPACE_XS, margins=(0, 0, 0, 0))
         self.column.addWidget(self.field)
         self.column.addWidget(self._list, 1)
         self.setFocusProxy(self.field)
@@ -122,7 +121,7 @@ class SearchPanel(QWidget):
         index = self.rows.index(row)
         self._list.setCurrentIndex(index)
         if index.isValid() and self.isVisible():
-            # The keyboard is in the field, so that nothing else tells who cannot see the mark.
+            # The focus is in the field, so a screen reader does not announce the marked row by itself.
             announce(self.field, str(index.data(Qt.ItemDataRole.AccessibleTextRole)))
 
 
@@ -132,7 +131,7 @@ class SearchPopup(QFrame):
     chosen = Signal(object)
     """The ResultRow."""
     left = Signal(str)
-    """It was closed without anything being chosen; what had been typed in it."""
+    """It was closed without a choice; the query in it."""
     refresh_requested = Signal()
     link_followed = Signal()
 
@@ -209,9 +208,7 @@ class SearchPopup(QFrame):
         foot.addWidget(self._link)
         foot.addStretch(1)
         foot.addWidget(self._refresh)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
-        layout.setSpacing(SPACE_XS)
+        layout = vbox(self, spacing=SPACE_XS, margins=(SPACE_S, SPACE_S, SPACE_S, SPACE_S))
         layout.addWidget(self.panel, 1)
         layout.addWidget(line())
         layout.addLayout(foot)
@@ -320,7 +317,7 @@ class ModePicker(CollapsingButton):
 
     def _show(self) -> None:
         title, meaning = mode_title(self._current), mode_description(self._current)
-        # A bare “Default” stands beside the reasoning's, which is another one.
+        # A bare “Default” would be mistaken for the one of the reasoning beside it.
         words = self.tr("Default mode") if self._current == DEFAULT_MODE else title
         if self._requested is not None:
             requested = mode_title(self._requested)
@@ -333,7 +330,7 @@ class ModePicker(CollapsingButton):
         self._apply_theme()
 
     def _fill_menu(self) -> None:
-        # Under the pointer nothing moves: a click meant for one mode must not meet another.
+        # An open menu does not change: a click meant for one mode must not hit another.
         if self._menu.isVisible():
             return
         self._menu.clear()

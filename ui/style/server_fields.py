@@ -8,23 +8,22 @@ from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect
 from ui.style.controls import ComboBox, announce, button, label, set_style_property
+from ui.style.layouts import hbox, vbox
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, pixmap
 
 STATUS_INDENT = 19
-"""Pixels: where the words of a state line begin, behind its icon."""
+"""Pixels before the text of a status line, behind its icon."""
 
 
 class Status(StrEnum):
@@ -56,9 +55,7 @@ class StatusLine(QWidget):
         self._state = Status.IDLE
         self._icon = QLabel()
         self._text = label(kind="muted", wrap=True)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
+        layout = hbox(self, spacing=SPACE_S, margins=(0, 0, 0, 0))
         layout.addWidget(self._icon)
         layout.addWidget(self._text, 1)
         themes.changed.connect(self._draw)
@@ -135,12 +132,11 @@ class SessionKeyLink(QWidget):
 
     def __init__(self, keep: Callable[[], None]) -> None:
         super().__init__()
-        # Short: with large text in a narrow window there is room for no more.
+        # Short: with large text in a narrow window there is little room.
         words, name = self.tr("Keep it in memory"), self.tr("Keep it in memory until the program is closed")
         link = button(words, keep, "link", name)
         link.setToolTip(name)
-        beside_icon = QHBoxLayout(self)
-        beside_icon.setContentsMargins(STATUS_INDENT, 0, 0, 0)
+        beside_icon = hbox(self, margins=(STATUS_INDENT, 0, 0, 0))
         beside_icon.addWidget(link, 0, Qt.AlignmentFlag.AlignLeading)
         beside_icon.addStretch(1)
         self.hide()
@@ -186,7 +182,7 @@ class DialectBox(ComboBox):
         super().__init__(parent)
         self.setAccessibleName(self.tr("What the server speaks"))
         self.setToolTip(self.tr("What the server speaks"))
-        # A long name gets shorter before it makes the page wider than the window.
+        # A long name is cut before it makes the page wider than the window.
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(_MIN_DIALECT_WIDTH)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -236,9 +232,7 @@ class MirrorsField(QWidget):
             "they get the same key."
         )
         self.editor.setAccessibleDescription(words)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
+        layout = vbox(self, spacing=SPACE_XS, margins=(0, 0, 0, 0))
         layout.addWidget(self.editor)
         layout.addWidget(label(words, "muted", wrap=True))
 

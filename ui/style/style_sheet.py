@@ -84,7 +84,7 @@ def _scaled(pixels: int, zoom: int) -> int:
 def apply_theme(app: QApplication, source: ThemeSource) -> None:
     """Apply the source's current theme to the whole application."""
     theme, zoom = source.theme, source.zoom
-    # With a sheet in force the style hides behind the sheet's own; it is set once, before the first.
+    # A sheet wraps the style in its own; so the style is set once, before the first sheet.
     if not app.styleSheet() and not app.property(_HAS_STYLE):
         app.setStyle("Fusion")
     app.setPalette(palette_for(theme))

@@ -10,7 +10,7 @@ from PySide6.QtCore import QCoreApplication
 from desktop_agent.types.errors import Sentence
 
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
-# More of them than any language needs, one on the other, are drawn over the lines above and below.
+# More stacked marks than any language needs are drawn over the lines above and below.
 _STACKED = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc"
 _STACKED_SIGNS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84"
 _STACKED_MARKS = "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
@@ -29,7 +29,7 @@ def replace_hidden(text: str, write: Callable[[str], str]) -> str:
 
 @cache
 def _hidden_pattern() -> re.Pattern[str]:
-    # Late: compiling all of them takes longer than drawing the window, which shows none at first.
+    # Late: compiling it takes longer than painting the window, which has no such text at first.
     from desktop_agent.types.hidden_characters import HIDDEN_CHARACTERS, PRIVATE_USE_CHARACTERS
 
     stacked = f"[{_STACKED}{_STACKED_SIGNS}{_STACKED_MARKS}]"

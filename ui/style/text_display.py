@@ -21,10 +21,10 @@ from ui.style.text import replace_hidden, show_hidden
 
 _LEFT_ISOLATE, _RIGHT_ISOLATE, _POP_ISOLATE = "\u2066", "\u2067", "\u2069"
 BIDI_MARKS = frozenset({_LEFT_ISOLATE, _RIGHT_ISOLATE, _POP_ISOLATE})
-"""What is drawn as nothing, and must not be copied or spoken."""
+"""Invisible marks, which must not be copied or spoken."""
 
 LEFT_TO_RIGHT_MARK = "\u200e"
-"""Before a text that is laid out by its first letter: it reads from the left."""
+"""Put before a text whose first letter decides its direction, to make it left-to-right."""
 
 _RIGHT_TO_LEFT_RUN = re.compile(
     "(?:[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff][\u0300-\u036f]*)+"

@@ -285,7 +285,7 @@ def pixmap(name: str, colour: str, size: int, ratio: int = 1) -> QPixmap:
 
 @lru_cache(maxsize=1)
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    # One icon is drawn for several screens, one after the other.
+    # One icon is rendered for several screens, one after the other.
     return QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode("utf-8")))
 
 

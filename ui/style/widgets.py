@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QDialog,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QPlainTextEdit,
     QPushButton,
@@ -20,12 +19,11 @@ from PySide6.QtWidgets import (
     QStyleOptionToolButton,
     QStylePainter,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from ui.style.controls import announce, button, label
-from ui.style.layouts import FlowRows, ScrollColumn
+from ui.style.layouts import FlowRows, ScrollColumn, hbox, vbox
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon, pixmap
 
 
@@ -154,9 +152,7 @@ class WrappedChoice(QWidget):
         choice.setAccessibleName(words)
         choice.setProperty("beside", "true")
         self._words = label(words, wrap=True)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
+        row = hbox(self, spacing=0, margins=(0, 0, 0, 0))
         row.addWidget(choice, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self._words, 1, Qt.AlignmentFlag.AlignTop)
 
@@ -189,9 +185,7 @@ class TextWithButtons(QWidget):
     def __init__(self, words: QWidget, buttons: Iterable[QWidget]) -> None:
         super().__init__()
         self._buttons = FlowRows(buttons, trailing=True)
-        self._line = QHBoxLayout(self)
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(SPACE_S)
+        self._line = hbox(self, spacing=SPACE_S, margins=(0, 0, 0, 0))
         self._line.addWidget(words, 1)
         self._line.addWidget(self._buttons)
 
@@ -217,7 +211,7 @@ class QuestionBox(QDialog):
     """
 
     answered = Signal(str)
-    """Which answer was given; "" where the question was closed without one."""
+    """The answer; "" if the question was closed without one."""
 
     def __init__(self, themes: ThemeSource, title: str, question: str, words: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -231,8 +225,7 @@ class QuestionBox(QDialog):
         self._scroll = ScrollColumn(SPACE_M, trailing=SPACE_M)
         icon = QLabel()
         icon.setPixmap(pixmap("warning", themes.theme.warning, round(_QUESTION_ICON * themes.zoom / 100), 2))
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_M)
+        head = hbox(spacing=SPACE_M)
         head.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
         head.addWidget(label(question, "heading", wrap=True), 1)
         self._scroll.column.addLayout(head)
@@ -257,9 +250,7 @@ class QuestionBox(QDialog):
 
     def open(self) -> None:
         """Show it over its window, as large as its text, or as the screen has room."""
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        layout.setSpacing(SPACE_L)
+        layout = vbox(self, spacing=SPACE_L, margins=(SPACE_L, SPACE_L, SPACE_L, SPACE_L))
         layout.addWidget(self._scroll, 1)
         buttons = FlowRows(self._buttons, trailing=True)
         layout.addWidget(buttons)
@@ -272,7 +263,7 @@ class QuestionBox(QDialog):
         self._buttons[0].setFocus()
 
     def _update_focus_policy(self, _least: int, most: int) -> None:
-        # By keys, too.
+        # Scrollable by keys, too.
         self._scroll.setFocusPolicy(Qt.FocusPolicy.TabFocus if most > 0 else Qt.FocusPolicy.NoFocus)
 
 
@@ -290,8 +281,7 @@ class ConfirmBar(QFrame):
         self._words = label(wrap=True)
         self._keep = button(keep[0], self.declined.emit, name=keep[1])
         really = button(confirm[0], self.confirmed.emit, "danger", confirm[1])
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
+        row = hbox(self, margins=(SPACE_S, SPACE_S, SPACE_S, SPACE_S))
         row.addWidget(TextWithButtons(self._words, (self._keep, really)))
         self.hide()
 

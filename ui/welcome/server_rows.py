@@ -5,13 +5,13 @@ from functools import partial
 
 from pydantic import SecretStr
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLineEdit, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect, Endpoint
 from ui.bridge.desktop import AddressOpener
 from ui.style.controls import button, label
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, hbox, vbox
 from ui.style.server_fields import (
     ApiKeyField,
     DialectBox,
@@ -32,18 +32,14 @@ class ServerRow(QWidget):
 
     def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._controls = QHBoxLayout()
-        self._controls.setSpacing(SPACE_S)
+        self._controls = hbox(spacing=SPACE_S)
         self.state_line = StatusLine(themes)
         name = label(title, "strong")
         name.setMinimumWidth(TITLE_WIDTH)
-        self._line = QHBoxLayout()
-        self._line.setSpacing(SPACE_S)
+        self._line = hbox(spacing=SPACE_S)
         self._line.addWidget(name)
         self._line.addLayout(self._controls, 1)
-        self._rows = QVBoxLayout(self)
-        self._rows.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
-        self._rows.setSpacing(SPACE_XS)
+        self._rows = vbox(self, spacing=SPACE_XS, margins=(0, SPACE_XS, 0, SPACE_XS))
         self._rows.addLayout(self._line)
         self._rows.addWidget(self.state_line)
 
@@ -151,14 +147,11 @@ class CustomRow(QFrame):
         # Not `key_entered`: pasting the key must not send anything before the address is there.
         self._key.returnPressed.connect(self._submit)
         self._models.returnPressed.connect(self._submit)
-        self._line = QHBoxLayout()
-        self._line.setSpacing(SPACE_S)
+        self._line = hbox(spacing=SPACE_S)
         self._line.addWidget(self._address, 3)
         self._line.addWidget(self._key, 2)
         self._line.addWidget(self._connect)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
+        layout = vbox(self, spacing=SPACE_S, margins=(0, 0, 0, 0))
         layout.addLayout(self._line)
         self._second = self._second_line()
         layout.addLayout(self._second)
@@ -184,8 +177,7 @@ class CustomRow(QFrame):
             self._mirrors.show_addresses(())
 
     def _second_line(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        line.setSpacing(SPACE_S)
+        line = hbox(spacing=SPACE_S)
         words = label(self.tr("It speaks"), "muted")
         words.setBuddy(self._dialect)
         line.addWidget(words)

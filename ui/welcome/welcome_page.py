@@ -15,6 +15,7 @@ from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoi
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.style.controls import IconButton, button, label
+from ui.style.layouts import hbox, vbox
 from ui.style.server_fields import Status, dialect_names
 from ui.style.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
 from ui.style.widgets import TextWithButtons
@@ -91,7 +92,7 @@ class WelcomePage(QScrollArea):
             row.hide()
             row.deleteLater()
         self._local_rows = {}
-        # Those that run come first: they can be used with one click.
+        # Running servers come first: they need one click.
         for server in sorted(servers, key=lambda server: server.models is None):
             row = LocalRow(self._themes, server.endpoint, None if server.models is None else len(server.models))
             row.set_narrow(narrow=self._is_narrow)
@@ -127,8 +128,7 @@ class WelcomePage(QScrollArea):
         page = QWidget()
         page.setProperty("kind", "page")
         page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        column = QVBoxLayout()
-        column.setSpacing(SPACE_L)
+        column = vbox(spacing=SPACE_L)
         column.addLayout(self._head())
         column.addWidget(self._demo_card())
         column.addWidget(self._card(self.tr("On this computer"), self._local_part(), self._refresh_button()))
@@ -148,13 +148,10 @@ class WelcomePage(QScrollArea):
     def _head(self) -> QHBoxLayout:
         drawing = QLabel()
         drawing.setPixmap(pixmap("desktop-agent", "#000000", 56, 2))
-        words = QVBoxLayout()
-        words.setSpacing(SPACE_XS)
+        words = vbox(spacing=SPACE_XS)
         words.addWidget(self._title)
         words.addWidget(self._words)
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_L)
-        head.setContentsMargins(0, 0, 0, SPACE_S)
+        head = hbox(spacing=SPACE_L, margins=(0, 0, 0, SPACE_S))
         head.addWidget(drawing)
         head.addLayout(words, 1)
         head.addWidget(self._back, 0, Qt.AlignmentFlag.AlignTop)
@@ -167,9 +164,7 @@ class WelcomePage(QScrollArea):
         head.addWidget(label(title, "heading", wrap=True), 1)
         if beside is not None:
             head.addWidget(beside)
-        layout = QVBoxLayout(card)
-        layout.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_M)
-        layout.setSpacing(SPACE_S)
+        layout = vbox(card, spacing=SPACE_S, margins=(SPACE_L, SPACE_M, SPACE_L, SPACE_M))
         layout.addLayout(head)
         layout.addLayout(content)
         return card
@@ -187,8 +182,7 @@ class WelcomePage(QScrollArea):
         return part
 
     def _cloud_part(self) -> QVBoxLayout:
-        part = QVBoxLayout()
-        part.setSpacing(0)
+        part = vbox(spacing=0)
         part.addWidget(
             label(self.tr("Keys go into the keyring of your system, never into a file."), "muted", wrap=True)
         )
@@ -208,8 +202,7 @@ class WelcomePage(QScrollArea):
         self.session_key_submitted.emit(endpoint_id, key)
 
     def _custom_part(self) -> QVBoxLayout:
-        part = QVBoxLayout()
-        part.setSpacing(SPACE_S)
+        part = vbox(spacing=SPACE_S)
         words = self.tr("Any address that speaks one of these protocols: vLLM, LiteLLM, a gateway at work.")
         part.addWidget(label(words, "muted", wrap=True))
         part.addWidget(self._custom)
@@ -222,8 +215,7 @@ class WelcomePage(QScrollArea):
         )
         card = QFrame()
         card.setProperty("kind", "card")
-        row = QHBoxLayout(card)
-        row.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_S)
+        row = hbox(card, margins=(SPACE_L, SPACE_S, SPACE_L, SPACE_S))
         demo = button(self.tr("Try the demo"), self.demo_requested.emit, "primary")
         row.addWidget(TextWithButtons(label(words, "muted", wrap=True), (demo,)))
         return card
@@ -286,7 +278,7 @@ class WelcomePresenter(QObject):
         self._connect_typed(server, key, session_only=True)
 
     def _connect_typed(self, server: TypedServer, key: SecretStr | None, *, session_only: bool) -> None:
-        id_ = self._servers.kept.id_for(server.address, server.mirrors, server.dialect)
+        id_ = self._servers.saved.id_for(server.address, server.mirrors, server.dialect)
         endpoint = Endpoint(
             id=id_,
             title=self._title_of(server, id_),

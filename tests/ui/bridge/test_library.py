@@ -7,6 +7,7 @@ import pytest
 from PIL import Image as Picture
 from shiboken6 import isValid
 
+from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -20,7 +21,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, UntrustedSource
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import Bridge, Heard, until
-from ui.bridge.drafts import ComposerDraft, DraftResource
+from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
 
 NOTES = DraftResource("Notes", "Week 12", "notes://12", "decided")
 OUTSIDE = UntrustedSource("mcp", "Notes", "notes")
@@ -233,29 +234,28 @@ def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
     async def work(bridge):
         id_ = await say(bridge, "Hello")
         spoken = bridge.library.current
-        taken = await bridge.pictures.take(data.getvalue(), "red.png")
-        await bridge.library.drafts.keep(spoken, ComposerDraft("half a", [(taken, "red.png")], (NOTES,), (OUTSIDE,)))
+        taken = await import_picture_async(data.getvalue(), "red.png")
+        half = Draft("half a", (), (NOTES,), (OUTSIDE,))
+        await bridge.library.drafts.save(spoken, ComposerDraft(half, ((taken, "red.png"),)))
         bridge.library.new()
         fresh = bridge.library.current
-        assert await bridge.library.drafts.load(fresh) == ComposerDraft("", [])
-        await bridge.library.drafts.keep(fresh, ComposerDraft("something new", []))
+        assert await bridge.library.drafts.load(fresh) == ComposerDraft()
+        await bridge.library.drafts.save(fresh, ComposerDraft(Draft("something new")))
         bridge.library.open(id_)
         await bridge.idle()
         draft = await bridge.library.drafts.load(bridge.library.current)
         ((picture, name),) = draft.pictures
-        assert (draft.text, name, picture.data) == ("half a", "red.png", taken.data)
-        assert (draft.resources, draft.outside) == ((NOTES,), (OUTSIDE,))
+        assert (draft.record.text, name, picture.data) == ("half a", "red.png", taken.data)
+        assert (draft.record.resources, draft.record.outside) == ((NOTES,), (OUTSIDE,))
         # A picture whose file is gone is left out.
         for path in (tmp_path / "pictures").rglob("*.png"):
             path.unlink()
-        assert await bridge.library.drafts.load(bridge.library.current) == ComposerDraft(
-            "half a", [], (NOTES,), (OUTSIDE,)
-        )
+        assert await bridge.library.drafts.load(bridge.library.current) == ComposerDraft(half)
         # Sent: its own is gone, and that of a new one is none of its business.
-        await bridge.library.drafts.keep(bridge.library.current, ComposerDraft("", []))
-        assert await bridge.library.drafts.load(bridge.library.current) == ComposerDraft("", [])
+        await bridge.library.drafts.save(bridge.library.current, ComposerDraft())
+        assert await bridge.library.drafts.load(bridge.library.current) == ComposerDraft()
         bridge.library.new()
-        assert await bridge.library.drafts.load(bridge.library.current) == ComposerDraft("something new", [])
+        assert await bridge.library.drafts.load(bridge.library.current) == ComposerDraft(Draft("something new"))
 
     run(in_loop, tmp_path, work, Turn())
 
@@ -358,7 +358,7 @@ def test_a_message_that_waits_is_sent_when_the_person_wants_it(in_loop, tmp_path
         conversation = bridge.library.current
         assert not conversation.working
         finished = Heard(conversation.finished)
-        conversation.go_on()
+        conversation.continue_run()
         await until(lambda: finished)
         assert conversation.last_prompt() == "kept"
 

@@ -78,7 +78,7 @@ def test_without_a_keyring_the_person_may_choose_memory(in_loop, tmp_path):
             states, _ = await states_of(bridge, bridge.servers.connect_endpoint, *given, session_only=True)
             assert states[-1] == ("mine", "ok")
             assert keys_seen(server) == {"Bearer sk-right"}
-            assert await bridge.servers.kept.servers_with_keys() == ("mine",)
+            assert await bridge.servers.saved.servers_with_keys() == ("mine",)
 
     run(in_loop, tmp_path, work)
 
@@ -127,7 +127,7 @@ def test_another_key_chooses_no_model_and_connects_nothing(in_loop, tmp_path, mo
             states, _ = await states_of(bridge, bridge.servers.replace_key, "one", SecretStr("sk-new"))
             assert states == [("one", "busy"), ("one", "ok")]
             assert keys_seen(one) == {"Bearer sk-new"}
-            assert bridge.servers.kept.find("one").has_key
+            assert bridge.servers.saved.find("one").has_key
             assert connected == []
             assert len(changed) == 1
             providers = bridge.engine.preferences.providers
@@ -145,7 +145,7 @@ def test_another_key_can_stay_in_memory(in_loop, tmp_path):
             assert states == [("one", "busy"), ("one", "no_keyring")]
             states, _ = await states_of(bridge, bridge.servers.replace_key, *given, session_only=True)
             assert states == [("one", "busy"), ("one", "ok")]
-            assert await bridge.servers.kept.servers_with_keys() == ("one",)
+            assert await bridge.servers.saved.servers_with_keys() == ("one",)
             bridge.servers.test("one")
             await bridge.idle()
             assert "Bearer sk-new" in keys_seen(server)
@@ -234,10 +234,10 @@ def test_local_servers_are_told(in_loop, tmp_path, monkeypatch):
 
 def test_choosing_a_model_holds_for_the_next_conversation(in_loop, tmp_path):
     async def work(bridge):
-        await bridge.servers.kept.choose("scripted", "another")
+        await bridge.servers.saved.choose("scripted", "another")
         assert bridge.engine.preferences.providers.model == "another"
         demo = await bridge.engine.connections.start_demo()
-        await bridge.servers.kept.choose(demo.id, "demo")
+        await bridge.servers.saved.choose(demo.id, "demo")
         assert bridge.engine.preferences.providers.model == "another"
         bridge.library.new()
         assert bridge.library.current.model == "another"

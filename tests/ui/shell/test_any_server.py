@@ -113,7 +113,7 @@ def test_names_are_given_and_taken_back_in_the_settings(on_screen):
             await screen.idle()
             screen.window.settings_requested.emit()
             dialog = screen.desk._settings_presenter._dialog
-            dialog.turn_to("providers")
+            dialog.show_page("providers")
             title = screen.desk.servers.endpoints[0].title
             screen.press(f"Edit {title}")
             field = await screen.wait_for(QLineEdit, f"Models of {title}, if it lists none")

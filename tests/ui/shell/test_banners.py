@@ -53,7 +53,7 @@ def test_a_remedy_has_a_button_where_the_shell_offers_one(driver):
     driver.area.show_error(AuthenticationFailed("no"))
     assert driver.area.findChildren(QPushButton) == []
     driver.area.clear()
-    driver.area.offer(RemedyAction.OPEN_SETTINGS, "Open settings", lambda: opened.append(1))
+    driver.area.add_remedy_button(RemedyAction.OPEN_SETTINGS, "Open settings", lambda: opened.append(1))
     driver.area.show_error(AuthenticationFailed("no"))
     driver.click("Open settings")
     assert opened == [1]

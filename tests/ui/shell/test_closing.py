@@ -46,7 +46,7 @@ class Staying:
         screen.desk._tasks.start(self._run(screen))
 
     async def _run(self, screen):
-        await screen.desk.stay()
+        await screen.desk.wait_until_closed()
         self.over = True
 
 
@@ -143,7 +143,7 @@ def test_a_draft_that_is_just_being_refused_is_not_taken_for_kept(on_screen, tmp
         await screen.say("first")
         with gone(screen, tmp_path):
             screen.editor.setPlainText("half a thought")
-            screen.window.page._drafts.keep()
+            screen.window.page._drafts.save()
             await screen.desk._save_draft()
             assert screen.desk._lost_draft.text == "half a thought"
             await screen.idle()
@@ -194,7 +194,7 @@ def test_a_draft_and_its_picture_are_named_and_saved_beside_conversations(on_scr
             await until(lambda: not screen.conversation.working)
             screen.write("and this")
             taken = ImportedPicture(png(), "image/png", 3, 2)
-            screen.window.page.composer.give_back("", [PendingPicture("cat.png", taken)])
+            screen.window.page.composer.restore_message("", [PendingPicture("cat.png", taken)])
             box = await asked(screen)
             assert "“precious” could not be saved" in " ".join(screen.words(box))
             assert "What is being written could not be saved either." in " ".join(screen.words(box))

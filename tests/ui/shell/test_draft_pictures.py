@@ -71,7 +71,7 @@ def test_a_picture_that_cannot_be_read_now_can_be_taken_off(on_screen, monkeypat
             await show(screen, first)
             screen.find(QToolButton, "Remove").click()
             assert composer(screen).draft() == ("", [])
-            await screen.window.page._drafts.kept()
+            await screen.window.page._drafts.save()
             assert await images(screen, first) == ()
 
     on_screen(work, answers())
@@ -94,7 +94,7 @@ def test_a_message_comes_back_with_a_picture_that_cannot_be_read_now(on_screen, 
         (picture,) = await images(screen, first)
         with unreadable(monkeypatch, file):
             message = Message.user_with_blocks([*Message.user("handed back").blocks, picture])
-            await screen.window.page._drafts.give_back(screen.conversation, message)
+            await screen.window.page._drafts.return_message(screen.conversation, message)
             assert (screen.editor.toPlainText(), details(screen)) == ("handed back", ["Cannot be read now"])
             await until(lambda: screen.kept_draft() == "handed back")
         assert await images(screen, None) == (picture,)

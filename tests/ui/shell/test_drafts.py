@@ -18,7 +18,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.drafts import ComposerDraft
+from ui.bridge.drafts import ComposerDraft, Draft
 from ui.bridge.storage import PictureStore
 from ui.composer.message_editor import MAX_TEXT_LENGTH
 from ui.shell import drafts
@@ -102,7 +102,7 @@ def test_who_comes_back_sees_it_prepared_and_sends_nothing_without_it(on_screen)
         await until(lambda: screen.find(QToolButton, "Send").isEnabled())
         await screen.idle()
         # Once, also on the disk.
-        await screen.window.page._drafts.kept()
+        await screen.window.page._drafts.save()
         assert len((await screen.desk.library.drafts.load(screen.conversation)).pictures) == 1
 
     on_screen(work, answers())
@@ -134,7 +134,7 @@ def test_what_never_comes_is_said_before_the_end(on_screen, monkeypatch):
         await screen.say("One")
         slow = Slow(screen)
         composer(screen).attachments.add_pasted(png())
-        asked = asyncio.ensure_future(screen.desk._closing.confirm())
+        asked = asyncio.ensure_future(screen.desk._close_confirmation.confirm())
         await until(screen.question)
         slow.may_begin.set()
         await until(lambda: not composer(screen).attachments.is_preparing)
@@ -196,7 +196,7 @@ def test_the_last_prompt_comes_back_beside_what_is_attached(on_screen):
     on_screen(work, answers())
 
 
-@pytest.mark.parametrize("part", ["starters", "conduct.picker"])
+@pytest.mark.parametrize("part", ["starters", "session_controls.picker"])
 def test_a_part_of_the_window_that_fails_leaves_no_draft_over_another_conversation(on_screen, part):
     async def work(screen):
         await screen.say("One")
@@ -305,7 +305,7 @@ def test_the_end_waits_for_a_message_that_is_just_being_sent(on_screen, monkeypa
         await until(lambda: composer(screen).draft()[1])
         screen.write("Look at this")
         await until(lambda: screen.kept_draft() == "Look at this")
-        real = PictureStore.keep
+        real = PictureStore.save
 
         async def keep(*given):
             await may_keep.wait()
@@ -338,9 +338,9 @@ def test_what_is_handed_back_is_not_overwritten_by_a_draft_that_is_just_being_ke
             return await real(self)
 
         monkeypatch.setattr(type(conversation), "ensure_stored", has_place)
-        keeping = asyncio.ensure_future(kept_drafts.keep(conversation, ComposerDraft("typed", [])))
+        keeping = asyncio.ensure_future(kept_drafts.save(conversation, ComposerDraft(Draft("typed"))))
         await reached.wait()
-        giving = asyncio.ensure_future(kept_drafts.give_back(conversation.id, Message.user("handed back")))
+        giving = asyncio.ensure_future(kept_drafts.add_message(conversation.id, Message.user("handed back")))
         for _ in range(3):
             await asyncio.sleep(0.01)
         may_go_on.set()

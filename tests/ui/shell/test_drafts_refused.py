@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.storage import conversation_rows as database
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DiskFull, WrongUse
@@ -11,7 +12,7 @@ from desktop_agent.types.messages import Message
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import answers, composer, png, show
-from ui.bridge.drafts import ComposerDraft
+from ui.bridge.drafts import ComposerDraft, Draft
 from ui.bridge.storage import PictureStore
 from ui.shell import conversation_page
 
@@ -40,7 +41,7 @@ def test_a_message_that_comes_back_to_a_conversation_that_is_not_shown(on_screen
         with monkeypatch.context() as full:
             full.setattr(Store, refused, refuse)
             with pytest.raises(DiskFull):
-                await screen.window.page._drafts.give_back(first, Message.user("handed back"))
+                await screen.window.page._drafts.return_message(first, Message.user("handed back"))
             assert await at_the_end(screen) == "handed back"
         assert await at_the_end(screen) is None
         assert await on_disk(screen, first.id) == "handed back"
@@ -68,7 +69,7 @@ def test_a_picture_that_is_being_kept_when_the_program_ends(on_screen, monkeypat
     async def work(screen):
         await screen.say("One")
         first = screen.conversation
-        may_keep, real = asyncio.Event(), PictureStore.keep
+        may_keep, real = asyncio.Event(), PictureStore.save
 
         async def keep(*given):
             await may_keep.wait()
@@ -130,7 +131,7 @@ def test_a_picture_that_cannot_be_read_now_stays_in_a_draft_that_gets_more(on_sc
         await screen.idle()
         with monkeypatch.context() as unreadable:
             unreadable.setattr(PictureStore, "again", refuse)
-            await screen.window.page._drafts.give_back(first, Message.user("handed back"))
+            await screen.window.page._drafts.return_message(first, Message.user("handed back"))
         kept = await screen.engine.store.load_draft(first.id)
         assert (kept.text, len(kept.images)) == ("handed back", 1)
 
@@ -139,7 +140,7 @@ def test_a_picture_that_cannot_be_read_now_stays_in_a_draft_that_gets_more(on_sc
 
 def test_what_comes_back_to_a_conversation_that_is_gone_is_kept_all_the_same(on_screen):
     async def work(screen):
-        await screen.desk.library.drafts.give_back("f" * 32, Message.user("handed back"))
+        await screen.desk.library.drafts.add_message("f" * 32, Message.user("handed back"))
         assert await on_disk(screen, None) == "handed back"
 
     on_screen(work)
@@ -157,12 +158,12 @@ def test_what_is_written_in_a_conversation_that_is_gone_goes_behind_the_draft_of
         await screen.say("One")
         gone = screen.conversation
         await new_conversation(screen)
-        await kept_drafts.keep(screen.conversation, ComposerDraft("a plan", []))
+        await kept_drafts.save(screen.conversation, ComposerDraft(Draft("a plan")))
         await forget(screen, gone.id)
         for written in ("half", "half a thought"):
-            await kept_drafts.keep(gone, ComposerDraft(written, []))
+            await kept_drafts.save(gone, ComposerDraft(Draft(written)))
         assert await on_disk(screen, None) == "a plan\n\nhalf a thought"
-        await kept_drafts.give_back(gone.id, Message.user("handed back"))
+        await kept_drafts.add_message(gone.id, Message.user("handed back"))
         assert await on_disk(screen, None) == "a plan\n\nhalf a thought\n\nhanded back"
 
     on_screen(work, answers())
@@ -173,7 +174,7 @@ def test_what_comes_back_to_a_conversation_that_is_gone_outlasts_what_is_written
         new = screen.conversation
         screen.write("a")
         await until(lambda: screen.kept_draft() == "a")
-        await screen.desk.library.drafts.give_back("f" * 32, Message.user("handed back"))
+        await screen.desk.library.drafts.add_message("f" * 32, Message.user("handed back"))
         screen.write(" plan")
         await until(lambda: screen.kept_draft() == "a plan")
         assert await on_disk(screen, None) == "a plan\n\nhanded back"
@@ -200,9 +201,9 @@ def test_what_the_disk_refused_of_a_conversation_that_is_gone_since_stays_when_m
         with monkeypatch.context() as full:
             full.setattr(Store, "save_draft", refuse)
             with pytest.raises(DiskFull):
-                await kept_drafts.keep(gone, ComposerDraft("half a thought", []))
+                await kept_drafts.save(gone, ComposerDraft(Draft("half a thought")))
         await forget(screen, gone.id)
-        await kept_drafts.give_back(gone.id, Message.user("handed back"))
+        await kept_drafts.add_message(gone.id, Message.user("handed back"))
         assert await on_disk(screen, None) == "half a thought\n\nhanded back"
         assert kept_drafts.refused == ()
 
@@ -269,7 +270,7 @@ def test_a_message_that_comes_back_is_seen_by_who_left_and_came_back(on_screen, 
             return await real(*given)
 
         monkeypatch.setattr(type(screen.desk.library.drafts), "content_of", content_of)
-        giving = asyncio.ensure_future(drafts.give_back(first, Message.user("handed back")))
+        giving = asyncio.ensure_future(drafts.add_message(first, Message.user("handed back")))
         await new_conversation(screen)
         await show(screen, first.id)
         may_read.set()
@@ -295,7 +296,7 @@ def test_what_is_written_in_a_new_conversation_outlasts_a_new_one_before_it_that
             screen.write("a plan")
             await until(lambda: screen.kept_draft() == "a plan")
         await until(lambda: not sent.is_empty and not sent.working)
-        await kept_drafts.add(sent, ComposerDraft("and more", []))
+        await kept_drafts.add(sent, ComposerDraft(Draft("and more")))
         assert await on_disk(screen, sent.id) == "and more"
         assert await on_disk(screen, None) == "a plan"
 
@@ -329,15 +330,15 @@ def test_a_draft_that_is_still_refused_keeps_no_other_from_the_disk(on_screen, m
     async def work(screen):
         await screen.say("One")
         first, kept_drafts = screen.conversation, screen.desk.library.drafts
-        taken = await screen.window.page._pictures.take(png(), "red.png")
+        taken = await import_picture_async(png(), "red.png")
         await new_conversation(screen)
         with monkeypatch.context() as full:
             full.setattr(PictureStore, "keep", refuse)
             full.setattr(Store, "save_draft", refuse)
             for keeping in (
-                kept_drafts.keep(first, ComposerDraft("with a picture", [(taken, "red.png")])),
-                kept_drafts.keep(screen.conversation, ComposerDraft("a plan", [])),
-                kept_drafts.add("f" * 32, ComposerDraft("of one that is gone", [])),
+                kept_drafts.save(first, ComposerDraft(Draft("with a picture"), ((taken, "red.png"),))),
+                kept_drafts.save(screen.conversation, ComposerDraft(Draft("a plan"))),
+                kept_drafts.add("f" * 32, ComposerDraft(Draft("of one that is gone"))),
             ):
                 with pytest.raises(DiskFull):
                     await keeping
@@ -345,7 +346,7 @@ def test_a_draft_that_is_still_refused_keeps_no_other_from_the_disk(on_screen, m
             full.setattr(PictureStore, "keep", refuse)
             with pytest.raises(DiskFull):
                 await kept_drafts.retry_refused()
-        assert [each.text for each in kept_drafts.refused] == ["with a picture"]
+        assert [each.record.text for each in kept_drafts.refused] == ["with a picture"]
         assert await on_disk(screen, None) == "a plan\n\nof one that is gone"
         await kept_drafts.retry_refused()
         assert kept_drafts.refused == ()
@@ -360,9 +361,9 @@ def test_what_the_disk_refuses_half_way_is_not_kept_twice(on_screen, monkeypatch
         kept_drafts, real = screen.desk.library.drafts, database.save_draft
         await new_conversation(screen)
         new = screen.conversation
-        await kept_drafts.keep(new, ComposerDraft("written before", []))
+        await kept_drafts.save(new, ComposerDraft(Draft("written before")))
         # Sent without its draft being kept once more.
-        screen.window.page._drafts._kept = ("", [])
+        screen.window.page._drafts._saved = ("", [])
         new.send(Message.user("written before"))
         await until(lambda: not new.is_empty and not new.working)
 
@@ -374,7 +375,7 @@ def test_what_the_disk_refuses_half_way_is_not_kept_twice(on_screen, monkeypatch
         with monkeypatch.context() as full:
             full.setattr(database, "save_draft", save)
             with pytest.raises(DiskFull):
-                await kept_drafts.add(new, ComposerDraft("more", []))
+                await kept_drafts.add(new, ComposerDraft(Draft("more")))
         assert (await kept_drafts.load(new)).text == "more"
         await kept_drafts.retry_refused()
         assert await on_disk(screen, new.id) == "more"
@@ -403,9 +404,9 @@ def test_what_the_disk_refused_goes_to_its_own_conversation_when_the_screen_is_l
         with monkeypatch.context() as full:
             full.setattr(Store, "save_draft", refuse)
             with pytest.raises(DiskFull):
-                await kept_drafts.keep(first, ComposerDraft("of the first", []))
+                await kept_drafts.save(first, ComposerDraft(Draft("of the first")))
             with pytest.raises(DiskFull):
-                await kept_drafts.give_back(first, Message.user("handed back"))
+                await kept_drafts.add_message(first, Message.user("handed back"))
             screen.write("of the second")
             assert not screen.desk.save_immediately()
         assert screen.desk.save_immediately()
@@ -430,7 +431,7 @@ def test_a_draft_that_is_just_being_kept_when_the_screen_is_lost_stays(on_screen
 
         with monkeypatch.context() as full:
             full.setattr(Store, "save_draft", refuse_late)
-            keeping = asyncio.ensure_future(kept_drafts.keep(first, ComposerDraft("of the first", [])))
+            keeping = asyncio.ensure_future(kept_drafts.save(first, ComposerDraft(Draft("of the first"))))
             await asked.wait()
         saved = screen.desk.save_immediately()
         answered.set()

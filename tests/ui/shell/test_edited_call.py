@@ -15,7 +15,7 @@ def card(screen):
     """The call, and what assistive technology reads of its card."""
     numbered = enumerate(screen.conversation.transcript)
     place, item = next((at, each) for at, each in numbered if type(each) is ToolCallItem)
-    return item, screen.window.page.transcript.surface.rows.row(place).spoken()
+    return item, screen.window.page.transcript.row_viewport.rows.row(place).spoken_text()
 
 
 def test_the_card_of_an_edited_call_shows_what_ran_after_the_conversation_was_opened_again(on_screen, tmp_path):

@@ -179,7 +179,7 @@ def test_settings_lead_to_the_welcome_page(on_screen):
         screen.window.settings_requested.emit()
         dialog = screen.desk._settings_presenter._dialog
         await screen.idle()
-        dialog.turn_to("providers")
+        dialog.show_page("providers")
         dialog.connect_requested.emit()
         assert dialog.isHidden()
         assert screen.window._welcome.welcome.isVisible()

@@ -31,11 +31,11 @@ def test_sending_jumps_to_what_was_sent(on_screen):
         await until(lambda: view.verticalScrollBar().maximum() > 0)
         view.setFocus()
         QTest.keyClick(view, Qt.Key.Key_Home)
-        assert not view.surface.rows.following
+        assert not view.row_viewport.rows.following
         await screen.say("And now?")
         bar = view.verticalScrollBar()
         await until(lambda: bar.value() == bar.maximum())
-        assert view.surface.rows.following
+        assert view.row_viewport.rows.following
         assert view.jump_button.isHidden()
 
     on_screen(work, Turn(ContentDelta(LONG)), Turn(ContentDelta(LONG)))

@@ -23,18 +23,18 @@ def test_the_text_of_conversations_is_set_as_preferred(on_screen):
     async def work(screen):
         await screen.say("Hello")
         view = screen.window.page.transcript
-        before = view._render_context.look
-        high = view.surface.rows.row(1).height
+        before = view._render_context.style
+        high = view.row_viewport.rows.row(1).height
         await prefer(screen, text_size=21.0, font=family)
-        look = view._render_context.look
+        look = view._render_context.style
         assert (look.body.pointSizeF(), look.body.families()[0]) == (21.0, family)
         assert look.mono.families() == before.mono.families()
         assert look.line >= 1.9 * before.line
-        assert view.surface.rows.row(1).height > 1.5 * high
+        assert view.row_viewport.rows.row(1).height > 1.5 * high
         await prefer(screen, text_size=10.5, font="", density="compact")
-        assert view._render_context.look.line < before.line
-        assert view._render_context.look.gap(20) < before.gap(20)
-        assert view.surface.rows.row(1).height < high
+        assert view._render_context.style.line < before.line
+        assert view._render_context.style.gap(20) < before.gap(20)
+        assert view.row_viewport.rows.row(1).height < high
 
     on_screen(work, Turn(ContentDelta("One.\n\nTwo.")))
 
@@ -47,13 +47,13 @@ def test_lines_are_as_wide_as_preferred_and_the_composer_with_them(on_screen):
         widths = []
         for choice in ("narrow", "medium", "wide", "full"):
             await prefer(screen, line_width=choice)
-            widths.append(page.transcript.surface.rows.width)
+            widths.append(page.transcript.row_viewport.rows.width)
             assert page.composer.maximumWidth() > widths[-1]
         assert widths[1] == READING_WIDTH
         assert widths == sorted(set(widths))
         assert page.transcript.viewport().width() - widths[3] == 48
         await prefer(screen, line_width="medium", zoom=150)
-        assert page.transcript.surface.rows.width == READING_WIDTH * 1.5
+        assert page.transcript.row_viewport.rows.width == READING_WIDTH * 1.5
 
     on_screen(work, Turn(ContentDelta("Words.")))
 
@@ -91,7 +91,7 @@ def test_the_next_start_has_them_from_the_beginning(on_screen, tmp_path):
 
     async def later(screen):
         assert screen.engine.preferences.appearance.text_size == 14.0
-        assert screen.window.page.transcript._render_context.look.body.pointSizeF() == 14.0
+        assert screen.window.page.transcript._render_context.style.body.pointSizeF() == 14.0
 
     on_screen(first, folder=tmp_path / "kept")
     on_screen(later, folder=tmp_path / "kept", connected=False)

@@ -24,7 +24,7 @@ from tests.desktop_agent.engine.servers import endpoint, model_server
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.bridge.drafts import ComposerDraft
+from ui.bridge.drafts import ComposerDraft, Draft
 from ui.shell.banners import BannerFrame
 from ui.shell.layout import PAGE_WIDTH
 
@@ -316,7 +316,7 @@ def test_a_draft_begun_before_the_prompt_is_on_the_disk_is_kept(on_screen):
         def on_changes(_):
             if not begun:
                 begun.append(conversation._session.is_new)
-                tasks.start(screen.desk.library.drafts.keep(conversation, ComposerDraft("and then", [])))
+                tasks.start(screen.desk.library.drafts.save(conversation, ComposerDraft(Draft("and then"))))
 
         conversation._session.subscribe(on_changes=on_changes)
         screen.write("Hello")
@@ -326,7 +326,7 @@ def test_a_draft_begun_before_the_prompt_is_on_the_disk_is_kept(on_screen):
         await screen.idle()
         assert begun == [True]
         assert screen.banners.keys == []
-        assert (await screen.desk.library.drafts.load(conversation)).text == "and then"
+        assert (await screen.desk.library.drafts.load(conversation)).record.text == "and then"
 
     on_screen(write, Turn(ContentDelta("Hi")))
 

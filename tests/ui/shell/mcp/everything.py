@@ -38,7 +38,7 @@ async def dialog(screen):
 
     def settled():
         found = screen.find(QDialog, "An MCP server asks")
-        return found if found is not None and not found.current.bar.is_resting else None
+        return found if found is not None and not found.current.bar.is_input_delayed else None
 
     return await until(settled)
 

@@ -22,7 +22,7 @@ class Page:
 
     def __init__(self, screen):
         self.dialog = screen.desk._settings_presenter.show()
-        self.dialog.turn_to("specialists")
+        self.dialog.show_page("specialists")
 
     def part(self, kind, name):
         inside = self.dialog.specialists.findChildren(kind)

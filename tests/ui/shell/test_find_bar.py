@@ -146,11 +146,11 @@ def test_the_window_opens_it_by_its_keys(on_screen):
         assert page.navigation.find_bar.isVisible()
         field = screen.find(QLineEdit, "Find in conversation")
         field.setText("needle")
-        await until(lambda: page.navigation.find_bar._found.total == 2)
+        await until(lambda: page.navigation.find_bar._status.total == 2)
         screen.action("Find next").trigger()
-        assert page.navigation.find_bar._found.current == 2
+        assert page.navigation.find_bar._status.current == 2
         screen.action("Find previous").trigger()
-        assert page.navigation.find_bar._found.current == 1
+        assert page.navigation.find_bar._status.current == 1
         keys = {text: screen.action(text).shortcut().toString() for text in ("Find in conversation", "Find next")}
         assert keys == {"Find in conversation": "Ctrl+F", "Find next": "F3"}
         QTest.keyClick(field, Qt.Key.Key_Escape)
@@ -164,7 +164,7 @@ def test_what_is_selected_is_looked_for(on_screen):
         await screen.say("Say something")
         from ui.transcript.viewport.selection import TextPosition
 
-        screen.window.page.transcript.surface.select(TextPosition(1, 0, 2), TextPosition(1, 0, 8))
+        screen.window.page.transcript.row_viewport.select(TextPosition(1, 0, 2), TextPosition(1, 0, 8))
         screen.action("Find in conversation").trigger()
         assert screen.find(QLineEdit, "Find in conversation").text() == "needle"
 
@@ -177,7 +177,7 @@ def test_the_menu_of_the_transcript_opens_the_bar(on_screen, qt_messages):
     async def work(screen):
         await screen.say("Say something")
         transcript = screen.window.page.transcript
-        menu = transcript.offers.popup_by_key(transcript)
+        menu = transcript.context_menu.popup_by_key(transcript)
         entry = next(each for each in menu.actions() if each.text().replace("&", "") == "Find in conversation")
         assert entry.shortcut() == screen.action("Find in conversation").shortcut()
         entry.trigger()

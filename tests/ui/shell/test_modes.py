@@ -239,7 +239,7 @@ class Pages:
 
     def __init__(self, screen):
         self.dialog = screen.desk._settings_presenter.show()
-        self.dialog.turn_to("modes")
+        self.dialog.show_page("modes")
 
     def part(self, kind, name):
         inside = self.dialog.modes.findChildren(kind)

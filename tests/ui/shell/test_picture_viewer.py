@@ -118,7 +118,7 @@ def test_arrow_keys_move_what_is_larger_than_the_view_and_leaf_otherwise(viewer,
     canvas = viewer.canvas
     canvas.setFocus()
     canvas.zoom_to(4.0)
-    start = canvas._pan_zoom.box().topLeft()
+    start = canvas._pan_zoom.picture_rect().topLeft()
     for key, x, y in (
         (Qt.Key.Key_Right, -1, 0),
         (Qt.Key.Key_Left, 0, 0),
@@ -126,11 +126,11 @@ def test_arrow_keys_move_what_is_larger_than_the_view_and_leaf_otherwise(viewer,
         (Qt.Key.Key_Up, 0, 0),
     ):
         QTest.keyClick(canvas, key)
-        moved = canvas._pan_zoom.box().topLeft() - start
+        moved = canvas._pan_zoom.picture_rect().topLeft() - start
         assert ((moved.x() > 0) - (moved.x() < 0), (moved.y() > 0) - (moved.y() < 0)) == (x, y)
     assert viewer.current is three[0]
     QTest.keyClick(canvas, Qt.Key.Key_Right, Qt.KeyboardModifier.ControlModifier)
-    assert canvas._pan_zoom.box().topLeft() == start
+    assert canvas._pan_zoom.picture_rect().topLeft() == start
     press(viewer, Qt.Key.Key_0)
     QTest.keyClick(canvas, Qt.Key.Key_Right)
     assert viewer.current is three[1]
@@ -220,7 +220,7 @@ def test_who_leafs_quickly_sees_the_last_one_and_pays_for_few(viewer, three, qtb
         viewer.step(-1)
     viewer.step(2)
     wait(viewer, qtbot)
-    qtbot.waitUntil(lambda: not viewer._workshop.is_busy)
+    qtbot.waitUntil(lambda: not viewer._jobs.is_busy)
     assert middle(viewer) == "#0000ff"
     assert len(decoded) < 10
 

@@ -4,6 +4,7 @@ from io import BytesIO
 
 from PIL import Image as Picture
 
+from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.types.blocks import Image, Text
 from desktop_agent.types.tool_calls import UntrustedSource
 from tests.ui.bridge.in_loop import Bridge, until
@@ -22,7 +23,7 @@ def test_a_picture_of_a_server_says_whose_it_is_in_message_and_draft(in_loop, tm
 
     async def work():
         bridge = await Bridge.open(tmp_path)
-        composer = Composer(ThemeSource(), bridge.pictures.take)
+        composer = Composer(ThemeSource(), import_picture_async)
         qtbot.addWidget(composer)
         composer.editor.setPlainText("Look")
         composer.attachments.add_fetches(

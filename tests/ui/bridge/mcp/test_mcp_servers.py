@@ -22,7 +22,7 @@ async def opened(folder, *servers):
     bridge = await Bridge.open(folder, connected=False)
     tools = McpServerSettings(bridge.engine, bridge.clock, bridge.tasks)
     try:
-        await tools.imports.keep(servers)
+        await tools.imports.save(servers)
         yield bridge, tools
         assert bridge.errors == []
     finally:
@@ -54,7 +54,7 @@ def test_one_that_cannot_be_started_says_why(in_loop, tmp_path):
             tools.test("own")
             _, state = await tested.next()
             assert state.state == "failed"
-            assert "the configuration is missing" in str(state.why)
+            assert "the configuration is missing" in str(state.reason)
 
     in_loop(work())
 

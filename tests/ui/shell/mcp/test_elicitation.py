@@ -95,7 +95,7 @@ def test_stop_takes_the_question_away(on_screen):
         click(stop)
         await until(lambda: not shown.isVisible())
         await until(lambda: not screen.conversation.working)
-        assert screen.desk._mcp._asking.waiting == ()
+        assert screen.desk._mcp._requests.waiting == ()
         await screen.engine._sessions[screen.conversation.id].wait_idle()
 
     on_screen(work, calls("trigger-elicitation-request"))

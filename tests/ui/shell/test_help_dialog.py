@@ -41,8 +41,8 @@ def test_f1_opens_the_guide_and_esc_gives_the_keyboard_back(on_screen):
         guide = screen.find(TranscriptView, "Guide")
         await until(guide.hasFocus)
         assert guide.verticalScrollBar().value() == 0
-        row = guide.surface.rows.row(0)
-        assert "Connect a model" in row.spoken()
+        row = guide.row_viewport.rows.row(0)
+        assert "Connect a model" in row.spoken_text()
         QTest.keyClick(guide, Qt.Key.Key_Escape)
         assert not dialog.isVisible()
         screen.action("Help").trigger()

@@ -22,8 +22,8 @@ class Page:
     def __init__(self, screen):
         self.screen = screen
         dialog = screen.desk._settings_presenter.show()
-        dialog.turn_to("mcp")
-        self.form = dialog.tool_servers
+        dialog.show_page("mcp")
+        self.form = dialog.mcp_servers
 
     def part(self, kind, name):
         found = [each for each in self.form.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
@@ -198,7 +198,7 @@ def test_servers_are_imported_once_they_were_seen(on_screen, kept):
 def test_a_secret_without_a_value_is_not_called_kept_when_the_server_is_edited(on_screen, kept):
     async def work(screen):
         server = McpServer(id="own", title="Own", connection=StdioConnection(command="x", secret_env=("TOKEN",)))
-        await screen.desk.tool_servers.imports.keep((server,))
+        await screen.desk.mcp_servers.imports.save((server,))
         page = Page(screen)
         page.press("Edit Own")
         value = page.part(QLineEdit, "Value of the variable")
@@ -207,7 +207,7 @@ def test_a_secret_without_a_value_is_not_called_kept_when_the_server_is_edited(o
         kept["mcp/own/TOKEN"] = "t0ken-value"
         page.press("Edit Own")
         held = []
-        screen.desk.tool_servers.held_names.connect(lambda *found: held.append(found))
+        screen.desk.mcp_servers.held_names.connect(lambda *found: held.append(found))
         await until(lambda: held)
         assert page.part(QLineEdit, "Value of the variable").placeholderText() == "Kept in the keyring"
 
@@ -217,7 +217,7 @@ def test_a_secret_without_a_value_is_not_called_kept_when_the_server_is_edited(o
 def test_signing_in_that_fails_is_said_where_it_was_begun(on_screen, kept):
     async def work(screen):
         connection = HttpConnection(url="http://127.0.0.1:9/mcp", sign_in=True)
-        await screen.desk.tool_servers.imports.keep((McpServer(id="web", title="Web", connection=connection),))
+        await screen.desk.mcp_servers.imports.save((McpServer(id="web", title="Web", connection=connection),))
         page = Page(screen)
         page.press("Sign in to Web")
         assert page.form.window().focusWidget() is page.part(QPushButton, "Cancel signing in")
@@ -234,7 +234,7 @@ def test_a_sign_in_that_is_kept_can_be_ended_before_the_server_was_started(on_sc
         server = McpServer(id="web", title="Web", connection=connection)
         record = OAuthRecord(url=connection.url, tokens={"access_token": "t0ken"}, client={"client_id": "c"})
         kept[server.sign_in_keyring_name] = record.model_dump_json()
-        await screen.desk.tool_servers.imports.keep((server,))
+        await screen.desk.mcp_servers.imports.save((server,))
         page = Page(screen)
         await page.wait_for(QPushButton, "Sign out of Web")
         assert page.part(QPushButton, "Sign in to Web") is None
@@ -255,7 +255,7 @@ def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, m
         async with site() as there:
             there.metadata = {"authorization_endpoint": "https://10.0.0.1/authorize"}
             connection = HttpConnection(url=there.url, sign_in=True)
-            await screen.desk.tool_servers.imports.keep((McpServer(id="web", title="Web", connection=connection),))
+            await screen.desk.mcp_servers.imports.save((McpServer(id="web", title="Web", connection=connection),))
             page = Page(screen)
             page.press("Sign in to Web")
             await page.wait_for(QPushButton, "Sign in to Web")
@@ -276,7 +276,7 @@ def test_a_page_on_the_host_that_the_person_entered_is_opened(on_screen, kept, m
     async def work(screen):
         async with site(host="127.0.0.2") as there:
             connection = HttpConnection(url=there.url, sign_in=True)
-            await screen.desk.tool_servers.imports.keep((McpServer(id="web", title="Web", connection=connection),))
+            await screen.desk.mcp_servers.imports.save((McpServer(id="web", title="Web", connection=connection),))
             page = Page(screen)
             page.press("Sign in to Web")
             await until(lambda: bool(opened))

@@ -88,7 +88,7 @@ def test_a_resource_goes_with_the_message_as_a_block_of_its_own_and_marks_the_co
         assert chips(screen) == ["Attached resource: features.md"]
         detail = screen.window.page.composer.attachments.chips[0].detail
         assert "KB · from Everything" in detail
-        assert session(screen).permission_policy.untrusted_content.outsiders == ()
+        assert session(screen).permission_policy.untrusted_content.sources == ()
         await screen.say("What can it do?")
         first, second = prompt(screen).blocks
         assert first == Text(text="What can it do?")
@@ -96,7 +96,7 @@ def test_a_resource_goes_with_the_message_as_a_block_of_its_own_and_marks_the_co
         whose = "[“features.md”, demo://resource/static/document/features.md, from the server “Everything”, up to "
         assert head.startswith(whose)
         assert body.startswith("# ")
-        assert session(screen).permission_policy.untrusted_content.outsiders == (SERVER,)
+        assert session(screen).permission_policy.untrusted_content.sources == (SERVER,)
         assert chips(screen) == []
 
     on_screen(work, OK)
@@ -112,7 +112,7 @@ def test_a_chip_that_is_taken_off_goes_nowhere(on_screen):
         QTest.keyClick(chip, Qt.Key.Key_Delete)
         await screen.say("Hello")
         assert prompt(screen).blocks == (Text(text="Hello"),)
-        assert session(screen).permission_policy.untrusted_content.outsiders == ()
+        assert session(screen).permission_policy.untrusted_content.sources == ()
 
     on_screen(work, OK)
 
@@ -132,7 +132,7 @@ def test_a_slash_opens_prompts_and_the_text_can_be_edited_before_it_is_sent(on_s
         await screen.idle()
         await screen.say("")
         assert prompt(screen).text == f"{written} Shortly."
-        assert session(screen).permission_policy.untrusted_content.outsiders == (SERVER,)
+        assert session(screen).permission_policy.untrusted_content.sources == (SERVER,)
 
     on_screen(work, OK)
 
@@ -145,7 +145,7 @@ def test_a_draft_that_was_replaced_marks_nothing(on_screen):
         await until(screen.editor.toPlainText)
         screen.window.page.composer.set_draft("")
         await screen.say("Mine alone")
-        assert session(screen).permission_policy.untrusted_content.outsiders == ()
+        assert session(screen).permission_policy.untrusted_content.sources == ()
 
     on_screen(work, OK)
 
@@ -224,7 +224,7 @@ def test_chips_and_whose_they_are_come_back_after_a_restart(on_screen, tmp_path)
         assert screen.editor.toPlainText() == "About this:"
         await screen.say(" go")
         assert [type(each) for each in prompt(screen).blocks] == [Text, Text]
-        assert session(screen).permission_policy.untrusted_content.outsiders == (SERVER,)
+        assert session(screen).permission_policy.untrusted_content.sources == (SERVER,)
 
     on_screen(write, folder=tmp_path / "kept")
     on_screen(send, OK, folder=tmp_path / "kept")

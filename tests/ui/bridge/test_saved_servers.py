@@ -15,7 +15,7 @@ async def connect(bridge, server, **more):
     # A key in memory is none in the keyring.
     mine = endpoint(server, has_key=False, **more)
     await states_of(bridge, bridge.servers.connect_endpoint, mine, KEY, session_only=True)
-    assert await bridge.servers.kept.servers_with_keys() == ("mine",)
+    assert await bridge.servers.saved.servers_with_keys() == ("mine",)
     return mine
 
 
@@ -28,7 +28,7 @@ def test_another_title_or_dialect_keeps_the_key(in_loop, tmp_path):
             states, _ = await states_of(bridge, bridge.servers.edit, changed)
             assert states == [("mine", "busy"), ("mine", "ok")]
             assert bridge.servers.endpoints == (changed,)
-            assert await bridge.servers.kept.servers_with_keys() == ("mine",)
+            assert await bridge.servers.saved.servers_with_keys() == ("mine",)
             assert len(told) == 1
             assert listed[-1][0].endpoint == changed
             assert keys_seen(server) == {"Bearer sk-right"}
@@ -42,12 +42,12 @@ def test_another_host_or_mirror_never_sees_the_key(in_loop, tmp_path):
             mine = await connect(bridge, server)
             states, _ = await states_of(bridge, bridge.servers.edit, mine.model_copy(update={"base_url": other.url}))
             assert states == []
-            assert await bridge.servers.kept.servers_with_keys() == ()
+            assert await bridge.servers.saved.servers_with_keys() == ()
             assert keys_seen(other) == {None}
             await connect(bridge, server)
             mirrored = mine.model_copy(update={"mirrors": (other.url,)})
             await states_of(bridge, bridge.servers.edit, mirrored)
-            assert await bridge.servers.kept.servers_with_keys() == ()
+            assert await bridge.servers.saved.servers_with_keys() == ()
             assert keys_seen(other) == {None}
             assert bridge.servers.endpoints == (mirrored,)
 
@@ -78,18 +78,18 @@ def test_connecting_a_preset_anew_does_not_take_the_key_of_its_other_address(in_
         async with model_server("a") as server, model_server("b") as other:
             await connect(bridge, server)
             await states_of(bridge, bridge.servers.connect_endpoint, endpoint(other), None)
-            assert await bridge.servers.kept.servers_with_keys() == ()
+            assert await bridge.servers.saved.servers_with_keys() == ()
             assert keys_seen(other) == {None}
             await connect(bridge, server)
             await states_of(bridge, bridge.servers.connect_endpoint, endpoint(server), None)
-            assert await bridge.servers.kept.servers_with_keys() == ("mine",)
+            assert await bridge.servers.saved.servers_with_keys() == ("mine",)
 
     run(in_loop, tmp_path, work)
 
 
 def test_an_address_whose_server_moved_gets_an_id_of_its_own(in_loop, tmp_path):
     async def work(bridge):
-        kept = bridge.servers.kept
+        kept = bridge.servers.saved
         here = "http://127.0.0.1:1/v1"
         assert kept.id_for(here, (), "openai-chat") == f"custom:{here}"
         moved = Endpoint(id=f"custom:{here}", title="t", base_url="http://127.0.0.1:2/v1")
@@ -104,7 +104,7 @@ def test_an_address_whose_server_moved_gets_an_id_of_its_own(in_loop, tmp_path):
 
 def test_one_address_in_two_dialects_is_two_servers(in_loop, tmp_path):
     async def work(bridge):
-        kept = bridge.servers.kept
+        kept = bridge.servers.saved
         here = "http://127.0.0.1:1/v1"
         ids = []
         for dialect in ("openai-chat", "anthropic", "openai-chat", "anthropic"):
@@ -119,7 +119,7 @@ def test_one_address_in_two_dialects_is_two_servers(in_loop, tmp_path):
 
 def test_one_who_is_gone_meanwhile_is_not_brought_back(in_loop, tmp_path):
     async def work(bridge):
-        assert await bridge.servers.kept.edit(Endpoint(id="gone", title="t", base_url="http://127.0.0.1:1")) is False
+        assert await bridge.servers.saved.edit(Endpoint(id="gone", title="t", base_url="http://127.0.0.1:1")) is False
         assert bridge.servers.endpoints == ()
 
     run(in_loop, tmp_path, work)

@@ -10,10 +10,10 @@ from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.provider_events import ContentDelta
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import until
-from tests.ui.shell.conduct.test_questions import ASKS, COLOURS, asks, card, own
-from tests.ui.shell.conduct.test_waiting import Held, editor_in, prompts, steer
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import show
+from tests.ui.shell.test_message_queue import Held, editor_in, prompts, steer
+from tests.ui.shell.test_questions import ASKS, COLOURS, asks, card, own
 
 SEVERAL = {**COLOURS, "several": True}
 

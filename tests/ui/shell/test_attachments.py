@@ -12,7 +12,7 @@ from desktop_agent.types.blocks import Base64Source, Image
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import until
-from tests.ui.shell.contents.told import told
+from tests.ui.shell.told import told
 from tests.ui.transcript.test_pictures import png
 from ui.shell.attachments import safe_file_name
 from ui.shell.picture_viewer import PictureViewer
@@ -26,11 +26,11 @@ class Reader:
         self.window = screen.window
 
     def find(self, name):
-        rows = self.view.surface.rows
+        rows = self.view.row_viewport.rows
         for index, row, _ in rows.between(rows.top, rows.top + rows.view):
             for block, control in row.controls():
                 if control.name.startswith(name):
-                    corner = row.block_box(block).topLeft() + self.view.surface.row_box(index).topLeft()
+                    corner = row.block_box(block).topLeft() + self.view.row_viewport.row_box(index).topLeft()
                     return QRect(corner + control.box.topLeft(), control.box.size())
         return None
 
@@ -181,8 +181,8 @@ def test_what_cannot_be_loaded_is_said_in_its_place(on_screen, size, words):
             await reader.press("Load image")
             await reader.press("Load anyway")
             await until(lambda: reader.find("Try again"))
-            rows = reader.view.surface.rows
-            spoken = rows.row(len(rows) - 1).spoken()
+            rows = reader.view.row_viewport.rows
+            spoken = rows.row(len(rows) - 1).spoken_text()
             assert words in spoken
             await reader.press("Try again")
             await until(lambda: reader.find("Open image"))

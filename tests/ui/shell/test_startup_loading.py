@@ -27,7 +27,7 @@ import PySide6.QtCore
 import email.message
 before = [name for name in linecache.cache if "email" in name]
 from ui.__main__ import remove_feature_import_hook
-without_features()
+remove_feature_import_hook()
 import http.client
 print(bool(before), [name for name in linecache.cache if "http" in name], http.client.__name__)
 """

@@ -59,7 +59,7 @@ def card(screen, at=-1):
 
 def control(screen, item, name):
     """A button in a row, laid out."""
-    rows = screen.window.page.transcript.surface.rows
+    rows = screen.window.page.transcript.row_viewport.rows
     row = rows.row(rows.index_of(item.id))
     row.settle(0, 10_000)
     return next((each for _, each in row.controls() if each.name == name), None)
@@ -111,8 +111,8 @@ def test_a_card_offers_undo_and_says_that_it_is_undone(on_screen, folder):
         assert (folder / "a.txt").read_text() == "mine"
         assert said(screen) == ["Undone: a.txt."]
         assert control(screen, card(screen), "Undo") is None
-        rows = screen.window.page.transcript.surface.rows
-        assert "write_file, Undone" in rows.row(rows.index_of(card(screen).id)).spoken()
+        rows = screen.window.page.transcript.row_viewport.rows
+        assert "write_file, Undone" in rows.row(rows.index_of(card(screen).id)).spoken_text()
         assert dialog(screen) is None
 
     on_screen(work, Turn(write(1)), DONE)
@@ -299,7 +299,7 @@ def test_what_a_specialist_changed_is_undone_at_its_call_also_after_a_restart(on
 
     async def after(screen):
         await define(screen)
-        screen.window.page.undoing.show(screen.conversation)
+        screen.window.page.undo.show(screen.conversation)
         await until(lambda: card(screen).can_be_undone)
         control(screen, card(screen), "Undo").press()
         await undone(screen)
@@ -333,8 +333,8 @@ def test_the_menus_of_a_prompt_and_of_a_call_offer_it(on_screen, folder):
         view = screen.window.page.transcript
 
         def offered(item):
-            point = view.surface.row_box(view.surface.rows.index_of(item.id)).center()
-            menu = view.offers.build_menu(point, view)
+            point = view.row_viewport.row_box(view.row_viewport.rows.index_of(item.id)).center()
+            menu = view.context_menu.build_menu(point, view)
             words = {each.text(): each for each in menu.actions()}
             menu.deleteLater()
             return words
@@ -376,7 +376,7 @@ def test_the_lines_of_a_file_are_shown_on_the_way(on_screen, folder):
         await worked(screen, folder)
         opened = await since(screen)
         await screen.idle()
-        assert opened._diff.words == "agent\nmine"
+        assert opened._diff.accessible_text == "agent\nmine"
         opened.reject()
 
     on_screen(work, Turn(write(1)), DONE)
@@ -387,8 +387,8 @@ def test_the_command_is_about_the_prompt_at_hand(on_screen, folder):
         await worked(screen, folder, "first prompt")
         await screen.say("second prompt")
         page = screen.window.page
-        page.transcript.surface.focused = (0, "")
-        assert current_row(page.transcript.surface) == 0
+        page.transcript.row_viewport.focused = (0, "")
+        assert current_row(page.transcript.row_viewport) == 0
         screen.action("Undo all changes since this message…").trigger()
         opened = await until(lambda: dialog(screen))
         assert "Undo all changes since “first prompt”" in opened.words
@@ -405,7 +405,7 @@ def banner_button(screen, text):
 async def calm(screen):
     """Past the time in which a press counts as the second of a double one."""
     await undone(screen)
-    screen.window.page.undoing._pressed = (UndoRequest(""), 0.0)
+    screen.window.page.undo._last_request = (UndoRequest(""), 0.0)
 
 
 def notices(screen):
@@ -438,7 +438,7 @@ def test_the_second_press_of_a_double_one_does_not_take_it_back(on_screen, folde
         await worked(screen, folder)
         control(screen, card(screen), "Undo").press()
         await until(lambda: control(screen, card(screen), "Redo"))
-        screen.window.page.undoing._pressed = (UndoRequest(card(screen).id), monotonic())
+        screen.window.page.undo._last_request = (UndoRequest(card(screen).id), monotonic())
         control(screen, card(screen), "Redo").press()
         await undone(screen)
         assert (folder / "a.txt").read_text() == "mine"
@@ -544,7 +544,7 @@ def test_the_row_at_hand_looks_as_in_other_lists(on_screen, folder):
         await worked(screen, folder)
         tree = (await since(screen)).findChild(QTreeWidget)
         tree.setCurrentItem(tree.topLevelItem(1))
-        theme = screen.window.page.undoing._themes.theme
+        theme = screen.window.page.undo._themes.theme
         picture = tree.viewport().grab().toImage()
         area = tree.visualItemRect(tree.topLevelItem(1))
         # Between two cells, near the upper and the lower edge: one flat ground.
@@ -620,8 +620,8 @@ def test_the_menu_of_a_call_offers_redo(on_screen, folder):
         control(screen, card(screen), "Undo").press()
         await calm(screen)
         view = screen.window.page.transcript
-        point = view.surface.row_box(view.surface.rows.index_of(card(screen).id)).center()
-        menu = view.offers.build_menu(point, view)
+        point = view.row_viewport.row_box(view.row_viewport.rows.index_of(card(screen).id)).center()
+        menu = view.context_menu.build_menu(point, view)
         words = {each.text(): each for each in menu.actions()}
         assert "Undo this call" not in words
         words["Redo this call"].trigger()
@@ -738,7 +738,7 @@ def test_from_far_up_the_banner_offers_redo_of_all(on_screen, folder):
         transcript = screen.window.page.transcript
         for _ in range(2):
             transcript.scroller.to_start()
-            assert not transcript.surface.rows.following
+            assert not transcript.row_viewport.rows.following
             press(await since(screen), "Undo")
             await calm(screen)
             assert (folder / "a.txt").read_text() == "mine"

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.items import NoticeItem, UserItem
+from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.policies import HookDeny, Hooks
 from desktop_agent.types.provider_events import ContentDelta
@@ -128,7 +129,7 @@ def test_pictures_come_back_too(on_screen):
         composer = screen.window.page.composer
         screen.action("New conversation").trigger()
         await screen.idle()
-        taken = await screen.desk.window.page._pictures.take(data.getvalue(), "red.png")
+        taken = await import_picture_async(data.getvalue(), "red.png")
         keeper = Doorkeeper()
         keeper.stand_at(screen.engine)
         screen.action("New conversation").trigger()

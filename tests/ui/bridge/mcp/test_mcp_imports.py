@@ -135,15 +135,15 @@ def test_a_file_that_cannot_be_taken_is_refused_in_words(in_loop, home, name):
 def test_nothing_is_there_before_it_is_taken(in_loop, home, kept):
     async def work():
         async with opened(home / "data") as (bridge, imports):
-            looked, taken, refused = Heard(imports.previewed), Heard(imports.taken), Heard(imports.refused)
+            looked, taken, refused = Heard(imports.previewed), Heard(imports.imported), Heard(imports.refused)
             imports.preview(text(one=GOOD, two=GOOD))
             (preview,) = looked
             assert (bridge.engine.preferences.mcp.servers, kept) == ((), {})
-            imports.take(preview, {"one"})
+            imports.import_servers(preview, {"one"})
             await taken.next()
             assert [each.id for each in bridge.engine.preferences.mcp.servers] == ["one"]
             assert kept == {"mcp/one/API_TOKEN": "s3cret-value"}
-            imports.take(preview, {"one"})
+            imports.import_servers(preview, {"one"})
             await refused.next()
             assert len(bridge.engine.preferences.mcp.servers) == 1
 
@@ -154,7 +154,7 @@ def test_without_a_keyring_nothing_is_taken(in_loop, home):
     async def work():
         async with opened(home / "data") as (bridge, imports):
             refused = Heard(imports.refused)
-            imports.take(preview_of(text(one=GOOD), ()), {"one"})
+            imports.import_servers(preview_of(text(one=GOOD), ()), {"one"})
             assert "keyring" in str(await refused.next())
             assert bridge.engine.preferences.mcp.servers == ()
 
