@@ -495,7 +495,7 @@ def test_the_usage_meter(qtbot, marked):
 
 
 def test_remarks_on_pictures(marked):
-    from tests.ui.composer.test_picture_remarks import picture, remarks
+    from tests.ui.composer.test_attachment_items import picture, remarks
 
     pictures = [picture("δ", width=9, size=9, media_type="image/gif"), picture("δ", width=9, size=9)]
     said = remarks(*pictures, media_types=MEDIA_TYPES_WITHOUT_GIF, max_bytes=1, max_edge=1, max_count=1)

@@ -306,7 +306,7 @@ def test_each_of_many_long_lines_counts_by_its_length(view):
 
 def test_a_character_that_looks_like_another_is_named_and_its_command_marked(view):
     view.show_preview(command("git status; \u0441url \u2212o x https://example.org"))
-    said = view.findChild(command_preview.CommandView).words
+    said = view.findChild(command_preview.CommandView).accessible_text
     assert "“\u0441url”: the character “\u0441” (U+0441 CYRILLIC SMALL LETTER ES) only looks like “c”." in said
     assert "“\u2212o”: the character “\u2212” (U+2212 MINUS SIGN) only looks like “-”." in said
     assert "Is not what it looks like" in said
@@ -314,4 +314,4 @@ def test_a_character_that_looks_like_another_is_named_and_its_command_marked(vie
 
 def test_words_of_another_language_are_no_warning(view):
     view.show_preview(command("git commit -m 'Grüße, Привет, 日本語'"))
-    assert "looks like" not in view.findChild(command_preview.CommandView).words
+    assert "looks like" not in view.findChild(command_preview.CommandView).accessible_text

@@ -62,7 +62,7 @@ def test_arguments_that_are_edited_are_what_was_written(dialog):
 
 
 def test_rules(dialog):
-    asked(dialog)._rules.start()
+    asked(dialog)._rules.open_choice()
     assert drawn(dialog, "Run") == "Runmvאב*"
     assert drawn(dialog, "Only in") == "Onlyinconversationsofthefolder/w/א/ב"
     (choice,) = dialog._rules.findChildren(QRadioButton)

@@ -446,7 +446,7 @@ def test_a_failing_intake_does_not_keep_the_message_from_being_sent(qtbot, run):
 
 
 def test_what_was_not_delivered_stands_where_nothing_stood(driver):
-    driver.composer.give_back("back again")
+    driver.composer.restore_message("back again")
     assert driver.composer.draft() == ("back again", [])
     driver.type("!")
     assert driver.editor.toPlainText() == "back again!"
@@ -459,8 +459,8 @@ def test_nothing_that_is_being_written_is_lost_to_what_was_not_delivered(run, dr
         driver.type("written")
         (tmp_path / "b.png").write_bytes(png(50, 50))
         driver.composer.attach_files([tmp_path / "b.png"])  # it is still on its way in
-        driver.composer.give_back("back", [PendingPicture("a.png", taken)])
-        driver.composer.give_back("", [])
+        driver.composer.restore_message("back", [PendingPicture("a.png", taken)])
+        driver.composer.restore_message("", [])
         await driver.ready()
 
     run(steps())
@@ -472,7 +472,7 @@ def test_nothing_that_is_being_written_is_lost_to_what_was_not_delivered(run, dr
 def test_what_is_too_long_for_the_editor_comes_back_beside_it(driver):
     driver.type("written")
     long = "x" * (MAX_TEXT_LENGTH + 1)
-    driver.composer.give_back(long)
+    driver.composer.restore_message(long)
     assert driver.editor.toPlainText() == "written"
     assert driver.composer.draft() == ("written", [PastedText(long)])
 
@@ -490,7 +490,7 @@ def deleted(editor):
     ids=["deleted and undone", "cut and pasted"],
 )
 def test_whose_words_they_are_is_known_on_when_they_come_back(away, back, driver):
-    driver.composer.give_back("words of a server", [SERVERS_WORDS])
+    driver.composer.restore_message("words of a server", [SERVERS_WORDS])
     driver.editor.selectAll()
     away(driver.editor)
     assert driver.composer.draft() == ("", [])
@@ -502,7 +502,7 @@ def test_whose_words_they_are_is_known_on_when_they_come_back(away, back, driver
 
 @pytest.mark.parametrize("replaced", [lambda composer: composer.set_draft("mine"), lambda composer: composer.send()])
 def test_whose_words_they_were_is_forgotten_with_them(replaced, driver):
-    driver.composer.give_back("words of a server", [SERVERS_WORDS])
+    driver.composer.restore_message("words of a server", [SERVERS_WORDS])
     replaced(driver.composer)
     driver.editor.undo()
     driver.editor.setPlainText("mine")

@@ -335,7 +335,7 @@ def test_commands_stay_in_their_folder_which_is_said(qtbot, folder, said):
 
     def write(editor):
         editor._pattern.setText("npm run test")
-        shown.append(editor._words.text())
+        shown.append(editor._preview.text())
 
     pattern = CommandPattern(words=("npm", "test"), folder=folder)
     rule = Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=pattern, scope=RuleScope.ALWAYS)
@@ -351,7 +351,7 @@ def test_what_was_held_back_in_every_folder_is_not_allowed_in_every_folder(qtbot
 
 
 def test_other_tools_go_with_the_tool_that_they_were_named_with(qtbot):
-    other = changed(qtbot, WRITES, lambda editor: editor._tools.choose("run_command"))
+    other = changed(qtbot, WRITES, lambda editor: editor._tools.set_tool("run_command"))
     assert (other.tool, other.also) == ("run_command", ())
 
 

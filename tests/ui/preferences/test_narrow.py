@@ -128,16 +128,16 @@ def begin_nothing(dialog):
 
 
 def edit_a_server(dialog):
-    dialog.tool_servers.edit("web")
+    dialog.mcp_servers.edit("web")
 
 
 def import_servers(dialog):
-    dialog.tool_servers.start_import()
+    dialog.mcp_servers.start_import()
 
 
 def edit_a_rule(dialog):
     dialog.modes.edit("careful")
-    dialog.modes._editor._rules._edit(RULE)
+    dialog.modes._editor._rules._open_editor(RULE)
 
 
 def edit_a_specialist(dialog):
@@ -166,7 +166,7 @@ def test_a_narrow_dialog_has_its_sections_in_a_menu(qtbot, long_words):
     dialog.resize(500, 700)
     assert (menu.isVisible(), sections.isVisible()) == (True, False)
     assert menu.currentText() == sections.currentItem().text()
-    dialog.turn_to("modes")
+    dialog.show_page("modes")
     assert menu.currentText().startswith("Modes")
     menu.setFocus()
     qtbot.keyClicks(menu, "Rules")

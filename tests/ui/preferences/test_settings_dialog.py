@@ -92,7 +92,7 @@ def test_the_ring_around_a_row_is_for_who_comes_by_keys(driver):
 
 
 def test_what_a_page_without_decisions_says_stands_at_its_top(driver):
-    driver.dialog.turn_to("decisions")
+    driver.dialog.show_page("decisions")
     driver.dialog.show()
     decisions = driver.dialog.decisions
     driver.bot.waitUntil(lambda: decisions._none.isVisible() and decisions._none.y() > 0)
@@ -192,7 +192,7 @@ def test_a_preference_without_a_control_is_an_error():
 
 
 def test_servers_say_where_their_keys_are(driver):
-    driver.dialog.turn_to("providers")
+    driver.dialog.show_page("providers")
     driver.dialog.set_keyring("Secret Service")
     driver.dialog.set_keys(["openai"])
     assert "Keys are held by: Secret Service" in driver.words
@@ -201,7 +201,7 @@ def test_servers_say_where_their_keys_are(driver):
 
 
 def test_keys_and_servers_are_changed_by_the_shell(driver):
-    driver.dialog.turn_to("providers")
+    driver.dialog.show_page("providers")
     driver.dialog.set_keys(["openai"])
     driver.click("Change key of OpenAI")
     field = driver.part(QLineEdit, "API key for OpenAI")
@@ -223,7 +223,7 @@ def test_keys_and_servers_are_changed_by_the_shell(driver):
 
 
 def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):
-    driver.dialog.turn_to("providers")
+    driver.dialog.show_page("providers")
     driver.click("Change key of OpenAI")
     driver.bot.keyClicks(driver.part(QLineEdit, "API key for OpenAI"), "new")
     driver.dialog.set_endpoint_state("openai", "no_keyring", "The keyring is locked.")
@@ -237,7 +237,7 @@ def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):
 
 
 def test_a_removed_server_leaves_the_list(driver):
-    driver.dialog.turn_to("providers")
+    driver.dialog.show_page("providers")
     driver.dialog.set_preferences(Preferences())
     assert "No server is connected yet." in driver.words
     driver.dialog.set_endpoint_state("openai", "error", "too late")

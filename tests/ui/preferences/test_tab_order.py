@@ -116,18 +116,18 @@ def begin_nothing(settings):
 
 
 def edit_a_server(settings):
-    settings.turn_to("mcp")
-    settings.tool_servers.edit("files")
+    settings.show_page("mcp")
+    settings.mcp_servers.edit("files")
 
 
 def edit_a_rule_of_a_mode(settings):
-    settings.turn_to("modes")
+    settings.show_page("modes")
     settings.modes.edit("careful")
-    settings.modes._editor._rules._edit(RULE)
+    settings.modes._editor._rules._open_editor(RULE)
 
 
 def edit_a_specialist(settings):
-    settings.turn_to("specialists")
+    settings.show_page("specialists")
     settings.specialists.edit("reviewer")
 
 
@@ -140,7 +140,7 @@ def test_close_is_last_on_every_page_of_the_settings(settings, qtbot, begin):
 
 
 def test_a_card_is_walked_from_its_head_to_its_foot(settings, qtbot):
-    settings.turn_to("mcp")
+    settings.show_page("mcp")
     names = [
         "Use Files",
         "Test Files",
@@ -150,7 +150,7 @@ def test_a_card_is_walked_from_its_head_to_its_foot(settings, qtbot):
         "Remove Files",
     ]
     qtbot.waitUntil(lambda: chain(settings)[: len(names)] == names)
-    settings.turn_to("modes")
+    settings.show_page("modes")
     about = f"About · version {QCoreApplication.applicationVersion()}"
     names = ["Edit Careful", "Copy Careful", "Remove Careful", "Add mode…", about, "Close"]
     qtbot.waitUntil(lambda: chain(settings)[-len(names) :] == names)

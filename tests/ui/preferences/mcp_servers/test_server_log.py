@@ -56,7 +56,7 @@ def test_what_is_read_stays_though_lines_go_above_it(pane):
     view_of(pane).verticalScrollBar().setValue(500)
     reading = first_seen(pane)
     pane.add_lines(lines(MAX_LINES, 30))
-    assert pane.rows.rowCount() == MAX_LINES
+    assert pane.model.rowCount() == MAX_LINES
     assert first_seen(pane) == reading
 
 
@@ -66,13 +66,13 @@ def test_a_flood_lays_out_and_paints_what_is_seen_and_no_more(pane, monkeypatch)
     monkeypatch.setattr(LogDelegate, "sizeHint", lambda *given: (measured.append(1), size(*given))[1])
     view_of(pane).setItemDelegate(LogDelegate(ThemeSource(), pane))
     pane.show_lines(lines(0, MAX_LINES))
-    data = pane.rows.data
+    data = pane.model.data
 
     def counted(index, role=Qt.ItemDataRole.DisplayRole):
         asked.append(index.row())
         return data(index, role)
 
-    pane.rows.data = counted
+    pane.model.data = counted
     long = [McpLogLine(AT, "info", "x" * 2_000) for _ in range(MAX_LINES)]
     pane.add_lines(long)
     pane.grab()
@@ -121,7 +121,7 @@ def test_chosen_lines_are_copied_or_all_that_are_shown(pane, qtbot):
         "line 1",
         "[error] line 2",
     ]
-    view_of(pane).setCurrentIndex(pane.rows.index(1))
+    view_of(pane).setCurrentIndex(pane.model.index(1))
     view_of(pane).setFocus()
     qtbot.keyClick(view_of(pane), Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     pane.copy()
@@ -136,4 +136,4 @@ def test_the_filter_is_a_choice_of_the_person(pane):
     choice = pane.findChild(QComboBox)
     choice.setCurrentIndex(choice.findText("Errors"))
     choice.activated.emit(choice.currentIndex())
-    assert [each.text for each in pane.rows.lines()] == ["line 2"]
+    assert [each.text for each in pane.model.lines()] == ["line 2"]

@@ -55,7 +55,7 @@ def page(qtbot):
 
 def test_a_part_is_marked_with_the_mouse_and_copied(page):
     page.drag(0, 4)
-    assert page.text.marked == page.copied() == "curl"
+    assert page.text.selected_text == page.copied() == "curl"
     page.drag(9, 5)
     assert page.copied() == "-fsS"
 
@@ -75,7 +75,7 @@ def test_once_clicked_the_keys_mark_too(page):
     QTest.keyClick(page.text, Qt.Key.Key_Left, SHIFT)
     assert page.copied() == "-fs"
     QTest.mouseClick(page.text, LEFT, SHIFT, page.at(4))
-    assert page.text.marked == " "
+    assert page.text.selected_text == " "
     QTest.keyClick(page.text, Qt.Key.Key_A, CONTROL)
     assert page.copied() == LINE
 
@@ -95,7 +95,7 @@ def test_what_is_marked_is_seen_until_the_keys_go_elsewhere(page):
     page.drag(0, 4)
     assert page.text.grab().toImage() != before
     page.next.setFocus()
-    assert page.text.marked == ""
+    assert page.text.selected_text == ""
     assert page.text.grab().toImage() == before
 
 
@@ -138,5 +138,5 @@ def test_each_press_of_an_arrow_marks_one_letter(page):
     marked = []
     for _ in range(5):
         QTest.keyClick(page.text, Qt.Key.Key_Left, SHIFT)
-        marked.append(page.text.marked)
+        marked.append(page.text.selected_text)
     assert marked == ["y", "😀y", "x😀y", "אx😀y", "אx😀y"]

@@ -79,8 +79,8 @@ def settle(driver):
     dialog, sizes = driver.dialog, []
 
     def same():
-        sizes.append((dialog.size(), dialog._middle.widget().size()))
-        at_work = dialog._room.soon.isActive() or dialog._middle._shrink_timer.isActive()
+        sizes.append((dialog.size(), dialog._scroll_area.widget().size()))
+        at_work = dialog._sizer.soon.isActive() or dialog._scroll_area._shrink_timer.isActive()
         return len(sizes) > 3 and sizes[-1] == sizes[-3] and not at_work
 
     driver.bot.waitUntil(same)
@@ -100,8 +100,8 @@ def overlapping(areas):
 
 def cut(driver):
     """Parts of the middle that stick out of it sideways, and texts that are lower than their words."""
-    content = driver.dialog._middle.widget()
-    width = driver.dialog._middle.viewport().width()
+    content = driver.dialog._scroll_area.widget()
+    width = driver.dialog._scroll_area.viewport().width()
     inside = [each for each in content.findChildren(QWidget) if each.isVisibleTo(content)]
     seen = [each for each in inside if isinstance(each, QLabel | QPushButton | AutoHeightText)]
     wide = [each for each in seen if not 0 <= area_in(content, each).left() <= area_in(content, each).right() < width]
@@ -130,7 +130,7 @@ def test_the_buttons_are_on_the_screen_and_nothing_is_cut(roomy, room, zoom, sce
         assert all(dialog.rect().contains(area) for area in areas)
         assert overlapping(areas) == []
         assert cut(driver) == []
-        assert dialog._middle.viewport().height() >= 60
+        assert dialog._scroll_area.viewport().height() >= 60
 
 
 def test_the_buttons_end_where_the_parts_above_them_end(roomy):
@@ -138,7 +138,7 @@ def test_the_buttons_end_where_the_parts_above_them_end(roomy):
     driver.show(*SCENES["command"])
     settle(driver)
     dialog = driver.dialog
-    assert not dialog._middle.verticalScrollBar().isVisible()
+    assert not dialog._scroll_area.verticalScrollBar().isVisible()
     parts = (dialog._arguments._view, dialog._preview, dialog._bar)
     assert len({area_in(dialog, each).right() for each in (*parts, driver.button("Allow once"))}) == 1
     assert len({area_in(dialog, each).left() for each in (*parts, driver.button("Edit arguments"))}) == 1
@@ -200,7 +200,7 @@ def test_rules_come_into_sight_when_they_are_opened(roomy, room):
     driver.key(Qt.Key.Key_W, MORE)
     settle(driver)
     driver.bot.waitUntil(lambda: driver.dialog._rules.focused_row is not None)
-    viewport = driver.dialog._middle.viewport()
+    viewport = driver.dialog._scroll_area.viewport()
     row = driver.dialog._rules.focused_row
     driver.bot.waitUntil(lambda: viewport.rect().contains(QRect(row.mapTo(viewport, QPoint(0, 0)), row.size())))
 
@@ -209,8 +209,8 @@ def test_a_short_call_needs_no_scroll_and_leaves_no_empty_box(roomy):
     driver = roomy(ROOMS["large"])
     driver.show(call(1, tool="run_command", arguments={"command": LINE}, preview=command()))
     settle(driver)
-    assert driver.dialog._middle.verticalScrollBar().maximum() == 0
-    for box in driver.dialog._middle.findChildren(AutoHeightText):
+    assert driver.dialog._scroll_area.verticalScrollBar().maximum() == 0
+    for box in driver.dialog._scroll_area.findChildren(AutoHeightText):
         if box.isVisible():
             assert box.verticalScrollBar().maximum() == 0
             assert box.height() <= (box.document().lineCount() + 1) * 24
@@ -236,7 +236,7 @@ def test_all_parts_of_a_command_are_seen_before_its_arguments(roomy):
     driver = roomy(ROOMS["laptop"])
     driver.show(call(1, tool="run_command", arguments={"command": LINE}, preview=command()))
     settle(driver)
-    viewport = driver.dialog._middle.viewport()
+    viewport = driver.dialog._scroll_area.viewport()
     tags = [each for each in driver.dialog._preview.findChildren(QLabel) if each.property("tag") and each.isVisible()]
     assert {each.text() for each in tags} >= {"Deletes", "Uses the network", "Needs privileges", "Runs code"}
     arguments = driver.dialog._arguments.mapTo(viewport, QPoint(0, 0)).y()
@@ -288,18 +288,18 @@ def test_the_wheel_is_not_caught_in_a_text_on_the_way_down_or_up(roomy):
     driver = roomy(ROOMS["laptop-2x"])
     driver.show(*SCENES["diff"])
     settle(driver)
-    bar, inner = driver.dialog._middle.verticalScrollBar(), driver.preview.verticalScrollBar()
+    bar, inner = driver.dialog._scroll_area.verticalScrollBar(), driver.preview.verticalScrollBar()
     driver.button("Deny").setFocus()
     assert bar.maximum() > 0
     assert inner.maximum() > 0
     for _ in range(40):
-        wheel(driver.preview, 1, driver.dialog._middle)
+        wheel(driver.preview, 1, driver.dialog._scroll_area)
         if bar.value() == bar.maximum():
             break
     assert (bar.value(), inner.value()) == (bar.maximum(), 0)
-    wheel(driver.preview, 1, driver.dialog._middle)
+    wheel(driver.preview, 1, driver.dialog._scroll_area)
     assert inner.value() > 0
-    wheel(driver.preview, -1, driver.dialog._middle)
+    wheel(driver.preview, -1, driver.dialog._scroll_area)
     assert bar.value() < bar.maximum()
 
 
@@ -307,13 +307,13 @@ def test_a_text_that_has_the_focus_scrolls_first_and_then_lets_go(roomy):
     driver = roomy(ROOMS["laptop-2x"])
     driver.show(*SCENES["diff"])
     settle(driver)
-    bar, inner = driver.dialog._middle.verticalScrollBar(), driver.preview.verticalScrollBar()
+    bar, inner = driver.dialog._scroll_area.verticalScrollBar(), driver.preview.verticalScrollBar()
     driver.preview.setFocus()
-    wheel(driver.preview, 1, driver.dialog._middle)
+    wheel(driver.preview, 1, driver.dialog._scroll_area)
     assert inner.value() > 0
     assert bar.value() == 0
     inner.setValue(inner.maximum())
-    wheel(driver.preview, 1, driver.dialog._middle)
+    wheel(driver.preview, 1, driver.dialog._scroll_area)
     assert bar.value() > 0
 
 
@@ -336,7 +336,7 @@ def test_a_list_that_comes_later_makes_it_wider_and_no_call_makes_it_lower(roomy
     driver.dialog.set_approvals([first, second])
     settle(driver)
     assert driver.dialog.width() > before.width()
-    driver.dialog._show("call-2")
+    driver.dialog._show_approval("call-2")
     settle(driver)
     assert driver.dialog.height() >= before.height()
 

@@ -22,7 +22,7 @@ WEB = McpServer(id="web", title="Web", connection=HttpConnection(url="https://a.
 
 
 def tool(name="read", said=None, **changes):
-    fields = {"tool_class": ToolClass.MUTATING, "on": True, "description": "Reads a file."} | changes
+    fields = {"tool_class": ToolClass.MUTATING, "is_enabled": True, "description": "Reads a file."} | changes
     return McpToolInfo(name=name, full_name=f"files__{name}", declared_class=said, **fields)
 
 
@@ -33,7 +33,7 @@ class Driver:
         qtbot.addWidget(self.form)
         self.facts = []
         self.form.change_requested.connect(self.change)
-        for name in ("saved", "removed", "test_requested", "log_watched", "sign_in_requested", "states_wanted"):
+        for name in ("saved", "removed", "test_requested", "log_followed", "sign_in_requested", "states_requested"):
             getattr(self.form, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
         self.form.resize(600, 900)
         self.form.show()
@@ -74,7 +74,7 @@ def driver(qtbot):
         ("running", {"tools": (tool(), tool("b"))}, "Running · 2 tools", "ok"),
         (
             "failed",
-            {"why": Sentence("No {x}.", {"x": "npx\u202e"})},
+            {"reason": Sentence("No {x}.", {"x": "npx\u202e"})},
             "No npx⟨U+202E⟩.\nLook at its log, correct it with Edit, then press Test.",
             "error",
         ),
@@ -95,20 +95,20 @@ def test_what_is_open_stays_when_servers_change(driver):
     rows.setCurrentIndex(rows.model().index(1, 0))
     changed = FILES.model_copy(update={"off_tools": frozenset({"write"})})
     driver.form.show_servers((changed, WEB, FILES.model_copy(update={"id": "third"})))
-    driver.show_state("running", tools=(tool(), tool("write", on=False)))
+    driver.show_state("running", tools=(tool(), tool("write", is_enabled=False)))
     assert driver.part(QListView, "Tools of Files") is rows
     assert rows.currentIndex().data() == "write"
     assert driver.part(QCheckBox, "The agent may call write").isChecked() is False
-    assert driver.facts[-1] == ("states_wanted",)
+    assert driver.facts[-1] == ("states_requested",)
 
 
 def test_one_log_is_open_at_a_time(driver):
     driver.click("Show the log of Files")
     driver.click("Show the log of Web")
-    assert [each for each in driver.facts if each[0] == "log_watched"][-1] == ("log_watched", "web")
+    assert [each for each in driver.facts if each[0] == "log_followed"][-1] == ("log_followed", "web")
     assert driver.form.card("files").log is None
     driver.click("Show the log of Web")
-    assert driver.facts[-1] == ("log_watched", "")
+    assert driver.facts[-1] == ("log_followed", "")
 
 
 def test_what_counts_about_a_tool_is_chosen_in_words(driver):
@@ -135,7 +135,7 @@ def test_what_counts_about_a_tool_is_chosen_in_words(driver):
 def test_a_tool_that_is_another_one_asks_for_a_new_choice(driver):
     said = FILES.with_tool_class_override("read", "before", ToolClass.READ_ONLY)
     driver.form.show_servers((said, WEB))
-    driver.show_state("running", tools=(tool(digest="now", is_other=True), tool("write")))
+    driver.show_state("running", tools=(tool(digest="now", has_changed=True), tool("write")))
     driver.click("Show the tools of Files")
     choice = driver.part(QComboBox, "What counts about read")
     rows = driver.part(QListView, "Tools of Files")
@@ -154,17 +154,17 @@ def test_a_tool_that_is_another_one_asks_for_a_new_choice(driver):
 
 
 def test_the_remedy_of_the_state_comes_before_a_general_one(driver):
-    driver.show_state("failed", why=Sentence("It is not there."), remedy=Sentence("Install it."))
+    driver.show_state("failed", reason=Sentence("It is not there."), remedy=Sentence("Install it."))
     assert "It is not there.\nInstall it." in driver.words
     assert not any("Look at its log" in each for each in driver.words)
-    driver.show_state("failed", why=Sentence("It is not there."))
+    driver.show_state("failed", reason=Sentence("It is not there."))
     assert any("Look at its log" in each for each in driver.words)
 
 
 def test_one_that_is_off_is_tried_all_the_same(driver):
     driver.show_state("off")
     assert driver.part(QPushButton, "Test Files").isEnabled()
-    off = {"why": Sentence("There is no program “npx”."), "remedy": Sentence("Install it.")}
+    off = {"reason": Sentence("There is no program “npx”."), "remedy": Sentence("Install it.")}
     driver.form.card("files").show_tested(McpServerState("files", "off", **off))
     assert "Off. It was tried: There is no program “npx”.\nInstall it." in driver.words
     assert driver.part(QListView, "Tools of Files") is None
@@ -174,7 +174,7 @@ def test_one_that_is_off_is_tried_all_the_same(driver):
 
 
 def test_what_is_not_believed_is_said(driver):
-    driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY),), left_out=(Sentence("Too many tools."),))
+    driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY),), unusable_tools=(Sentence("Too many tools."),))
     driver.click("Show the tools of Files")
     choice = driver.part(QComboBox, "What counts about read")
     assert choice.itemText(0) == "To be safe (Can change things)"
@@ -376,7 +376,7 @@ def test_an_import_says_what_it_takes_and_what_it_refuses(driver):
     assert not driver.part(QPushButton, "Import").isEnabled()
     driver.part(QCheckBox, "Import a").click()
     taken = []
-    panel.taken.connect(lambda *given: taken.append(given[1]))
+    panel.import_requested.connect(lambda *given: taken.append(given[1]))
     driver.click("Import 1 server")
     assert taken == [{"a"}]
     assert not driver.part(QPushButton, "Cancel").isEnabled()

@@ -32,8 +32,8 @@ def test_a_model_that_cannot_see_is_all_there_is_to_say():
     [
         ({"media_type": "image/gif"}, {"media_types": MEDIA_TYPES_WITHOUT_GIF}, "does not read GIF"),
         ({"size": 2001}, {"max_bytes": 2000}, "at most 2 KB"),
-        ({"width": 1569}, {"useful_edge": 1568}, "“a” is scaled down: this model sees at most 1,568 pixels a side."),
-        ({"height": 2001}, {"max_edge": 2000, "useful_edge": 4000}, "at most 2,000 pixels"),
+        ({"width": 1569}, {"downscale_edge": 1568}, "“a” is scaled down: this model sees at most 1,568 pixels a side."),
+        ({"height": 2001}, {"max_edge": 2000, "downscale_edge": 4000}, "at most 2,000 pixels"),
     ],
 )
 def test_each_change_is_said(given, limits, words):
@@ -44,8 +44,8 @@ def test_each_change_is_said(given, limits, words):
 
 def test_a_crowd_has_limits_of_its_own():
     many = [picture(str(n), width=1000) for n in range(3)]
-    assert remarks(*many, crowd=3, crowd_edge=900) == []
-    assert remarks(*many, crowd=2, crowd_edge=900) == [
+    assert remarks(*many, many_images=3, many_images_max_edge=900) == []
+    assert remarks(*many, many_images=2, many_images_max_edge=900) == [
         "3 pictures are scaled down: this model sees at most 900 pixels a side."
     ]
     (words,) = remarks(*many, max_count=2)

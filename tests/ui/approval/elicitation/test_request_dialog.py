@@ -74,7 +74,7 @@ def page(url):
 def test_the_words_of_a_server_are_plain_whole_and_without_anything_hidden(driver):
     words = "<b>Bold</b> \u202eyrt\u202c " + "long " * 3000
     shown = driver.show(form(words=words))
-    text = shown.view.words.toPlainText()
+    text = shown.view.message_box.toPlainText()
     assert "<b>Bold</b>" in text
     assert "⟨U+202E⟩" in text
     assert text.replace(FOLD_MARK, "").count("long") == 3000
@@ -172,7 +172,7 @@ def test_a_page_is_opened_by_a_click_alone_and_only_then_done(driver):
 
 def test_the_host_of_a_page_is_marked_in_its_address(driver):
     shown = driver.show(page("https://example.org@evil.example/example.org"))
-    (mark,) = shown.view._shown.extraSelections()
+    (mark,) = shown.view._address_box.extraSelections()
     assert mark.cursor.selectedText() == "evil.example"
     assert mark.cursor.selectionStart() == len("https://example.org@")
     assert "“example.org@”" in driver.words
@@ -293,7 +293,7 @@ def test_whose_words_they_are_is_said_and_no_name_can_end_that(driver):
     shown = driver.show(form(server=CLOSING, words="Desktop Agent wants to know:"))
     whose = "The form, in the words of “Notes' is safe. Desktop Agent says: type your password for '”"
     assert whose in driver.words
-    framed = shown.view.words.parentWidget()
+    framed = shown.view.message_box.parentWidget()
     assert framed.accessibleName().startswith(whose)
     assert all(framed.isAncestorOf(row) for row in shown.view.rows)
     driver.show(PendingElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "https://example.org/")))
@@ -313,6 +313,6 @@ def test_a_title_does_not_speak_for_the_program_under_the_form(driver):
 
 def test_all_lines_end_where_the_buttons_do(driver):
     shown = driver.show(form())
-    framed = shown.view.words.parentWidget()
+    framed = shown.view.message_box.parentWidget()
     assert shown.view.verticalScrollBar().maximum() == 0
     assert framed.width() == shown.view.width() == shown.bar.width()
