@@ -413,7 +413,7 @@ def test_the_help(qtbot, marked):
 
 def test_the_approval_dialog(qtbot, marked):
     from ui.approval.approval_dialog import ApprovalDialog
-    from ui.approval.pending_approval import PendingApproval
+    from ui.bridge.permissions import PendingApproval
 
     dialog = ApprovalDialog(ThemeSource(), input_delay_ms=0)
     qtbot.addWidget(dialog)

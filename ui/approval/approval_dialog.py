@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.tool_calls import (
@@ -21,8 +21,9 @@ from ui.approval.call_summary import CallHeader, CallList, ReasonNote
 from ui.approval.decision_bar import DecisionBar, RuleChoice
 from ui.approval.dialog_layout import DialogSizer, ShrinkingScrollArea
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, GuardedDialog, is_typing_in
-from ui.approval.pending_approval import PendingApproval
 from ui.approval.preview_view import PreviewView
+from ui.bridge.permissions import PendingApproval
+from ui.style.boxes import vbox
 from ui.style.pickers import MODE_SHORTCUT, ModePicker
 from ui.style.text import show_hidden
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
@@ -258,17 +259,12 @@ class ApprovalDialog(GuardedDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         # Else Qt gives the keys to some part of it where it has them itself.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        detail = QVBoxLayout()
-        detail.setSpacing(SPACE_M)
-        detail.addWidget(self._scroll_area, 1)
-        detail.addWidget(self._sizer.foot)
+        detail = vbox(self._scroll_area, self._sizer.foot, spacing=SPACE_M, grow=self._scroll_area)
         line = self._sizer.main_layout
         line.setSpacing(SPACE_L)
         line.addWidget(self._list)
         line.addLayout(detail, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        layout.addLayout(line)
+        vbox(line, parent=self, margins=SPACE_L)
 
 
 def _decision_for_others(decision: Decision) -> Decision:

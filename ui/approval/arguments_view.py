@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.tool_calls import is_same_json
@@ -12,6 +12,7 @@ from ui.approval.code_view import AutoHeightText
 from ui.approval.dialog_layout import Shrinkable
 from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import fold_lines, truncate_text
+from ui.style.boxes import vbox
 from ui.style.controls import set_style_property
 from ui.style.text_display import arguments_as_json, arguments_from_json
 from ui.style.theme import SPACE_XS, ThemeSource, mono_font
@@ -173,10 +174,7 @@ class ArgumentsView(QWidget):
         )
         self._view.setAccessibleName(self.tr("Arguments"))
         self._editor.setAccessibleName(self.tr("Arguments as JSON"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addWidget(self._heading)
+        layout = vbox(self._heading, parent=self, spacing=SPACE_XS, margins=0)
         # What can be written in looks like every field.
         self._view.setProperty("kind", "code")
         for each in (self._view, self._editor):

@@ -1,13 +1,11 @@
 """What is asked: the header of a tool call, the reasons for asking, and the list of waiting calls."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLabel,
     QListWidget,
     QListWidgetItem,
@@ -21,14 +19,16 @@ from desktop_agent.types.tool_calls import Effect, ToolClass
 from ui.approval.code_view import AutoHeightText
 from ui.approval.dialog_layout import Shrinkable
 from ui.approval.labels import WrappingLabel
-from ui.approval.pending_approval import PendingApproval
 from ui.approval.untrusted_text import fold_lines
+from ui.bridge.permissions import PendingApproval
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
 from ui.style.text_display import isolate_untrusted, isolate_values, strip_bidi_marks
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, body_font, pixmap
+from ui.style.tool_labels import EFFECT_TAGS, Tag, effect_names, tool_class_label
 from ui.style.widgets import TextWithButtons
 
 
@@ -49,11 +49,7 @@ class CallList(QWidget):
         self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._list.currentItemChanged.connect(self._emit_chosen)
         self.setFocusProxy(self._list)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(self._count)
-        layout.addWidget(self._list, 1)
+        vbox(self._count, self._list, parent=self, spacing=SPACE_S, margins=0, grow=self._list)
 
     def show_calls(self, calls: Iterable[PendingApproval], current: str | None) -> None:
         """List these and mark the current one; nothing is reported."""
@@ -99,14 +95,9 @@ class ReasonNote(QFrame):
         self._sources = WrappingLabel(kind="muted")
         self.setProperty("kind", "banner")
         self.setProperty("level", "notice")
-        words = QVBoxLayout()
-        words.setSpacing(SPACE_S)
-        words.addWidget(self._text)
-        words.addWidget(self._sources)
+        words = vbox(self._text, self._sources, spacing=SPACE_S)
         words.addWidget(self._trust, 0, Qt.AlignmentFlag.AlignLeft)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        layout.setSpacing(SPACE_S)
+        layout = hbox(parent=self, spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         layout.addLayout(words, 1)
         themes.changed.connect(self._draw_icon)
@@ -169,11 +160,7 @@ class ServerDescription(QFrame):
         self._text.setReadOnly(True)
         self._text.setUndoRedoEnabled(False)
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SPACE_XS, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addWidget(self._intro)
-        layout.addWidget(self._text)
+        vbox(self._intro, self._text, parent=self, spacing=SPACE_XS, margins=(0, SPACE_XS, 0, 0))
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
         self.hide()
@@ -199,9 +186,6 @@ class ServerDescription(QFrame):
         self._text.setFont(body_font(self._themes.theme, self._themes.zoom, 0.92))
 
 
-Tag = Literal["safe", "caution", "risk"]
-
-
 class CallHeader(QWidget):
     """The head of the approval dialog; `beside` stands at its end."""
 
@@ -216,11 +200,7 @@ class CallHeader(QWidget):
         self._undo = WrappingLabel(kind="small")
         self._server = ServerDescription(themes)
         top = QWidget()
-        names = QVBoxLayout(top)
-        names.setContentsMargins(0, 0, 0, 0)
-        names.setSpacing(SPACE_XS)
-        names.addWidget(self._agent)
-        names.addWidget(self._tool)
+        vbox(self._agent, self._tool, parent=top, spacing=SPACE_XS, margins=0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
@@ -265,14 +245,8 @@ class CallHeader(QWidget):
                 each.setText(tags[at][0])
 
     def _tag_names(self, call: PendingApproval) -> list[tuple[str, Tag]]:
-        words: dict[Effect, tuple[str, Tag]] = {
-            Effect.READ: (self.tr("Reads files"), "safe"),
-            Effect.WRITE: (self.tr("Writes files"), "caution"),
-            Effect.EXECUTE: (self.tr("Runs commands"), "risk"),
-            Effect.NETWORK: (self.tr("Uses the network"), "risk"),
-            Effect.DELEGATE: (self.tr("Starts another agent"), "caution"),
-        }
-        class_words: tuple[str, Tag] = (self.tr("Can change things"), "caution")
-        if call.tool_class is ToolClass.READ_ONLY:
-            class_words = (self.tr("Only reads"), "safe")
-        return [class_words, *(words[effect] for effect in Effect if effect in call.effects)]
+        names = effect_names()
+        effects: list[tuple[str, Tag]] = [
+            (names[effect], EFFECT_TAGS[effect]) for effect in Effect if effect in call.effects
+        ]
+        return [tool_class_label(call.tool_class), *effects]

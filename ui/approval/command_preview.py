@@ -5,13 +5,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.types.tool_calls import CommandPart, CommandPreview, Risk
 from ui.approval.code_view import CodeView
 from ui.approval.labels import ExpandableNote, SelectableLabel, WrappingLabel
 from ui.approval.untrusted_text import describe_host, fold_lines, map_folded_positions
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
+from ui.style.removal import clear_layout
 from ui.style.text import show_hidden
 from ui.style.text_display import isolate, isolate_untrusted
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource, mono_font
@@ -116,9 +118,7 @@ class CommandView(QWidget):
         self._line.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._warning = WrappingLabel(kind="warning")
         self._sandbox_note = ExpandableNote()
-        self._rows = QVBoxLayout()
-        self._rows.setContentsMargins(0, 0, 0, 0)
-        self._rows.setSpacing(SPACE_XS)
+        self._rows = vbox(spacing=SPACE_XS, margins=0)
         self._hosts = _HostList(themes)
         self._build_layout()
         themes.changed.connect(self._apply_theme)
@@ -176,11 +176,7 @@ class CommandView(QWidget):
         self._sandbox_note.show_note(short, "\n".join(filter(None, (confinement, place))) if stop else short)
 
     def _show_parts(self, parts: Sequence[CommandPart]) -> None:
-        while (item := self._rows.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear_layout(self._rows)
         # One plain command stands above already.
         if len(parts) < 2 and not any(each.risks for each in parts):
             return
@@ -200,9 +196,7 @@ class CommandView(QWidget):
         """A command and its tags; of an only one the tags alone, since the line above is the command."""
         row = QWidget()
         row.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(depth * SPACE_L, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
+        layout = hbox(parent=row, spacing=SPACE_S, margins=(depth * SPACE_L, 0, 0, 0))
         layout.addWidget(text, 0, Qt.AlignmentFlag.AlignVCenter)
         words = [self._risk_name(risk) for risk in risks]
         for risk, word in zip(risks, words, strict=True):
@@ -263,11 +257,7 @@ class _HostList(QWidget):
             kind="warning",
         )
         self._list = CodeView(themes, self.tr("Hosts"), MAX_VISIBLE_HOSTS, MAX_VISIBLE_HOSTS)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        for each in (self._only, self._any, self._list):
-            layout.addWidget(each)
+        vbox(self._only, self._any, self._list, parent=self, spacing=SPACE_XS, margins=0)
 
     @property
     def accessible_text(self) -> str:

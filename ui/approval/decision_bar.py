@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
     QFrame,
-    QHBoxLayout,
     QRadioButton,
     QScrollArea,
     QVBoxLayout,
@@ -26,10 +25,12 @@ from desktop_agent.types.tool_calls import (
 )
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, MIN_ROWS_WIDTH, ShortcutBar, ShortcutButtonRows
 from ui.approval.labels import WrappingLabel
-from ui.approval.pending_approval import RuleOffer
 from ui.approval.untrusted_text import fold_lines
+from ui.bridge.permissions import RuleOffer
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, button, label
 from ui.style.layouts import FlowRows
+from ui.style.removal import clear_layout
 from ui.style.text import escape_mnemonics, plain_tooltip, translate_sentence
 from ui.style.text_display import isolate_untrusted, isolate_values, strip_bidi_marks
 from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
@@ -209,13 +210,9 @@ class DecisionBar(ShortcutBar):
             apart=self._edit,
             trailing=True,
         )
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(self._typing_hint)
-        layout.addWidget(self._denying)
-        layout.addWidget(self._for_others)
-        layout.addWidget(self._allowing)
+        vbox(
+            self._typing_hint, self._denying, self._for_others, self._allowing, parent=self, spacing=SPACE_S, margins=0
+        )
 
 
 class RuleChoice(QFrame):
@@ -236,8 +233,7 @@ class RuleChoice(QFrame):
         self.setProperty("kind", "card")
         self._offers: tuple[RuleOffer, ...] = ()
         self._group = QButtonGroup(self)
-        self._choices = QVBoxLayout()
-        self._choices.setSpacing(SPACE_XS)
+        self._choices = vbox(spacing=SPACE_XS)
         self._grant = button(self.tr("Allow and keep this rule"), self._emit_granted, "primary")
         self._group.idClicked.connect(self._on_clicked)
         self._build_layout()
@@ -257,11 +253,7 @@ class RuleChoice(QFrame):
     def set_offers(self, offers: Sequence[RuleOffer], after: QWidget) -> None:
         """These rules, to which Tab comes from `after`."""
         self._offers = tuple(offers)
-        while (item := self._choices.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear_layout(self._choices)
         places = [each.workspace for each in self._offers]
         for at, each in enumerate(self._offers):
             if at == 0 or places[at - 1] != places[at]:
@@ -341,14 +333,10 @@ class _RuleRow(QWidget):
         self.choice = _RuleButton(self)
         # The ring of the button alone would leave out what is chosen.
         self.choice.setStyleSheet("QRadioButton:focus { border-color: transparent; }")
-        texts = QVBoxLayout()
-        texts.setSpacing(0)
-        texts.addWidget(WrappingLabel(words))
+        texts = vbox(WrappingLabel(words), spacing=0)
         if note:
             texts.addWidget(WrappingLabel(note, "muted"))
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(SPACE_XS, SPACE_XS, SPACE_XS, SPACE_XS)
-        layout.setSpacing(SPACE_XS)
+        layout = hbox(parent=self, spacing=SPACE_XS, margins=SPACE_XS)
         layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignTop)
         layout.addLayout(texts, 1)
 

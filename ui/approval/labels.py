@@ -16,8 +16,9 @@ from PySide6.QtGui import (
     QTextLayout,
     QTextOption,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, LabelKind, button
 from ui.style.text_display import BIDI_MARKS, in_logical_order, strip_bidi_marks
 from ui.style.theme import SPACE_S
@@ -236,15 +237,9 @@ class ExpandableNote(QWidget):
         self._short.setProperty("kind", "muted")
         self._full_text = WrappingLabel(kind="muted")
         self._toggle_button = button(self.tr("Read all"), self._toggle, "link")
-        line = QHBoxLayout()
-        line.setSpacing(SPACE_S)
-        line.addWidget(self._short, 1)
+        line = hbox(self._short, spacing=SPACE_S, grow=self._short)
         line.addWidget(self._toggle_button, 0, Qt.AlignmentFlag.AlignTop)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(line)
-        layout.addWidget(self._full_text)
+        vbox(line, self._full_text, parent=self, spacing=0, margins=0)
 
     @property
     def text(self) -> str:

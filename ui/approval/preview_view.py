@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QBuffer, QByteArray, QObject, QRunnable, QSize, Qt, QThreadPool, Signal, Slot
 from PySide6.QtGui import QImage, QImageReader, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from desktop_agent.types.blocks import detect_media_type
 from desktop_agent.types.tool_calls import (
@@ -19,6 +19,7 @@ from ui.approval.dialog_layout import Shrinkable
 from ui.approval.diff import DiffLine, count_lines, diff_texts, whole_file_lines
 from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import MAX_CHARACTERS, MAX_LINES, describe_host, fold_lines, truncate_text
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
 from ui.style.text import show_hidden
 from ui.style.text_display import isolate_untrusted, strip_bidi_marks
@@ -36,9 +37,7 @@ class TextView(QWidget):
         self._view = CodeView(themes, self.tr("Preview of the effect"), MIN_ROWS, MAX_ROWS)
         # Blanks must not carry the end of a line out of sight.
         self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._view)
+        vbox(self._view, parent=self, margins=0)
 
     @property
     def shrinkable(self) -> Shrinkable:
@@ -131,16 +130,8 @@ class NetworkView(QWidget):
         self._address = CodeView(themes, self.tr("Address"), MAX_ADDRESS_ROWS, MAX_ADDRESS_ROWS)
         self._address.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._note = WrappingLabel(kind="muted")
-        top = QHBoxLayout()
-        top.setSpacing(SPACE_S)
-        top.addWidget(self._method)
-        top.addWidget(self._host, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addLayout(top)
-        layout.addWidget(self._address)
-        layout.addWidget(self._note)
+        top = hbox(self._method, self._host, spacing=SPACE_S, grow=self._host)
+        vbox(top, self._address, self._note, parent=self, spacing=SPACE_S, margins=0)
 
     @property
     def initial_focus(self) -> QWidget:
@@ -177,11 +168,7 @@ class PictureView(QWidget):
         self._canvas = _ImageCanvas()
         self._note = WrappingLabel(kind="muted")
         self._load: _ImageLoad | None = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(self._canvas, 1)
-        layout.addWidget(self._note)
+        vbox(self._canvas, self._note, parent=self, spacing=SPACE_S, margins=0, grow=self._canvas)
 
     @property
     def shrinkable(self) -> Shrinkable:
@@ -316,11 +303,7 @@ class PreviewView(QWidget):
         self._network = NetworkView(themes)
         self._picture = PictureView()
         self._shown: TextView | CommandView | NetworkView | PictureView = self._text
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addWidget(self._heading)
-        layout.addWidget(self._status)
+        layout = vbox(self._heading, self._status, parent=self, spacing=SPACE_XS, margins=0)
         layout.addSpacing(SPACE_S - SPACE_XS)
         # A stack would be as high as the highest of them.
         self._views = (self._text, self._command, self._network, self._picture)

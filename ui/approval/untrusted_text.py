@@ -7,16 +7,16 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 from urllib.parse import urlsplit
 
-from PySide6.QtCore import QCoreApplication, Qt, QUrl
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QCoreApplication, QUrl
+from PySide6.QtWidgets import QFrame, QWidget
 
 from desktop_agent.types.lookalikes import find_lookalike
 from desktop_agent.types.providers import is_loopback
+from ui.style.boxes import vbox
 from ui.style.controls import label
+from ui.style.read_only_text import ReadOnlyText
 from ui.style.text import show_hidden
 from ui.style.text_display import isolate_untrusted
 from ui.style.theme import SPACE_M, SPACE_S
@@ -185,50 +185,16 @@ class ServerTextFrame(QFrame):
         super().__init__(parent)
         self.setProperty("kind", "card")
         self.setAccessibleName(whose)
-        self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
-        self.column.setSpacing(spacing)
-        self.column.addWidget(label(whose, "small", wrap=True))
+        self.column = vbox(
+            label(whose, "small", wrap=True), parent=self, spacing=spacing, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
+        )
 
 
-_FRAME_HEIGHT = 12
-
-
-class ServerText(QPlainTextEdit):
-    """Read-only and plain, as high as its lines up to a bound; the rest scrolls. Hidden characters can be seen."""
+class ServerText(ReadOnlyText):
+    """A read-only field for the words of an MCP server, with very long lines folded."""
 
     def __init__(self, name: str, most_lines: int = 8, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._most_lines = most_lines
-        self.setAccessibleName(name)
-        self.setReadOnly(True)
-        self.setProperty("kind", "code")
-        self.setUndoRedoEnabled(False)
-        self.setTabChangesFocus(True)
-        self.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        super().__init__("", name, most_lines, parent)
 
-    def show_text(self, words: str) -> None:
-        """These."""
-        self.setPlainText(fold_lines(show_hidden(words)))
-        self._fit()
-
-    def resizeEvent(self, e: QResizeEvent) -> None:
-        """Other lines, another height."""
-        super().resizeEvent(e)
-        self._fit()
-
-    def _fit(self) -> None:
-        # The plain-text layout measures in lines (QPlainTextDocumentLayout::documentSize).
-        lines = max(round(self.document().size().height()), 1)
-        self.blockBoundingRect(self.document().firstBlock())  # lays it out
-        first = self.document().firstBlock().layout().lineAt(0)
-        # What a layout gives a line is more than the distance that the font names.
-        line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
-        always, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        self.setVerticalScrollBarPolicy(always if lines > self._most_lines else never)
-        self.setFixedHeight(
-            min(lines, self._most_lines) * line + 2 * round(self.document().documentMargin()) + _FRAME_HEIGHT
-        )
+    def show_text(self, text: str) -> None:
+        super().show_text(fold_lines(show_hidden(text)))

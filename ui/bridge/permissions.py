@@ -1,8 +1,8 @@
 """Approvals, permission rules and the audit trail, for the screens."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,28 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.permission_records import AuditTrail, to_json_lines
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
-from desktop_agent.types.permissions import AuditEntry, Rule, RuleEffect, RuleScope
-from desktop_agent.types.tool_calls import CommandPreview, Decision, Effect, Preview, TextPreview, ToolClass
+from desktop_agent.types.permissions import (
+    ArgumentsPattern,
+    AuditEntry,
+    CommandPattern,
+    CommandsPattern,
+    HostPattern,
+    PathPattern,
+    Rule,
+    RuleEffect,
+    RuleScope,
+)
+from desktop_agent.types.tool_calls import (
+    CommandPreview,
+    Decision,
+    DiffPreview,
+    Effect,
+    NetworkPreview,
+    PicturePreview,
+    Preview,
+    TextPreview,
+    ToolClass,
+)
 from ui.bridge.event_loop import BackgroundTasks
 
 if TYPE_CHECKING:
@@ -26,30 +46,67 @@ _PREVIEW_SECONDS = 10.0
 """Seconds that a tool has for its preview."""
 
 
-@dataclass(frozen=True)
-class WaitingCall:
-    """One call that waits for approval. `validate` returns a sentence if arguments do not fit the tool, else None.
+_MAX_SUBJECT_LENGTH = 200
+"""Characters."""
+_FILE_EFFECTS = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})
 
-    `reasons` say why the person is asked, if it is not the tool's default; `outsiders` are the sources of untrusted
-    content among them. `proposals` are the rules that AllowAlways may make, each with what it matches. `undoable`:
-    whether its changes can be undone; None if it changes nothing. `server` is the title of the MCP server that offers
-    the tool, and `server_says` that server's description of it.
+
+def _accept_any(arguments: JsonObject) -> str | None:
+    del arguments
+    return None
+
+
+@dataclass(frozen=True)
+class RuleOffer:
+    """A rule that may be made of a call, in words. It holds in the folder `workspace`, or everywhere."""
+
+    rule_id: str
+    words: Sentence
+    workspace: str | None = None
+
+
+@dataclass(frozen=True)
+class PendingApproval:
+    """A tool call that waits for the person's decision.
+
+    `agent_path` names the specialists that lead to the call; empty is the main agent. `validate` returns a sentence
+    when edited arguments do not fit the tool, and None when they do. `reasons` are why the person is asked, where it is
+    not the tool's default; `outsiders` are the sources of untrusted content that are one of them. `offers` are the
+    rules that AllowAlways can make, the narrowest first. `undoable`: whether what the call changes can be undone; None
+    where it changes nothing. `server` is the MCP server that offers the tool, by its title, and `server_says` what it
+    says about the tool. `workspace` is the folder in which the tool works; empty where it reaches no files.
     """
 
     approval_id: str
     tool: str
     arguments: JsonObject
-    tool_class: ToolClass
-    effects: frozenset[Effect]
-    preview: Preview | None
-    agent_path: tuple[str, ...]
-    validate: Callable[[JsonObject], str | None]
+    agent_path: tuple[str, ...] = ()
+    tool_class: ToolClass = ToolClass.MUTATING
+    effects: frozenset[Effect] = frozenset()
+    preview: Preview | None = None
     reasons: tuple[Sentence, ...] = ()
     outsiders: tuple[str, ...] = ()
-    proposals: tuple[tuple[Rule, Sentence], ...] = ()
+    offers: tuple[RuleOffer, ...] = ()
     undoable: bool | None = None
     server: str = ""
     server_says: str = ""
+    workspace: str = ""
+    validate: Callable[[JsonObject], str | None] = field(default=_accept_any, compare=False, repr=False)
+
+    @property
+    def subject(self) -> str:
+        """What the call is about, on one line: tells it from other calls of the same tool."""
+        match self.preview:
+            case (
+                CommandPreview(line=text)
+                | DiffPreview(path=text)
+                | NetworkPreview(url=text)
+                | PicturePreview(name=text)
+            ):
+                pass
+            case _:
+                text = next((value for value in self.arguments.values() if isinstance(value, str)), "")
+        return " ".join(text[:_MAX_SUBJECT_LENGTH].split())
 
 
 class Approvals:
@@ -59,13 +116,14 @@ class Approvals:
         self._session = session
         self._shown: tuple[str, ...] = ()
 
-    def waiting(self) -> tuple[WaitingCall, ...]:
+    def waiting(self) -> tuple[PendingApproval, ...]:
         """Return the calls in order. The untrusted sources that they name can be trusted from then on."""
         content = self._session.permission_policy.untrusted_content
         why = content.suspension.why
         names = tuple(source.name for source in content.sources)
+        workspace = self._session.record.workspace or ""
         calls = tuple(
-            _waiting_call(approval, names if why in approval.reasons else ())
+            _pending_approval(approval, names if why in approval.reasons else (), workspace)
             for approval in self._session.approvals.open_approvals
         )
         self._shown = names if any(call.outsiders for call in calls) else ()
@@ -100,9 +158,8 @@ class Approvals:
         return None
 
 
-def _waiting_call(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCall:
+def _pending_approval(approval: "Approval", outsiders: tuple[str, ...], workspace: str) -> PendingApproval:
     from desktop_agent.permissions.gate import validate_edited_arguments
-    from desktop_agent.permissions.rule_proposals import describe_rule
 
     def validate(arguments: JsonObject) -> str | None:
         try:
@@ -113,7 +170,7 @@ def _waiting_call(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCa
         return None
 
     server = _server_of(approval)
-    return WaitingCall(
+    return PendingApproval(
         approval_id=approval.approval_id,
         tool=approval.tool.name,
         arguments=approval.input,
@@ -127,8 +184,30 @@ def _waiting_call(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCa
         undoable=_undoable(approval.tool),
         server=server,
         server_says=approval.tool.description if server else "",
-        proposals=tuple((rule, describe_rule(rule)) for rule in approval.proposals),
+        workspace=workspace if approval.tool.effects & _FILE_EFFECTS else "",
+        offers=offer_rules(approval.proposals),
     )
+
+
+def offer_rules(rules: Iterable[Rule]) -> tuple[RuleOffer, ...]:
+    """Return the rules as offers, the narrowest first."""
+    from desktop_agent.permissions.rule_proposals import describe_rule
+
+    return tuple(RuleOffer(rule.id, describe_rule(rule), rule.workspace) for rule in sorted(rules, key=_rule_breadth))
+
+
+def _rule_breadth(rule: Rule) -> tuple[bool, bool, int, int]:
+    """What grows with what a rule allows: where it holds, what it trusts, which calls, of how many tools."""
+    match rule.pattern:
+        case ArgumentsPattern() | CommandPattern(exact=True):
+            calls = 0
+        case CommandPattern() | PathPattern() | HostPattern():
+            calls = 1
+        case CommandsPattern():
+            calls = 2
+        case None:
+            calls = 3
+    return rule.workspace is None, rule.trusts, calls, len(rule.tools)
 
 
 def _reasons(approval: "Approval") -> tuple[Sentence, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QBrush, QImage, QKeyEvent, QPainter, QPainterPath, QPixmap
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QWidget
 
 from ui.composer.attachment_items import (
     AttachmentFetch,
@@ -15,7 +15,9 @@ from ui.composer.attachment_items import (
     PromptSource,
     UnreadablePicture,
 )
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, label
+from ui.style.removal import remove_widget
 from ui.style.text import plain_tooltip
 from ui.style.theme import RADIUS_S, SPACE_S, SPACE_XS, ThemeSource, pixmap
 
@@ -86,10 +88,7 @@ class AttachmentChip(QFrame):
             self._drawing.setPixmap(pixmap(self._icon_name, self._themes.theme.muted, 22, ratio))
 
     def _build_layout(self) -> None:
-        words = QVBoxLayout()
-        words.setSpacing(0)
-        words.addWidget(self._name)
-        words.addWidget(self._detail)
+        words = vbox(self._name, self._detail, spacing=0)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(SPACE_S, SPACE_XS, SPACE_XS, SPACE_XS)
         layout.setSpacing(SPACE_S)
@@ -163,10 +162,7 @@ class AttachmentRow(QScrollArea):
         self._retry_timer = QTimer(self)
         self._retry_timer.timeout.connect(self._start_waiting)
         inner = QWidget()
-        self._row = QHBoxLayout(inner)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(SPACE_S)
-        self._row.addStretch(1)
+        self._row = hbox(parent=inner, spacing=SPACE_S, margins=0, start_stretch=True)
         self.setWidget(inner)
         self.setWidgetResizable(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -256,9 +252,7 @@ class AttachmentRow(QScrollArea):
             held.fetch.cancel()
         if held.task is not None:
             held.task.cancel()
-        self._row.removeWidget(held.chip)
-        held.chip.hide()
-        held.chip.deleteLater()
+        remove_widget(self._row, held.chip)
         self.setVisible(bool(self._entries))
 
     def _start_task(self, held: AttachmentEntry, work: Coroutine[Any, Any, None]) -> None:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QSize, QStringListModel, Qt, QTimer, Signal
-from PySide6.QtWidgets import QCompleter, QDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCompleter, QDialog, QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.types.mcp import McpPromptArgument
 from ui.bridge.mcp_requests import ServerCatalog
 from ui.composer.completions import CompletionItem, CompletionKind, completion_items
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import ScrollColumn
 from ui.style.pickers import SearchPopup
@@ -138,15 +139,10 @@ class PromptArgumentsDialog(QDialog):
         asked.column.addStretch(1)
         asked.setMinimumHeight(min(asked.column.sizeHint().height(), _MAX_FORM_HEIGHT))
         self._insert.setDefault(True)
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addWidget(self._missing, 1)
-        foot.addWidget(button(self.tr("Cancel"), self.reject))
-        foot.addWidget(self._insert)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(label(title, "heading", wrap=True))
+        foot = hbox(
+            self._missing, button(self.tr("Cancel"), self.reject), self._insert, spacing=SPACE_S, grow=self._missing
+        )
+        layout = vbox(label(title, "heading", wrap=True), parent=self, spacing=SPACE_M, margins=SPACE_L)
         if description:
             layout.addWidget(label(description, "muted", wrap=True))
         layout.addWidget(asked, 1)
@@ -165,9 +161,7 @@ class PromptArgumentsDialog(QDialog):
         line.textEdited.connect(partial(self._on_edited, argument.name))
         line.textChanged.connect(self._refresh)
         self._lines[argument.name] = line
-        column = QVBoxLayout()
-        column.setSpacing(SPACE_XS)
-        column.addWidget(heading)
+        column = vbox(heading, spacing=SPACE_XS)
         if argument.description:
             column.addWidget(label(show_hidden(argument.description), "muted", wrap=True))
         column.addWidget(line)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from ui.composer.attachment_chips import Attachment
 from ui.composer.attachment_items import SUFFIXES, PictureIntake, PromptSource, picture_notices
 from ui.composer.attachments import Attachments
 from ui.composer.control_bar import ControlBar, SendStopButton
 from ui.composer.message_editor import MessageEditor, is_too_long
+from ui.style.boxes import vbox
 from ui.style.controls import IconButton, announce, label, set_style_property
 from ui.style.text import native_shortcut, translate_sentence
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
@@ -36,8 +37,7 @@ class _ComposerFrame(QFrame):
         if is_focused:
             # Marked later it would be polished again, for which Python makes all enumerations of styles.
             self.setProperty("focused", "true")
-        self.column = QVBoxLayout(self)
-        self.column.setSpacing(SPACE_XS)
+        self.column = vbox(parent=self, spacing=SPACE_XS)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
 
@@ -346,7 +346,5 @@ class Composer(QWidget):
         self._problems.hide()
         for each in (self.attachments, self._problems, self._notice, self._editor, self._controls):
             inside.addWidget(each)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.frame)
+        vbox(self.frame, parent=self, margins=0)
         self.setFocusProxy(self._editor)

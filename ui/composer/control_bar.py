@@ -5,8 +5,9 @@ from functools import cache
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QWidget
 
+from ui.style.boxes import hbox
 from ui.style.controls import IconButton
 from ui.style.layouts import WrappingRows
 from ui.style.text import native_shortcut
@@ -150,12 +151,7 @@ class SendStopButton(QWidget):
         self._can_send = False
         self.set_enter_sends(enter_sends=True)
         self._queue.clicked.connect(self._open_menu)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addWidget(self._queue)
-        layout.addWidget(self._stop)
-        layout.addWidget(self._send)
+        hbox(self._queue, self._stop, self._send, parent=self, spacing=SPACE_XS, margins=0)
         self._send.clicked.connect(self.send_pressed)
         # At the press, not at the release: a press by assistive technology is released 100 ms later.
         self._stop.pressed.connect(self.stop)

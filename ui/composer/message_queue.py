@@ -8,8 +8,10 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QMenu, QSizePolicy, QStyle, QVBoxLayout, QWidget
 
 from ui.bridge.session_controls import WaitingMessage
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, IconButton, announce, button, label
 from ui.style.layouts import ScrollColumn
+from ui.style.removal import remove_widget
 from ui.style.text import native_shortcut
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.style.widgets import SmallTextEdit
@@ -243,11 +245,7 @@ class QueuedMessageRow(QFrame):
         foot.addWidget(button(self.tr("Cancel"), self.end_editing))
         foot.addWidget(button(self.tr("Save"), self._save_text, "primary"))
         self._editor_panel = QWidget()
-        below = QVBoxLayout(self._editor_panel)
-        below.setContentsMargins(0, 0, 0, 0)
-        below.setSpacing(SPACE_XS)
-        below.addWidget(self._editor)
-        below.addLayout(foot)
+        vbox(self._editor, foot, parent=self._editor_panel, spacing=SPACE_XS, margins=0)
         self._main_layout.addWidget(self._editor_panel)
         # What a layout shows later takes no focus now.
         self._editor_panel.show()
@@ -260,9 +258,7 @@ class QueuedMessageRow(QFrame):
         focused = QApplication.focusWidget()
         if focused is not None and self._editor_panel.isAncestorOf(focused):
             self.setFocus()
-        self._main_layout.removeWidget(self._editor_panel)
-        self._editor_panel.hide()
-        self._editor_panel.deleteLater()
+        remove_widget(self._main_layout, self._editor_panel)
         self._editor, self._editor_panel = None, None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -397,9 +393,7 @@ class MessageQueueView(QWidget):
 
     def _remove_row(self, row: QueuedMessageRow) -> None:
         self._return_draft(row)
-        self._list.column.removeWidget(row)
-        row.hide()
-        row.deleteLater()
+        remove_widget(self._list.column, row)
 
     def _return_draft(self, row: QueuedMessageRow) -> None:
         if row.changed_text is not None:
@@ -426,12 +420,5 @@ class MessageQueueView(QWidget):
 
     def _build_layout(self) -> None:
         self.setAccessibleName(self.tr("Waiting messages"))
-        head = QHBoxLayout()
-        head.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
-        head.addWidget(self._title, 1)
-        head.addWidget(self._send)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addLayout(head)
-        layout.addWidget(self._list)
+        head = hbox(self._title, self._send, margins=(SPACE_S, 0, SPACE_S, 0), grow=self._title)
+        vbox(head, self._list, parent=self, spacing=SPACE_XS, margins=0)

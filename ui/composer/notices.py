@@ -4,9 +4,10 @@ import math
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from desktop_agent.types.permissions import Mode
+from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
 from ui.style.pickers import mode_title
@@ -82,11 +83,7 @@ class ContextOverflowNotice(QWidget):
         self._summarise = button(self.tr("Summarise"), self.summary_requested.emit, "link", summarise)
         self._choose = button(self.tr("Another model"), self.model_requested.emit, "link", choose)
         buttons = FlowRows((self._summarise, self._choose), gap=SPACE_XS)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._words)
-        layout.addWidget(buttons)
+        vbox(self._words, buttons, parent=self, spacing=0, margins=(SPACE_S, 0, SPACE_S, 0))
         self.hide()
 
     @property

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import Protocol
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
 
-from desktop_agent.types.errors import Sentence
-from desktop_agent.types.providers import Endpoint, ModelInfo
+from desktop_agent.types.providers import ModelInfo
+from ui.bridge.model_servers import ModelGroup
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPopup
 from ui.style.text import (
@@ -27,25 +26,6 @@ from ui.style.theme import ThemeSource, themed_icon
 from ui.style.widgets import CollapsingButton
 
 
-class ServerModels(Protocol):
-    """One server's models, or why they cannot be listed."""
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """The server."""
-        ...
-
-    @property
-    def models(self) -> tuple[ModelInfo, ...]:
-        """Its models, in its own order."""
-        ...
-
-    @property
-    def problem(self) -> Sentence | None:
-        """Why there are none."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow(ResultRow):
     """A model, or a model id as typed; without one a heading or a remark."""
@@ -54,12 +34,12 @@ class ModelRow(ResultRow):
     model_id: str = ""
 
 
-def model_rows(groups: Sequence[ServerModels], typed: str, current: tuple[str, str]) -> list[ModelRow]:
+def model_rows(groups: Sequence[ModelGroup], typed: str, current: tuple[str, str]) -> list[ModelRow]:
     """The models whose id or title contains `typed`, of each server; `current` is (endpoint id, model id)."""
     return [row for group in groups for row in _rows_of(group, typed.strip(), current)]
 
 
-def _rows_of(group: ServerModels, typed: str, current: tuple[str, str]) -> list[ModelRow]:
+def _rows_of(group: ModelGroup, typed: str, current: tuple[str, str]) -> list[ModelRow]:
     translate, wanted = QCoreApplication.translate, typed.casefold()
     found = [each for each in group.models if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
     today = datetime.now().astimezone().date()
@@ -153,7 +133,7 @@ class ModelPicker(QToolButton):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._groups: Sequence[ServerModels] = ()
+        self._groups: Sequence[ModelGroup] = ()
         self._current = ("", "")
         words = {
             "name": self.tr("Models"),
@@ -181,7 +161,7 @@ class ModelPicker(QToolButton):
         more = letters.horizontalAdvance(self.text()) - MIN_NAME_LENGTH * letters.averageCharWidth()
         return self.sizeHint() - QSize(max(more, 0), 0)
 
-    def set_models(self, groups: Sequence[ServerModels]) -> None:
+    def set_models(self, groups: Sequence[ModelGroup]) -> None:
         """What there is to choose from."""
         self._groups = groups
         self._popup.fill()

@@ -10,15 +10,16 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
     QFrame,
-    QHBoxLayout,
     QRadioButton,
     QVBoxLayout,
     QWidget,
 )
 
 from ui.bridge.session_controls import OpenQuestion
+from ui.style.boxes import hbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import ScrollColumn
+from ui.style.removal import remove_widget
 from ui.style.text import native_shortcut
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 from ui.style.widgets import SmallTextEdit, TextWithButtons, WrappedChoice
@@ -237,9 +238,7 @@ class QuestionCard(QFrame):
         if not self._is_answering:
             self.return_draft()
         if self._choices is not None:
-            self._scroll.column.removeWidget(self._choices)
-            self._choices.hide()
-            self._choices.deleteLater()
+            remove_widget(self._scroll.column, self._choices)
             self._choices = None
 
     def _refresh(self) -> None:
@@ -262,8 +261,7 @@ class QuestionCard(QFrame):
         self._scroll.column.addWidget(self._words)
         self._skip.setToolTip(self.tr("The agent goes on without an answer."))
         self._answer.setToolTip(self.tr("Answer") + f" ({native_shortcut('Enter')})")
-        head = QHBoxLayout()
-        head.addWidget(self._title, 1)
+        head = hbox(self._title, grow=self._title)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
         layout.setSpacing(SPACE_S)

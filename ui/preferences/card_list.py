@@ -6,7 +6,9 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from ui.style.boxes import vbox
 from ui.style.controls import button
+from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_M, SPACE_S
 
 
@@ -66,7 +68,7 @@ class CardList(QVBoxLayout):
         """These and no others, by what they are known by. Needs a widget that has this layout."""
         for gone in self._cards.values():
             if gone not in cards.values():
-                self._remove_card(gone)
+                remove_widget(self, gone)
         self._cards = dict(cards)
         self._update_layout()
 
@@ -84,7 +86,7 @@ class CardList(QVBoxLayout):
         """Nothing is being written any more."""
         panel, self._panel = self._panel, None
         if panel is not None:
-            self._remove_card(panel)
+            remove_widget(self, panel)
         self._update_layout()
 
     def _update_layout(self) -> None:
@@ -106,11 +108,6 @@ class CardList(QVBoxLayout):
         if self.indexOf(widget) != place:
             self.insertWidget(place, widget)
         return place + 1
-
-    def _remove_card(self, widget: QWidget) -> None:
-        self.removeWidget(widget)
-        widget.hide()
-        widget.deleteLater()
 
 
 class CardEditor(QFrame):
@@ -140,9 +137,4 @@ class CardEditor(QFrame):
         foot.addStretch(1)
         foot.addWidget(button(QCoreApplication.translate("Cards", "Cancel"), self.cancelled.emit))
         foot.addWidget(button(QCoreApplication.translate("Cards", "Save"), self.save, "primary"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        layout.setSpacing(SPACE_M)
-        for each in parts:
-            layout.addWidget(each)
-        layout.addLayout(foot)
+        vbox(*parts, foot, parent=self, spacing=SPACE_M, margins=SPACE_M)

@@ -4,10 +4,11 @@ from typing import Any
 
 from pydantic import ValidationError
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from desktop_agent.types.providers import ConversationParameters
 from ui.preferences.forms import ValidatedForm
+from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows, ScrollColumn
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S
@@ -77,10 +78,7 @@ class ConversationSettingsDialog(QDialog):
         save.setDefault(True)
         defaults = button(self.tr("Use defaults"), lambda: self._show_parameters(ConversationParameters()), "quiet")
         foot = FlowRows((defaults, button(self.tr("Cancel"), self.reject), save), trailing=True, apart=defaults)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(label(title, "heading", wrap=True))
+        layout = vbox(label(title, "heading", wrap=True), parent=self, spacing=SPACE_M, margins=SPACE_L)
         words = self.tr("They hold for this conversation, from the next message on.")
         layout.addWidget(label(words, "muted", wrap=True))
         layout.addWidget(scrolled, 1)

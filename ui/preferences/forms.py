@@ -19,11 +19,11 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QSpinBox,
-    QVBoxLayout,
     QWidget,
 )
 
 from desktop_agent.types.preferences import FontFamilyField, NumberFormat
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, label, set_style_property
 from ui.style.theme import BODY_SIZE, SPACE_L, SPACE_M, SPACE_S, SPACE_XS
 
@@ -69,18 +69,14 @@ class ValidatedForm(QWidget):
         super().__init__(parent)
         self._validated: list[_ValidatedField] = []
         self._numbers: list[QAbstractSpinBox] = []
-        self._rows = QVBoxLayout(self)
-        self._rows.setContentsMargins(0, 0, 0, 0)
-        self._rows.setSpacing(SPACE_M)
+        self._rows = vbox(parent=self, spacing=SPACE_M, margins=0)
 
     def add(self, title: str, field: QWidget, check: FieldValidator | None = None, *, note: str = "") -> None:
         """One more field, under the others. `note` stands under it."""
         field.setAccessibleName(title)
         heading = label(title, "strong")
         heading.setBuddy(field)
-        column = QVBoxLayout()
-        column.setSpacing(SPACE_XS)
-        column.addWidget(heading)
+        column = vbox(heading, spacing=SPACE_XS)
         if isinstance(field, QAbstractSpinBox):
             column.addLayout(self._number_row(field))
         else:
@@ -118,8 +114,7 @@ class ValidatedForm(QWidget):
     def _number_row(self, field: QAbstractSpinBox) -> QHBoxLayout:
         SpinBoxMargin(field)
         self._numbers.append(field)
-        row = QHBoxLayout()
-        row.addWidget(field, 1)
+        row = hbox(field, grow=field)
         row.addStretch(0)
         return row
 
@@ -305,9 +300,7 @@ class SectionForm(QWidget):
     def __init__(self, section: BaseModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._controls: dict[str, FieldControl] = {}
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
+        layout = vbox(parent=self, spacing=SPACE_XS, margins=0)
         for name, field in type(section).model_fields.items():
             control = control_for(field, partial(self._emit_change, name))
             self._controls[name] = control

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QRadioButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,8 +21,10 @@ from ui.bridge.settings import ToolGroup
 from ui.preferences.card_list import CardEditor
 from ui.preferences.forms import ValidatedForm
 from ui.preferences.rule_editor import RuleEditor, effect_tag, format_pattern
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
+from ui.style.removal import clear_layout
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 from ui.style.widgets import WrappedChoice
@@ -31,8 +32,7 @@ from ui.style.widgets import WrappedChoice
 
 def rule_row(rule: Rule) -> QHBoxLayout:
     """What becomes of which calls, in one row."""
-    row = QHBoxLayout()
-    row.setSpacing(SPACE_S)
+    row = hbox(spacing=SPACE_S)
     row.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
     row.addWidget(label(show_hidden(translate_sentence(rule_sentence(rule))), wrap=True), 1)
     return row
@@ -48,17 +48,10 @@ class RuleListEditor(QWidget):
         self.rules: tuple[Rule, ...] = tuple(rules)
         self._tools = tuple(tools)
         self._editor: RuleEditor | None = None
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(SPACE_S)
+        self._rows = vbox(spacing=SPACE_S)
         self._add = button(self.tr("Add rule…"), lambda: self._open_editor(None))
-        foot = QHBoxLayout()
-        foot.addWidget(self._add)
-        foot.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addLayout(self._rows)
-        layout.addLayout(foot)
+        foot = hbox(self._add, end_stretch=True)
+        vbox(self._rows, foot, parent=self, spacing=SPACE_S, margins=0)
         self._rebuild_rows()
 
     @property
@@ -102,11 +95,7 @@ class RuleListEditor(QWidget):
         self._editor = None
         self.setFocusProxy(self._add)
         self._add.setEnabled(True)
-        while (item := self._rows.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear_layout(self._rows)
         for at, rule in enumerate(self.rules):
             if at != without:
                 row = self._create_row(rule)
@@ -264,9 +253,7 @@ class _UnaskedChoice(QWidget):
             "ask": self.tr("Are asked about, one by one"),
             "accept_edits": self.tr("Change files unasked; all else is asked about"),
         }
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
+        layout = vbox(parent=self, spacing=SPACE_XS, margins=0)
         for at, breadth in enumerate(BREADTHS):
             choice = QRadioButton()
             choice.setChecked(breadth == chosen)

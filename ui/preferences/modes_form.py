@@ -11,6 +11,7 @@ from desktop_agent.types.preferences import MAX_MODES
 from ui.bridge.settings import ToolGroup
 from ui.preferences.card_list import Card, CardList
 from ui.preferences.mode_editor import MAX_MODE_TITLE_LENGTH, ModeEditor, rule_row
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
 from ui.style.pickers import mode_description, mode_title
@@ -31,8 +32,7 @@ class ModeCard(Card):
         super().__init__(parent)
         title = mode_title(mode)
         self.setAccessibleName(self.tr("Mode {0}").format(title))
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_S)
+        head = hbox(spacing=SPACE_S)
         head.addWidget(label(show_hidden(title), "strong", wrap=True), 1)
         copy = button(self.tr("Copy"), self.copy_pressed.emit, name=self.tr("Copy {0}").format(title))
         writing = [copy]
@@ -184,18 +184,14 @@ class ModesForm(QWidget):
             "A mode says how much may happen unasked. Choose it under the message editor; a change holds at once in "
             "every open conversation, for each call that has not started."
         )
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addWidget(self._add)
-        foot.addWidget(self._limit_note, 1)
+        foot = hbox(self._add, self._limit_note, spacing=SPACE_S, grow=self._limit_note)
         foot.addStretch(0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
         layout.addWidget(label(words, "muted", wrap=True))
         layout.addWidget(label(self.tr("Always there"), "strong"))
-        fixed = QVBoxLayout()
-        fixed.setSpacing(SPACE_S)
+        fixed = vbox(spacing=SPACE_S)
         for each, card in zip(BUILT_IN_MODES, self._built_in_cards, strict=True):
             card.copy_pressed.connect(partial(self.copy, each))
             fixed.addWidget(card)

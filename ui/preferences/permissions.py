@@ -5,7 +5,7 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.errors import Sentence
@@ -13,9 +13,11 @@ from desktop_agent.types.messages import now
 from desktop_agent.types.permissions import AuditEntry, RuleScope
 from ui.bridge.permissions import RuleSummary
 from ui.preferences.rule_editor import effect_tag
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
+from ui.style.removal import clear_layout
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.text_display import (
     LogicalOrderText,
@@ -38,8 +40,7 @@ class RuleCard(QFrame):
         self.setProperty("kind", "card")
         words = show_hidden(translate_sentence(rule.words))
         revoke = button(self.tr("Revoke"), self.revoked.emit, "danger", self.tr("Revoke the rule: {0}").format(words))
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_S)
+        head = hbox(spacing=SPACE_S)
         head.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(label(words, "strong", wrap=True), 1)
         head.addWidget(revoke)
@@ -97,11 +98,7 @@ class PermissionDryRun(QWidget):
         self._arguments.setAccessibleDescription(self._help.text())
         self._none = label(self.tr("Open a conversation with tools to try its rules."), "muted", wrap=True)
         self._row = FlowRows((self._tools, self._arguments, self._check), wide=self._arguments)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        for each in (self._help, self._none, self._row, self._answer):
-            layout.addWidget(each)
+        vbox(self._help, self._none, self._row, self._answer, parent=self, spacing=SPACE_S, margins=0)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
         self.show_tools(())
@@ -156,13 +153,10 @@ class RulesForm(QWidget):
         )
         self._more = label(kind="muted")
         self._more.hide()
-        self._cards = QVBoxLayout()
-        self._cards.setSpacing(SPACE_S)
+        self._cards = vbox(spacing=SPACE_S)
         self._dry_run = PermissionDryRun(themes)
         self._dry_run.requested.connect(self.dry_run_requested)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
+        layout = vbox(parent=self, spacing=SPACE_M, margins=0)
         words = self.tr(
             "A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. "
             "Only content from outside can still make such a call be asked about."
@@ -181,11 +175,7 @@ class RulesForm(QWidget):
         if tuple(rules) == self._rules:
             return
         self._rules = tuple(rules)
-        while (item := self._cards.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear_layout(self._cards)
         for rule in self._rules[:MAX_CARDS]:
             card = RuleCard(rule)
             card.revoked.connect(partial(self.revoke_requested.emit, rule.rule_id))
@@ -230,14 +220,9 @@ class AuditLogForm(QWidget):
         self._details.setFixedHeight(_DETAILS_HEIGHT)
         self._more = button(self.tr("Show older"), self.more_requested.emit)
         self._export = button(self.tr("Export…"), self.export_requested.emit)
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addWidget(self._more)
-        foot.addStretch(1)
+        foot = hbox(self._more, spacing=SPACE_S, end_stretch=True)
         foot.addWidget(self._export)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
+        layout = vbox(parent=self, spacing=SPACE_M, margins=0)
         words = self.tr("Every call that a model asked for: who decided about it, and what became of it.")
         layout.addWidget(label(words, "muted", wrap=True))
         # It takes the room of the list that is not there, and stands at its top.

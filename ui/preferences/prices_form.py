@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 from PySide6.QtCore import (
     QAbstractTableModel,
@@ -14,9 +13,11 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QVBoxLayout, QWidget
 
 from desktop_agent.types.providers import Price
+from ui.bridge.settings import ModelPriceEntry
+from ui.style.boxes import hbox
 from ui.style.controls import ClearableField, button, label
 from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_S, ThemeSource
@@ -29,35 +30,6 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 Index = QModelIndex | QPersistentModelIndex
 
 
-class PricedModel(Protocol):
-    """One model of one server, and what it costs."""
-
-    @property
-    def server(self) -> str:
-        """The server's title."""
-        ...
-
-    @property
-    def vendor(self) -> str:
-        """Whose row of the table of models it is."""
-        ...
-
-    @property
-    def model(self) -> str:
-        """The model's id."""
-        ...
-
-    @property
-    def price(self) -> Price:
-        """What is known."""
-        ...
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the person changed something about it."""
-        ...
-
-
 class PriceTableModel(QAbstractTableModel):
     """Server, model, and dollars for a million tokens in, out, read from the cache and written to it."""
 
@@ -66,9 +38,9 @@ class PriceTableModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._models: Sequence[PricedModel] = ()
+        self._models: Sequence[ModelPriceEntry] = ()
 
-    def show_models(self, models: Sequence[PricedModel]) -> None:
+    def show_models(self, models: Sequence[ModelPriceEntry]) -> None:
         """What there is. The same models again keep the place and the selection."""
         before, self._models = self._models, models
         if [(each.vendor, each.server, each.model) for each in before] == [
@@ -80,7 +52,7 @@ class PriceTableModel(QAbstractTableModel):
         self.beginResetModel()
         self.endResetModel()
 
-    def row(self, number: int) -> PricedModel:
+    def row(self, number: int) -> ModelPriceEntry:
         """One row."""
         return self._models[number]
 
@@ -147,13 +119,13 @@ class PriceTableModel(QAbstractTableModel):
             self.tr("Cache write"),
         )
 
-    def _cell_text(self, row: PricedModel, column: int) -> str:
+    def _cell_text(self, row: ModelPriceEntry, column: int) -> str:
         if column < FIRST_PRICE_COLUMN:
             return (row.server, row.model)[column]
         number: float | None = getattr(row.price, _PRICE_FIELDS[column - FIRST_PRICE_COLUMN])
         return "" if number is None else f"{number:.10g}"
 
-    def _accessible_text(self, row: PricedModel, column: int) -> str:
+    def _accessible_text(self, row: ModelPriceEntry, column: int) -> str:
         text = self._cell_text(row, column)
         if column < FIRST_PRICE_COLUMN:
             return text
@@ -201,12 +173,12 @@ class PricesForm(QWidget):
         self._apply_zoom()
         self._refresh()
 
-    def show_models(self, models: Sequence[PricedModel]) -> None:
+    def show_models(self, models: Sequence[ModelPriceEntry]) -> None:
         """What there is; nothing is reported."""
         self._rows.show_models(models)
         self._none.setVisible(not models)
 
-    def _current(self) -> PricedModel | None:
+    def _current(self) -> ModelPriceEntry | None:
         index = self._filtered.mapToSource(self._table.currentIndex())
         return self._rows.row(index.row()) if index.isValid() else None
 
@@ -254,10 +226,7 @@ class PricesForm(QWidget):
             "US dollars for a million tokens. Costs are counted with these. Your changes are kept in “models.toml” "
             "in the data folder and stand in bold."
         )
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_S)
-        head.addWidget(self._filter, 1)
-        head.addWidget(self._reset)
+        head = hbox(self._filter, self._reset, spacing=SPACE_S, grow=self._filter)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)

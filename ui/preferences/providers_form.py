@@ -11,7 +11,9 @@ from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLineEdit, QVBox
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Endpoint
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, announce, button, label
+from ui.style.removal import remove_widget
 from ui.style.server_fields import (
     ApiKeyField,
     DialectBox,
@@ -132,13 +134,7 @@ class EndpointEditor(QWidget):
         row.addStretch(1)
         row.addWidget(button(self.tr("Cancel"), self.cancelled.emit, name=self.tr("Cancel editing {0}").format(title)))
         row.addWidget(button(self.tr("Save"), self._save, "primary", self.tr("Save {0}").format(title)))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addLayout(form)
-        for each in (self._mirrors, self._warning, self._state):
-            layout.addWidget(each)
-        layout.addLayout(row)
+        vbox(form, self._mirrors, self._warning, self._state, row, parent=self, spacing=SPACE_S, margins=0)
 
 
 class EndpointCard(QFrame):
@@ -177,11 +173,7 @@ class EndpointCard(QFrame):
         self._field.hide()
         self._for_session = SessionKeyLink(self._submit_session_key)
         self.setProperty("kind", "card")
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_S)
-        for each in (self._test, self._edit, self._change, self._remove_key):
-            row.addWidget(each)
-        row.addStretch(1)
+        row = hbox(self._test, self._edit, self._change, self._remove_key, spacing=SPACE_S, end_stretch=True)
         row.addWidget(remove)
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
@@ -225,9 +217,7 @@ class EndpointCard(QFrame):
             self.session_key_entered.emit(SecretStr(key))
 
     def _header_layout(self) -> QHBoxLayout:
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_S)
-        head.addWidget(label(self._endpoint.title, "strong"))
+        head = hbox(label(self._endpoint.title, "strong"), spacing=SPACE_S)
         address = ElidedLabel(self._endpoint.base_url)
         address.setProperty("kind", "muted")
         head.addWidget(address, 1)
@@ -253,9 +243,7 @@ class EndpointCard(QFrame):
 
     def _close_editor(self) -> None:
         if self._editor is not None:
-            self._layout.removeWidget(self._editor)
-            self._editor.hide()
-            self._editor.deleteLater()
+            remove_widget(self._layout, self._editor)
             self._editor = None
         self._edit.setEnabled(True)
         self._edit.setFocus()
@@ -289,19 +277,11 @@ class ProvidersForm(QWidget):
         self._invalidated_keys: set[str] = set()
         self._keyring_label = label(kind="muted", wrap=True)
         self._none = label(self.tr("No server is connected yet."), "muted")
-        self._list = QVBoxLayout()
-        self._list.setSpacing(SPACE_S)
-        foot = QHBoxLayout()
-        foot.addWidget(button(self.tr("Connect a model…"), self.connect_requested.emit))
-        foot.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(self._keyring_label)
-        layout.addWidget(self._none)
-        layout.addLayout(self._list)
-        layout.addLayout(foot)
-        layout.addStretch(1)
+        self._list = vbox(spacing=SPACE_S)
+        foot = hbox(button(self.tr("Connect a model…"), self.connect_requested.emit), end_stretch=True)
+        vbox(
+            self._keyring_label, self._none, self._list, foot, parent=self, spacing=SPACE_M, margins=0, end_stretch=True
+        )
 
     def show_keyring(self, name: str) -> None:
         """Where keys are held, as the keyring calls itself."""
@@ -318,9 +298,7 @@ class ProvidersForm(QWidget):
             return
         self._endpoints = endpoints
         for card in self._cards.values():
-            self._list.removeWidget(card)
-            card.hide()
-            card.deleteLater()
+            remove_widget(self._list, card)
         self._cards = {}
         for endpoint in endpoints:
             card = self._cards[endpoint.id] = EndpointCard(self._themes, endpoint)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QWidget
 
 from desktop_agent.types.messages import new_id
 from desktop_agent.types.permissions import (
@@ -25,12 +25,14 @@ from desktop_agent.types.permissions import (
 from ui.bridge.rule_text import rule_sentence
 from ui.bridge.settings import ToolGroup
 from ui.preferences.tool_picker import ToolMenu
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S
+from ui.style.tool_labels import Tag
 
-_EFFECT_TAGS: dict[RuleEffect, Literal["safe", "caution", "risk"]] = {
+_EFFECT_TAGS: dict[RuleEffect, Tag] = {
     RuleEffect.ALLOW: "safe",
     RuleEffect.ASK: "caution",
     RuleEffect.DENY: "risk",
@@ -282,14 +284,8 @@ class RuleEditor(QFrame):
     def _build_layout(self) -> None:
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Rule being written"))
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addStretch(1)
-        foot.addWidget(button(self.tr("Cancel rule"), self.cancelled.emit))
-        foot.addWidget(self._add)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        layout.setSpacing(SPACE_S)
+        foot = hbox(button(self.tr("Cancel rule"), self.cancelled.emit), self._add, spacing=SPACE_S, start_stretch=True)
+        layout = vbox(parent=self, spacing=SPACE_S, margins=SPACE_M)
         self._pattern.setMinimumWidth(_PATTERN_WIDTH)
         layout.addWidget(FlowRows((self._effect, self._tools), wide=self._tools))
         layout.addWidget(FlowRows((self._kind_menu, self._pattern), wide=self._pattern))

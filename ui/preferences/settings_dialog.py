@@ -21,14 +21,16 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences
+from ui.bridge.settings import ModelPriceEntry
 from ui.preferences.forms import SectionForm, translate_preference
 from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
 from ui.preferences.modes_form import ModesForm
 from ui.preferences.permissions import AuditLogForm, RulesForm
-from ui.preferences.prices_form import PricedModel, PricesForm
+from ui.preferences.prices_form import PricesForm
 from ui.preferences.providers_form import ProvidersForm
 from ui.preferences.specialists_form import SpecialistsForm
 from ui.preferences.storage_form import StorageForm
+from ui.style.boxes import vbox
 from ui.style.controls import ComboBox, button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate
@@ -193,7 +195,7 @@ class SettingsDialog(QDialog):
         """What went wrong that is about none of the cards; "" takes it away."""
         self._problem.show_state(Status.ERROR, problem)
 
-    def set_prices(self, models: Sequence[PricedModel]) -> None:
+    def set_prices(self, models: Sequence[ModelPriceEntry]) -> None:
         """What models cost."""
         self._prices.show_models(models)
 
@@ -232,10 +234,7 @@ class SettingsDialog(QDialog):
 
     def _add_page(self, name: str, title: str, content: QWidget, below: QWidget | None = None) -> None:
         page = QWidget()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_L)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(label(title, "heading"))
+        layout = vbox(label(title, "heading"), parent=page, spacing=SPACE_M, margins=(SPACE_L, 0, SPACE_L, SPACE_L))
         layout.addWidget(content, 0 if below is not None else 1)
         if below is not None:
             layout.addWidget(below, 1)

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QLineEdit, QPlainTextEdit, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QLineEdit, QPlainTextEdit, QSpinBox, QWidget
 
 from desktop_agent.types.policies import Limits, Specialist
 from ui.bridge.model_servers import ModelGroup
@@ -14,6 +14,7 @@ from ui.bridge.settings import ToolGroup
 from ui.preferences.card_list import CardEditor
 from ui.preferences.forms import ValidatedForm
 from ui.preferences.tool_picker import ToolChecklist
+from ui.style.boxes import vbox
 from ui.style.controls import ComboBox, announce, label
 from ui.style.theme import SPACE_M, SPACE_XS
 
@@ -119,11 +120,7 @@ class ModelChoice(QWidget):
         self.other.setPlaceholderText(self.tr("Name of the model, as its server calls it"))
         self.other.setMaxLength(200)
         self.setFocusProxy(self.menu)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addWidget(self.menu)
-        layout.addWidget(self.other)
+        vbox(self.menu, self.other, parent=self, spacing=SPACE_XS, margins=0)
         self._populate_menu(None)
         self.menu.currentIndexChanged.connect(self._on_selected)
         self.other.textChanged.connect(self.changed)

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.types.policies import Specialist
 from ui.bridge.model_servers import ModelGroup
 from ui.bridge.settings import ToolGroup
 from ui.preferences.card_list import Card, CardList
 from ui.preferences.specialist_editor import SpecialistEditor
+from ui.style.boxes import hbox
 from ui.style.controls import ElidedLabel, button, label
 from ui.style.layouts import FlowRows
 from ui.style.text import format_count, format_dollars
@@ -27,8 +28,7 @@ class SpecialistCard(Card):
         super().__init__(parent)
         name = specialist.name
         self.setAccessibleName(self.tr("Specialist {0}").format(name))
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_S)
+        head = hbox(spacing=SPACE_S)
         title = ElidedLabel(name)
         title.setProperty("kind", "strong")
         head.addWidget(title, 1)
@@ -84,9 +84,7 @@ class SpecialistsForm(QWidget):
             "calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it "
             "began."
         )
-        foot = QHBoxLayout()
-        foot.addWidget(self._add)
-        foot.addStretch(1)
+        foot = hbox(self._add, end_stretch=True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)

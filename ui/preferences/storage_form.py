@@ -3,10 +3,11 @@
 from datetime import datetime
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
+from ui.style.boxes import hbox
 from ui.style.controls import button, label
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text_display import exact_date
@@ -33,10 +34,7 @@ class StorageForm(QWidget):
             "Conversations, pictures and preferences are in one folder of this computer. The conversations are checked "
             "now and then while nobody waits."
         )
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_S)
-        row.addWidget(self._check)
-        row.addWidget(self._last_check, 1)
+        row = hbox(self._check, self._last_check, spacing=SPACE_S, grow=self._last_check)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)

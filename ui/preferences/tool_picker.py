@@ -8,6 +8,7 @@ from PySide6.QtGui import QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from ui.bridge.settings import AvailableTool, ToolGroup
+from ui.style.boxes import vbox
 from ui.style.controls import ComboBox, label
 from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_S, SPACE_XS
@@ -99,11 +100,7 @@ class ToolChecklist(QWidget):
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setFixedHeight(self.fontMetrics().lineSpacing() * VISIBLE_LINES)
         self._count = label(kind="small", wrap=True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        for each in (self._search, self._scroll, self._count):
-            layout.addWidget(each)
+        vbox(self._search, self._scroll, self._count, parent=self, spacing=SPACE_XS, margins=0)
         self._search.textChanged.connect(self._filter_rows)
         self._rebuild_rows()
 
@@ -126,9 +123,7 @@ class ToolChecklist(QWidget):
 
     def _rebuild_rows(self) -> None:
         inside = QFrame()
-        rows = QVBoxLayout(inside)
-        rows.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
-        rows.setSpacing(SPACE_XS)
+        rows = vbox(parent=inside, spacing=SPACE_XS, margins=SPACE_S)
         self._rows = []
         known = {each.name for group in self._groups for each in group.tools}
         for group in self._groups:

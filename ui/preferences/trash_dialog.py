@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
+from ui.bridge.library import ConversationRecord
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
@@ -22,25 +22,6 @@ _SIZE = (560, 520)
 _MIN_LIST_HEIGHT = 60
 """Pixels."""
 _ID_ROLE = Qt.ItemDataRole.UserRole + 20
-
-
-class DeletedConversation(Protocol):
-    """What is shown of a conversation in the trash."""
-
-    @property
-    def id(self) -> str:
-        """Its identifier."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """Its title; may be empty."""
-        ...
-
-    @property
-    def deleted_at(self) -> datetime | None:
-        """When it was put there, with a time zone."""
-        ...
 
 
 class TrashDialog(QDialog):
@@ -72,7 +53,7 @@ class TrashDialog(QDialog):
         self._connect()
         self.show_conversations(())
 
-    def show_conversations(self, conversations: Sequence[DeletedConversation]) -> None:
+    def show_conversations(self, conversations: Sequence[ConversationRecord]) -> None:
         """These are in the trash now. The row that was chosen stays chosen, or the one in its place is."""
         row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
         before = self._selected_id()
@@ -97,7 +78,7 @@ class TrashDialog(QDialog):
         """What went wrong with one of them; "" takes it away."""
         self._problem.show_state(Status.ERROR, problem)
 
-    def _list_item(self, each: DeletedConversation, now: datetime) -> QListWidgetItem:
+    def _list_item(self, each: ConversationRecord, now: datetime) -> QListWidgetItem:
         title = each.title or self.tr("New conversation")
         at = each.deleted_at or now
         left = math.ceil((at + timedelta(days=self._days) - now) / timedelta(days=1))

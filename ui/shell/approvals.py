@@ -7,19 +7,9 @@ from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import AgentError
-from desktop_agent.types.permissions import (
-    ArgumentsPattern,
-    CommandPattern,
-    CommandsPattern,
-    HostPattern,
-    PathPattern,
-    Rule,
-)
-from desktop_agent.types.tool_calls import Decision, Effect
-from ui.approval.pending_approval import PendingApproval, RuleOffer
+from desktop_agent.types.tool_calls import Decision
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.permissions import WaitingCall
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
 
@@ -64,7 +54,7 @@ class ApprovalPresenter(QObject):
         waiting = self._conversation.approvals.waiting()
         if not waiting and self._created_dialog is None:
             return
-        self._dialog.set_approvals([_pending_approval(call, self._conversation.workspace or "") for call in waiting])
+        self._dialog.set_approvals(waiting)
         self._show_modes()
         ids = {call.approval_id for call in waiting}
         if ids - self._seen and not self._dialog.isVisible():
@@ -121,43 +111,3 @@ class ApprovalPresenter(QObject):
     async def _fetch_preview(self, conversation: OpenConversation, approval_id: str, arguments: JsonObject) -> None:
         preview = await conversation.approvals.preview(approval_id, arguments)
         self._dialog.set_preview(approval_id, arguments, preview)
-
-
-_FILE_EFFECTS = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})
-
-
-def _pending_approval(call: WaitingCall, workspace: str) -> PendingApproval:
-    return PendingApproval(
-        approval_id=call.approval_id,
-        tool=call.tool,
-        arguments=call.arguments,
-        agent_path=call.agent_path,
-        tool_class=call.tool_class,
-        effects=call.effects,
-        preview=call.preview,
-        validate=call.validate,
-        reasons=call.reasons,
-        outsiders=call.outsiders,
-        undoable=call.undoable,
-        server=call.server,
-        server_says=call.server_says,
-        workspace=workspace if call.effects & _FILE_EFFECTS else "",
-        offers=tuple(
-            RuleOffer(rule.id, words, rule.workspace)
-            for rule, words in sorted(call.proposals, key=lambda proposal: _rule_breadth(proposal[0]))
-        ),
-    )
-
-
-def _rule_breadth(rule: Rule) -> tuple[bool, bool, int, int]:
-    """Return what grows with the reach of a rule: scope, trust, calls, number of tools."""
-    match rule.pattern:
-        case ArgumentsPattern() | CommandPattern(exact=True):
-            calls = 0
-        case CommandPattern() | PathPattern() | HostPattern():
-            calls = 1
-        case CommandsPattern():
-            calls = 2
-        case None:
-            calls = 3
-    return rule.workspace is None, rule.trusts, calls, len(rule.tools)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from ui.bridge.drafts import UnsavedContent
-from ui.bridge.library import ConversationLibrary
+from ui.bridge.library import ConversationLibrary, ConversationRecord
 from ui.bridge.storage import DiskMonitor, save_file
 from ui.shell.banners import Banner, BannerArea
 from ui.style.text import translate_sentence
@@ -21,7 +21,7 @@ from ui.style.widgets import QuestionBox
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ui.preferences.trash_dialog import DeletedConversation, TrashDialog
+    from ui.preferences.trash_dialog import TrashDialog
 
 
 DISK_BANNER_KEY = "disk"
@@ -115,7 +115,7 @@ class TrashPresenter(QObject):
             self._offer = None
 
     @Slot(list)
-    def _on_listed(self, deleted: "Sequence[DeletedConversation]") -> None:
+    def _on_listed(self, deleted: "Sequence[ConversationRecord]") -> None:
         """What was purged cannot be restored: remove its banner."""
         if self._offer is not None and all(conversation.id != self._offer[0] for conversation in deleted):
             self._withdraw(self._offer[0])

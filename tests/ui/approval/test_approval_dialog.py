@@ -23,7 +23,7 @@ from desktop_agent.types.tool_calls import (
     ToolClass,
 )
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.approval.pending_approval import PendingApproval
+from ui.bridge.permissions import PendingApproval
 from ui.style.theme import DARK, ThemeSource
 
 MORE = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import AllowOnce, Deny, DenyAndStop
 from tests.ui.approval.test_approval_dialog import MORE, Driver, call
-from ui.approval.pending_approval import RuleOffer
+from ui.bridge.permissions import RuleOffer
 
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
 LETTERS = [Qt.Key(code) for code in range(Qt.Key.Key_A, Qt.Key.Key_Z + 1)]

@@ -11,7 +11,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.permissions import CommandsPattern, Rule, RuleEffect
 from desktop_agent.types.tool_calls import AllowAlways, AllowOnce, CommandPreview
 from tests.ui.approval.test_approval_dialog import MORE, Driver, call
-from ui.approval.pending_approval import RuleOffer
+from ui.bridge.permissions import RuleOffer
 
 WORDS = Sentence("commands that begin with “{command}”", {"command": "git push"})
 OFFERS = (RuleOffer("here", WORDS, "/work"), RuleOffer("always", WORDS))

@@ -9,7 +9,7 @@ from desktop_agent.types.errors import Sentence
 from tests.ui.drawn_order import from_left, rows_of
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.approval.labels import WrappingLabel
-from ui.approval.pending_approval import PendingApproval, RuleOffer
+from ui.bridge.permissions import PendingApproval, RuleOffer
 from ui.style.theme import ThemeSource
 
 GIVEN = {"from א": "mv א ב", "b": "ג > ד"}

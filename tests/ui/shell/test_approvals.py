@@ -3,14 +3,12 @@
 from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QRadioButton
 
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.types.errors import Sentence
 from desktop_agent.types.permissions import CommandPattern, CommandsPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
-from desktop_agent.types.tool_calls import AllowAlways, AllowOnce, Effect, ToolClass
+from desktop_agent.types.tool_calls import AllowAlways, AllowOnce
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import until
-from ui.bridge.permissions import WaitingCall
-from ui.shell.approvals import _pending_approval
+from ui.bridge.permissions import offer_rules
 
 DONE = Turn(ContentDelta("Done"))
 
@@ -104,14 +102,7 @@ def test_rules_are_offered_from_the_narrowest_to_the_widest():
         for pattern in patterns
         for scope in scopes
     ]
-    proposals = tuple((rule, Sentence("{id}", {"id": rule.id})) for rule in rules)
-    execute = frozenset({Effect.EXECUTE})
-    asked = WaitingCall(
-        "1", "run_command", {}, ToolClass.MUTATING, execute, None, (), lambda _: None, proposals=proposals
-    )
-    order = [
-        next(rule for rule in rules if rule.id == offer.rule_id) for offer in _pending_approval(asked, "/work").offers
-    ]
+    order = [next(rule for rule in rules if rule.id == offer.rule_id) for offer in offer_rules(rules)]
     assert [each.workspace is None for each in order] == [False] * 4 + [True] * 4
     narrowest_first = [patterns[2], patterns[0], several, None]
     assert [each.pattern for each in order] == narrowest_first * 2

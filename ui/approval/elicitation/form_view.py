@@ -3,11 +3,12 @@
 from typing import cast
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QSizePolicy, QWidget
 
 from desktop_agent.types.mcp import ElicitationRequest
 from ui.approval.elicitation.form_fields import FieldValue, FormField, parse_fields, parse_value, validate_value
 from ui.approval.untrusted_text import ServerText, ServerTextFrame, quote_name
+from ui.style.boxes import vbox
 from ui.style.controls import ComboBox, label, set_style_property
 from ui.style.layouts import ScrollColumn
 from ui.style.text import show_hidden
@@ -30,9 +31,7 @@ class FieldRow(QWidget):
         self.title = " ".join(show_hidden(field.title).split())[:MAX_TITLE_LENGTH]
         self._problem = label(kind="error", wrap=True)
         self._is_touched = False
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(SPACE_XS)
+        self._layout = vbox(parent=self, spacing=SPACE_XS, margins=0)
         self._control = self._build_layout()
         self._problem.hide()
         self._layout.addWidget(self._problem)
@@ -160,9 +159,7 @@ class FieldRow(QWidget):
     def _create_checkboxes(self) -> QWidget:
         group = QWidget()
         group.setAccessibleName(self.title)
-        layout = QVBoxLayout(group)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
+        layout = vbox(parent=group, spacing=SPACE_XS, margins=0)
         given: object = self.field.default
         default = cast("list[object]", given) if isinstance(given, list) else []
         for choice in self.field.choices:

@@ -17,8 +17,10 @@ from ui.approval.elicitation.request_views import SamplingView, UrlElicitationVi
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, GuardedDialog, ShortcutBar, is_typing_in
 from ui.approval.untrusted_text import quote_name
 from ui.bridge.mcp_requests import McpRequest, PendingElicitation, PendingSampling
+from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.list_rows import RowDelegate, RowRole
+from ui.style.removal import remove_widget
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 from ui.style.widgets import TextWithButtons
@@ -219,14 +221,11 @@ class ServerRequestPage(QWidget):
             self.view.initial_focus.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _build_layout(self) -> None:
-        head = QVBoxLayout()
-        head.setSpacing(SPACE_XS)
+        head = vbox(spacing=SPACE_XS)
         titles = (label(self.title, "heading", wrap=True), label(self._subtitle(), "muted", wrap=True))
         for each in titles:
             head.addWidget(each)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
+        layout = vbox(parent=self, spacing=SPACE_M, margins=0)
         # Where there is hardly room it scrolls, too; the window's title says the same.
         self.view.column.insertLayout(0, head)
         for each in reversed(titles):
@@ -291,7 +290,7 @@ class ServerRequestDialog(GuardedDialog):
         """These wait now, oldest first. With none left the dialog closes. What cannot be shown is declined."""
         before, was_writing = self.current, self.isVisible() and is_typing_in(self.focusWidget())
         for gone in set(self._pages) - {each.id for each in waiting}:
-            self._remove_page(self._pages.pop(gone))
+            remove_widget(self._stack, self._pages.pop(gone))
         unshown = [each for each in waiting if each.id not in self._pages and not self._add_page(each)]
         self._show_requests([each for each in waiting if each not in unshown], before, was_writing=was_writing)
         for each in unshown:
@@ -390,11 +389,6 @@ class ServerRequestDialog(GuardedDialog):
         self.setTabOrder(page.bar.last_in_tab_order, self._stop)
         return page
 
-    def _remove_page(self, page: ServerRequestPage) -> None:
-        self._stack.removeWidget(page)
-        page.hide()
-        page.deleteLater()
-
     def _show_page(self, page: ServerRequestPage) -> None:
         self._stack.setCurrentWidget(page)
         self.setWindowTitle(page.title)
@@ -430,16 +424,10 @@ class ServerRequestDialog(GuardedDialog):
         self._list.setAccessibleName(self.tr("Waiting questions"))
         self._list.setItemDelegate(RowDelegate(self._themes, self._list))
         self._list.setMouseTracking(True)
-        beside = QVBoxLayout(self._list_panel)
-        beside.setContentsMargins(0, 0, 0, 0)
-        beside.setSpacing(SPACE_S)
-        beside.addWidget(self._count)
-        beside.addWidget(self._list, 1)
+        vbox(self._count, self._list, parent=self._list_panel, spacing=SPACE_S, margins=0, grow=self._list)
         self._list_panel.hide()
         self._stop.hide()
-        detail = QVBoxLayout()
-        detail.setSpacing(SPACE_S)
-        detail.addWidget(self._stack, 1)
+        detail = vbox(self._stack, spacing=SPACE_S, grow=self._stack)
         detail.addWidget(self._stop, 0, Qt.AlignmentFlag.AlignLeft)
         self._main_layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         self._main_layout.setSpacing(SPACE_L)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTextEdit, QWidget
 
 from desktop_agent.types.blocks import ToolResult, ToolUse
 from desktop_agent.types.mcp import (
@@ -16,6 +16,7 @@ from desktop_agent.types.mcp import (
     tool_result_text,
 )
 from ui.approval.untrusted_text import ServerText, ServerTextFrame, parse_address, quote_name, unusual_letters
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
 from ui.style.layouts import ScrollColumn
 from ui.style.text import format_dollars, format_price, show_hidden
@@ -71,11 +72,7 @@ class UrlElicitationView(ScrollColumn):
 
     def _create_action_row(self) -> QWidget:
         step = QWidget()
-        row = QHBoxLayout(step)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SPACE_M)
-        row.addWidget(self.open_button)
-        row.addWidget(self._open_result, 1)
+        row = hbox(self.open_button, self._open_result, parent=step, spacing=SPACE_M, margins=0, grow=self._open_result)
         row.addStretch()
         return step
 
@@ -160,8 +157,7 @@ class SamplingView(ScrollColumn):
         self, request: SamplingRequest, answer: SamplingAnswer | None = None, parent: QWidget | None = None
     ) -> None:
         super().__init__(SPACE_L, parent, trailing=SPACE_S)
-        about = QVBoxLayout()
-        about.setSpacing(SPACE_XS)
+        about = vbox(spacing=SPACE_XS)
         self.column.addLayout(about)
         facts = describe_model(request) if answer is None else describe_answer(request, answer)
         for at, words in enumerate(facts):
@@ -203,10 +199,7 @@ class SamplingView(ScrollColumn):
     def _add_text(self, name: str, text: str) -> None:
         box = ServerText(name, _MAX_LINES)
         box.show_text(text)
-        column = QVBoxLayout()
-        column.setSpacing(SPACE_XS)
-        column.addWidget(label(name, "small"))
-        column.addWidget(box)
+        column = vbox(label(name, "small"), box, spacing=SPACE_XS)
         self.column.addLayout(column)
         self.message_box = self.message_box or box
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.types.mcp import (
     CLIENT_SECRET,
@@ -19,6 +19,7 @@ from desktop_agent.types.mcp import (
 )
 from desktop_agent.types.providers import is_loopback
 from ui.preferences.mcp_servers.key_value_editor import KeyValueEditor, header_labels, variable_labels
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.server_fields import complete_web_address
 from ui.style.text import show_hidden
@@ -97,11 +98,7 @@ class OAuthClientFields(QWidget):
             "server gives you both. The secret goes to the keyring."
         )
         self._id.setAccessibleDescription(words)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE_XS)
-        for each in (self._id, self._secret, label(words, "muted", wrap=True)):
-            column.addWidget(each)
+        vbox(self._id, self._secret, label(words, "muted", wrap=True), parent=self, spacing=SPACE_XS, margins=0)
         self._id.textChanged.connect(self._on_change)
         self._secret.textChanged.connect(self._on_change)
         self._on_change()
@@ -241,11 +238,7 @@ class HttpFields(QObject):
 
 def _column(*widgets: QWidget) -> QWidget:
     part = QWidget()
-    column = QVBoxLayout(part)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(SPACE_XS)
-    for each in widgets:
-        column.addWidget(each)
+    vbox(*widgets, parent=part, spacing=SPACE_XS, margins=0)
     return part
 
 
@@ -363,16 +356,9 @@ class StdioFields(QObject):
 
     def _program_widget(self) -> QWidget:
         self._program.setAccessibleName(self.tr("Program"))
-        apart = QHBoxLayout()
-        apart.setSpacing(SPACE_S)
-        apart.addWidget(self._split_note, 1)
-        apart.addWidget(self._split_button)
+        apart = hbox(self._split_note, self._split_button, spacing=SPACE_S, grow=self._split_note)
         part = QWidget()
-        column = QVBoxLayout(part)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE_XS)
-        column.addWidget(self._program)
-        column.addLayout(apart)
+        vbox(self._program, apart, parent=part, spacing=SPACE_XS, margins=0)
         return part
 
     def _arguments_widget(self) -> QWidget:

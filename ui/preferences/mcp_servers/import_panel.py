@@ -7,13 +7,16 @@ from typing import Literal
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import StdioConnection
 from ui.bridge.mcp_imports import ConfigFile, ImportCandidate, ImportPreview
-from ui.preferences.mcp_servers.server_text import ReadOnlyText, describe_connection
+from ui.preferences.mcp_servers.server_text import describe_connection
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
+from ui.style.read_only_text import ReadOnlyText
+from ui.style.removal import clear_layout, remove_widget
 from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 
@@ -35,10 +38,7 @@ class ImportCard(QFrame):
         self._checkbox.toggled.connect(self.changed)
         self.setProperty("kind", "card")
         self.setAccessibleName(title)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
-        layout.setSpacing(SPACE_XS)
-        layout.addWidget(self._checkbox)
+        layout = vbox(self._checkbox, parent=self, spacing=SPACE_XS, margins=SPACE_S)
         is_program = isinstance(server.connection, StdioConnection)
         name = self.tr("Command line of {0}") if is_program else self.tr("Address of {0}")
         layout.addWidget(ReadOnlyText(describe_connection(server), name.format(title), _MAX_LINES))
@@ -89,8 +89,7 @@ class ImportPanel(QFrame):
         super().__init__(parent)
         self._preview: ImportPreview | None = None
         self._cards: list[ImportCard] = []
-        self._files = QVBoxLayout()
-        self._files.setSpacing(SPACE_XS)
+        self._files = vbox(spacing=SPACE_XS)
         self._text = QPlainTextEdit(tabChangesFocus=True)
         self._text.setPlaceholderText(self.tr('{"mcpServers": {"files": {"command": "npx", "args": ["-y", "…"]}}}'))
         self._text.setAccessibleName(self.tr("Servers as JSON"))
@@ -106,8 +105,7 @@ class ImportPanel(QFrame):
             ),
             wrap=True,
         )
-        self._card_layout = QVBoxLayout()
-        self._card_layout.setSpacing(SPACE_S)
+        self._card_layout = vbox(spacing=SPACE_S)
         self._import_button = button(self.tr("Import"), self._request_import, "primary")
         self._cancel = button(self.tr("Cancel"), self.cancelled.emit)
         self._build_layout()
@@ -119,11 +117,7 @@ class ImportPanel(QFrame):
 
     def show_files(self, files: Sequence[ConfigFile]) -> None:
         """What other programs keep on this machine."""
-        while (item := self._files.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear_layout(self._files)
         for file in files:
             take = button(self.tr("From {0}").format(file.program), partial(self.file_chosen.emit, file.path))
             take.setToolTip(plain_tooltip(str(file.path)))
@@ -174,9 +168,7 @@ class ImportPanel(QFrame):
     def _rebuild_cards(self, preview: ImportPreview | None) -> None:
         self._preview = preview
         for card in self._cards:
-            self._card_layout.removeWidget(card)
-            card.hide()
-            card.deleteLater()
+            remove_widget(self._card_layout, card)
         self._cards = [ImportCard(each) for each in preview.found] if preview is not None else []
         for card in self._cards:
             card.changed.connect(self._update_button)
@@ -222,10 +214,7 @@ class ImportPanel(QFrame):
         words = self.tr(
             "Paste what a server's page gives for other programs, or choose a file. Nothing is started yet."
         )
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addWidget(button(self.tr("Choose file…"), self._choose_file))
-        foot.addStretch(1)
+        foot = hbox(button(self.tr("Choose file…"), self._choose_file), spacing=SPACE_S, end_stretch=True)
         foot.addWidget(self._cancel)
         foot.addWidget(self._import_button)
         layout = QVBoxLayout(self)

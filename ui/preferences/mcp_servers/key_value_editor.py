@@ -7,9 +7,11 @@ from functools import partial
 
 from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, IconButton, button, label
+from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_XS, ThemeSource
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -94,9 +96,7 @@ class KeyValueRow(QWidget):
         for field in (self.name_field, self.value_field):
             field.textChanged.connect(self._on_change)
         self._kind.currentIndexChanged.connect(self._on_change)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SPACE_XS)
+        row = hbox(parent=self, spacing=SPACE_XS, margins=0)
         row.addWidget(self.name_field, 2)
         row.addWidget(self.value_field, 3)
         row.addWidget(self._kind)
@@ -186,13 +186,9 @@ class KeyValueEditor(QWidget):
         self._themes = themes
         self._labels = words
         self._rows: list[KeyValueRow] = []
-        self._column = QVBoxLayout()
-        self._column.setSpacing(SPACE_XS)
+        self._column = vbox(spacing=SPACE_XS)
         self._add = button(words.add, self._add_row)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addLayout(self._column)
+        layout = vbox(self._column, parent=self, spacing=SPACE_XS, margins=0)
         layout.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addWidget(label(words.explanation, "muted", wrap=True))
 
@@ -266,8 +262,6 @@ class KeyValueEditor(QWidget):
 
     def _remove_row(self, row: KeyValueRow) -> None:
         self._rows.remove(row)
-        self._column.removeWidget(row)
-        row.hide()
-        row.deleteLater()
+        remove_widget(self._column, row)
         self._add.setFocus()
         self.changed.emit()

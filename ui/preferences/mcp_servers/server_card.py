@@ -5,7 +5,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QPushButton, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpLogLine, McpServer, McpServerState, StdioConnection
@@ -13,8 +13,10 @@ from ui.preferences.card_list import Card, scroll_into_view
 from ui.preferences.mcp_servers.server_log import LogPane
 from ui.preferences.mcp_servers.server_text import describe_connection, describe_state
 from ui.preferences.mcp_servers.tool_catalog import ToolsPane
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, announce, button, label, set_style_property
 from ui.style.layouts import FlowRows
+from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
@@ -43,16 +45,10 @@ class SignInBar(QWidget):
         )
         self._cancel = button(self.tr("Cancel"), self.cancelled.emit, name=self.tr("Cancel signing in"))
         self._copy = button(self.tr("Copy address"), self._copy_page, "link")
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_S)
-        for each in (self._sign_in_button, self._sign_out_button, self._cancel, self._copy):
-            row.addWidget(each)
-        row.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(self._state_line)
-        layout.addLayout(row)
+        row = hbox(
+            self._sign_in_button, self._sign_out_button, self._cancel, self._copy, spacing=SPACE_S, end_stretch=True
+        )
+        vbox(self._state_line, row, parent=self, spacing=SPACE_S, margins=0)
         self._update_buttons()
 
     def show_state(self, state: McpServerState) -> None:
@@ -224,7 +220,7 @@ class McpServerCard(Card):
     def close_log(self) -> None:
         """Another one is looked at."""
         if self.log is not None:
-            self._remove_pane(self.log)
+            remove_widget(self._layout, self.log)
             self.log = None
             self._log_button.setText(self.tr("Show log"))
 
@@ -239,7 +235,7 @@ class McpServerCard(Card):
 
     def _toggle_tools(self) -> None:
         if self.tools is not None:
-            self._remove_pane(self.tools)
+            remove_widget(self._layout, self.tools)
             self.tools = None
             self._tools_button.setText(self.tr("Show tools"))
             return
@@ -263,11 +259,6 @@ class McpServerCard(Card):
         self.log.show()
         scroll_into_view(self.log)
         self.log_followed.emit(self._server.id)
-
-    def _remove_pane(self, pane: QWidget) -> None:
-        self._layout.removeWidget(pane)
-        pane.hide()
-        pane.deleteLater()
 
     def _confirm_removal(self) -> None:
         self._remove.setEnabled(False)
@@ -310,13 +301,11 @@ class McpServerCard(Card):
         self.sign_in.sign_in_requested.connect(partial(self.sign_in_pressed.emit, self._server.id))
         self.sign_in.cancelled.connect(partial(self.sign_in_cancelled.emit, self._server.id))
         self.sign_in.sign_out_requested.connect(partial(self.sign_out_pressed.emit, self._server.id))
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_S)
+        head = hbox(spacing=SPACE_S)
         head.addWidget(label(self._title, "strong", wrap=True), 1)
         head.addWidget(self._on)
         self.set_edit_buttons(self._edit)
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_S)
+        row = hbox(spacing=SPACE_S)
         row.addWidget(FlowRows((self._test, self._tools_button, self._log_button, self._edit)), 1)
         row.addWidget(self._remove, 0, Qt.AlignmentFlag.AlignTop)
         self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QFormLayout,
     QFrame,
-    QHBoxLayout,
     QLineEdit,
     QSizePolicy,
     QSpinBox,
@@ -22,11 +21,12 @@ from PySide6.QtWidgets import (
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from ui.preferences.mcp_servers.connection_fields import HttpFields, StdioFields
-from ui.preferences.mcp_servers.server_text import effect_names
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from ui.style.tool_labels import effect_names
 from ui.style.widgets import WrappedChoice
 
 ServerKind = Literal["program", "address"]
@@ -193,11 +193,7 @@ class ServerEditor(QFrame):
             form.addRow(title, field)
         form.addRow(self.tr("Its tools"), self._effects_widget())
         form.addRow(self.tr("Longest call"), self._timeout)
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addStretch(1)
-        foot.addWidget(self._cancel)
-        foot.addWidget(self._save)
+        foot = hbox(self._cancel, self._save, spacing=SPACE_S, start_stretch=True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         layout.setSpacing(SPACE_S)
@@ -215,10 +211,7 @@ class ServerEditor(QFrame):
 
     def _effects_widget(self) -> QWidget:
         part = QWidget()
-        rows = QVBoxLayout(part)
-        rows.setContentsMargins(0, 0, 0, 0)
-        rows.setSpacing(SPACE_XS)
-        rows.addWidget(FlowRows(self._effects.values()))
+        rows = vbox(FlowRows(self._effects.values()), parent=part, spacing=SPACE_XS, margins=0)
         words = self.tr("This stands in the question when a tool wants to run, and decides which rules hold for it.")
         rows.addWidget(label(words, "muted", wrap=True))
         return part

@@ -7,18 +7,17 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPainter, QPen, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
 from desktop_agent.types.mcp import McpLogLine
-from ui.preferences.mcp_servers.server_text import ReadOnlyText
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label
+from ui.style.read_only_text import ReadOnlyText
 from ui.style.style_sheet import selected_background
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, mono_font
 
@@ -317,15 +316,7 @@ class LogPane(QWidget):
             self._selected_line.show_text(format_line(line[0]))
 
     def _build_layout(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_S)
-        head.addWidget(self._levels)
-        head.addStretch(1)
+        head = hbox(self._levels, spacing=SPACE_S, end_stretch=True)
         head.addWidget(self._copy)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addLayout(head)
-        for each in (self._empty_note, self._list, self._selected_line):
-            layout.addWidget(each)
+        vbox(head, self._empty_note, self._list, self._selected_line, parent=self, spacing=SPACE_S, margins=0)
         self._selected_line.hide()

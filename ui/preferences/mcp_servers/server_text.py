@@ -1,63 +1,14 @@
-"""Texts about MCP servers: state, tools and connection in words, and a read-only field for text from outside."""
+"""Texts about MCP servers: their state, tools and connection in words."""
 
 import shlex
 from collections.abc import Sequence
-from math import ceil
-from typing import Literal
 
-from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtGui import QResizeEvent, QTextOption
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.types.mcp import McpServer, McpServerState, StdioConnection
-from desktop_agent.types.tool_calls import Effect, ToolClass
+from desktop_agent.types.tool_calls import ToolClass
 from ui.style.server_fields import Status
 from ui.style.text import show_hidden, translate_sentence
-from ui.style.theme import SPACE_S
-
-_FRAME = 2
-
-
-class ReadOnlyText(QPlainTextEdit):
-    """As high as its text, up to `most_lines`; what is longer is scrolled. Hidden characters can be seen."""
-
-    def __init__(self, text: str, name: str, most_lines: int = 6, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._most_lines = most_lines
-        self.setReadOnly(True)
-        self.setTabChangesFocus(True)
-        self.setProperty("kind", "code")
-        self.setAccessibleName(name)
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        self.show_text(text)
-
-    def show_text(self, text: str) -> None:
-        """Another text."""
-        shown = show_hidden(text)
-        if shown != self.toPlainText():
-            self.setPlainText(shown)
-        self._fit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width has other lines."""
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        # Its layout counts in lines, not in pixels.
-        lines = max(1, round(self.document().documentLayout().documentSize().height()))
-        first = self.firstVisibleBlock()
-        line = (
-            ceil(first.layout().lineAt(0).height()) if first.layout().lineCount() else self.fontMetrics().lineSpacing()
-        )
-        margins = 2 * (round(self.document().documentMargin()) + _FRAME) + SPACE_S
-        fits = lines <= self._most_lines
-        policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOff if fits else Qt.ScrollBarPolicy.ScrollBarAsNeeded
-        self.setVerticalScrollBarPolicy(policy)
-        self.setFixedHeight(min(lines, self._most_lines) * line + margins)
-
-
-Tag = Literal["safe", "caution", "risk"]
 
 
 def _tr(text: str) -> str:
@@ -118,13 +69,6 @@ def describe_connection(server: McpServer) -> str:
     return show_hidden(connection.url)
 
 
-def describe_tool_class(tool_class: ToolClass) -> tuple[str, Tag]:
-    """As the approval dialog says it."""
-    if tool_class is ToolClass.READ_ONLY:
-        return _tr("Only reads"), "safe"
-    return _tr("Can change things"), "caution"
-
-
 def describe_declared_class(said: ToolClass | None) -> str:
     """What the server says about a tool."""
     if said is None:
@@ -132,17 +76,6 @@ def describe_declared_class(said: ToolClass | None) -> str:
     if said is ToolClass.READ_ONLY:
         return _tr("The server says: it only reads.")
     return _tr("The server says: it can change things.")
-
-
-def effect_names() -> dict[Effect, str]:
-    """All effects, as the approval dialog calls them."""
-    return {
-        Effect.READ: _tr("Reads files"),
-        Effect.WRITE: _tr("Writes files"),
-        Effect.EXECUTE: _tr("Runs commands"),
-        Effect.NETWORK: _tr("Uses the network"),
-        Effect.DELEGATE: _tr("Starts another agent"),
-    }
 
 
 def describe_kinds(kinds: Sequence[str], of: Sequence[str] = ()) -> str:

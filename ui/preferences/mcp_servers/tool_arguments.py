@@ -9,9 +9,12 @@ from typing import Any, cast
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from desktop_agent.types.blocks import JsonObject
-from ui.preferences.mcp_servers.server_text import ReadOnlyText, describe_kinds
+from ui.preferences.mcp_servers.server_text import describe_kinds
+from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
+from ui.style.read_only_text import ReadOnlyText
+from ui.style.removal import clear_layout
 from ui.style.text import escape_mnemonics, show_hidden
 from ui.style.text_display import arguments_as_json
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
@@ -161,9 +164,7 @@ class ArgumentsPane(QWidget):
         self._json_button = button("", self._toggle_raw, "link")
         self._list = QFrame()
         self._list.setProperty("kind", "card")
-        self._rows = QVBoxLayout(self._list)
-        self._rows.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        self._rows.setSpacing(SPACE_M)
+        self._rows = vbox(parent=self._list, spacing=SPACE_M, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         self._raw = ReadOnlyText("", self.tr("Schema of the arguments as JSON"), 12)
         self._truncation_note = label(kind="small", wrap=True)
         layout = QVBoxLayout(self)
@@ -222,11 +223,7 @@ class ArgumentsPane(QWidget):
 
     def _rebuild_rows(self) -> None:
         self._shown = self._schema
-        while (item := self._rows.takeAt(0)) is not None:
-            old = item.widget()
-            if old is not None:
-                old.hide()
-                old.deleteLater()
+        clear_layout(self._rows)
         arguments, are_all = parse_tool_arguments(self._schema)
         rows = [self._create_row(each) for each in arguments]
         if not arguments:
@@ -240,9 +237,7 @@ class ArgumentsPane(QWidget):
 
     def _create_row(self, argument: ToolArgument) -> QWidget:
         row = QWidget()
-        layout = QVBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
+        layout = vbox(parent=row, spacing=SPACE_XS, margins=0)
         kind = describe_kinds(argument.kinds, argument.item_kinds)
         need = self.tr("required") if argument.is_required else self.tr("optional")
         facts = label(f"{kind} · {need}", "small")

@@ -21,24 +21,25 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QCheckBox,
-    QHBoxLayout,
     QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpServer, McpServerState, McpToolInfo
 from desktop_agent.types.tool_calls import ToolClass
-from ui.preferences.mcp_servers.server_text import ReadOnlyText, Tag, describe_declared_class, describe_tool_class
+from ui.preferences.mcp_servers.server_text import describe_declared_class
 from ui.preferences.mcp_servers.tool_arguments import ArgumentsPane
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, label
+from ui.style.read_only_text import ReadOnlyText
 from ui.style.style_sheet import selected_background
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import RADIUS_M, RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, body_font, pixmap
+from ui.style.tool_labels import Tag, tool_class_label
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -97,7 +98,7 @@ class ToolListModel(QAbstractListModel):
         under = show_hidden(" ".join(tool.description[:_MAX_SUMMARY_LENGTH].split()))
         if tool.has_changed:
             under = " · ".join(each for each in (self.tr("Changed: choose again"), under) if each)
-        tag = describe_tool_class(tool.tool_class)
+        tag = tool_class_label(tool.tool_class)
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return name
@@ -338,7 +339,7 @@ class ToolsPane(QWidget):
         believed = (
             tool.declared_class if self._server.trusted and tool.declared_class is not None else ToolClass.MUTATING
         )
-        words = describe_tool_class(believed)[0]
+        words = tool_class_label(believed)[0]
         title = self.tr("As the server says ({0})") if self._server.trusted else self.tr("To be safe ({0})")
         return title.format(words)
 
@@ -381,16 +382,11 @@ class ToolsPane(QWidget):
         self._list.selectionModel().currentRowChanged.connect(self._show_details)
         self._class.addItem("", "")
         for each in (ToolClass.READ_ONLY, ToolClass.MUTATING):
-            self._class.addItem(describe_tool_class(each)[0], each.value)
+            self._class.addItem(tool_class_label(each)[0], each.value)
         self._class.activated.connect(self._set_tool_class)
         self._on.clicked.connect(self._toggle_selected)
-        choice = QHBoxLayout()
-        choice.setSpacing(SPACE_S)
-        choice.addWidget(self._class)
-        choice.addStretch(1)
-        inner = QVBoxLayout(self._details)
-        inner.setContentsMargins(0, 0, 0, 0)
-        inner.setSpacing(SPACE_S)
+        choice = hbox(self._class, spacing=SPACE_S, end_stretch=True)
+        inner = vbox(parent=self._details, spacing=SPACE_S, margins=0)
         self._changed_warning.setText(
             self.tr("You said that it only reads, but of what it was before. Look at it, and choose again.")
         )
@@ -398,11 +394,7 @@ class ToolsPane(QWidget):
             inner.addWidget(each)
         inner.addLayout(choice)
         inner.addWidget(self._on)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        for each in (self._empty_note, self._list, self._omitted, self._details):
-            layout.addWidget(each)
+        vbox(self._empty_note, self._list, self._omitted, self._details, parent=self, spacing=SPACE_S, margins=0)
         self._empty_note.setText(self._empty_text(McpServerState(self._server.id, "idle")))
         self._omitted.hide()
         self._details.hide()

@@ -1,0 +1,54 @@
+"""A read-only field for text from outside, as high as its lines."""
+
+from math import ceil
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
+
+from ui.style.text import show_hidden
+
+_FRAME_HEIGHT = 12
+"""Pixels of the border and the padding, above and below together."""
+
+
+class ReadOnlyText(QPlainTextEdit):
+    """Plain text of at most `most_lines` visible lines; a longer one scrolls. Hidden characters can be seen."""
+
+    def __init__(self, text: str, name: str, most_lines: int = 6, parent: QWidget | None = None) -> None:
+        """`name` is the accessible one."""
+        super().__init__(parent)
+        self._most_lines = most_lines
+        self.setReadOnly(True)
+        self.setUndoRedoEnabled(False)
+        self.setTabChangesFocus(True)
+        self.setProperty("kind", "code")
+        self.setAccessibleName(name)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.show_text(text)
+
+    def show_text(self, text: str) -> None:
+        """Show another text. The same one keeps its selection."""
+        shown = show_hidden(text)
+        if shown != self.toPlainText():
+            self.setPlainText(shown)
+        self._fit_height()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_height()
+
+    def _fit_height(self) -> None:
+        # The plain-text layout measures in lines (QPlainTextDocumentLayout::documentSize).
+        lines = max(round(self.document().size().height()), 1)
+        self.blockBoundingRect(self.document().firstBlock())  # lays it out
+        first = self.document().firstBlock().layout().lineAt(0)
+        # What a layout gives a line is more than the distance that the font names.
+        line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
+        needed, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(needed if lines > self._most_lines else never)
+        margins = 2 * round(self.document().documentMargin()) + _FRAME_HEIGHT
+        self.setFixedHeight(min(lines, self._most_lines) * line + margins)
