@@ -39,9 +39,9 @@ class ApprovalDialog(GuardedDialog):
     postponed = Signal()
     """The person closed the dialog without deciding."""
     trusted = Signal()
-    """The person trusts what came from outside so far."""
+    """The person trusts the untrusted content so far."""
     preview_requested = Signal(str, object)
-    """The approval's id and edited arguments whose effect is wanted: answer with `set_preview`."""
+    """The approval's id and edited arguments: answer with `set_preview`."""
 
     def __init__(
         self, themes: ThemeSource, parent: QWidget | None = None, input_delay_ms: int = INPUT_DELAY_MS
@@ -73,21 +73,19 @@ class ApprovalDialog(GuardedDialog):
 
     @property
     def current(self) -> PendingApproval | None:
-        """The call on the screen."""
         return self._calls.get(self._current or "")
 
     @property
     def bar(self) -> DecisionBar:
-        """The decisions."""
         return self._bar
 
     @property
     def initial_focus(self) -> QWidget:
-        """The list where there is one, else what the call would do."""
+        """Return the list of calls when several wait, else the preview or the arguments."""
         return (self._list if len(self._calls) > 1 else self._preview.initial_focus) or self._arguments.view
 
     def set_approvals(self, calls: Sequence[PendingApproval]) -> None:
-        """The calls that wait now, in order. Those answered elsewhere go; with none left the dialog closes."""
+        """Show the calls that wait, in order. With none left the dialog closes."""
         waiting = {call.approval_id: call for call in calls if call.approval_id not in self._decided}
         self._calls = waiting
         if not waiting:
@@ -103,31 +101,30 @@ class ApprovalDialog(GuardedDialog):
             self._update_batch_offer()
 
     def set_preview(self, approval_id: str, arguments: JsonObject, preview: Preview | None) -> None:
-        """The effect of these very arguments, as `preview_requested` gave them. Others may be written by now."""
+        """Show the effect of edited arguments, unless they have been edited again since they were emitted."""
         if approval_id == self._current and arguments is self._arguments.arguments:
             self._preview.show_preview(preview)
 
     def show_rejection(self, approval_id: str, why: str) -> None:
-        """A decision was not taken: its call waits on, with those that were to be decided with it."""
+        """Say why a decision was not taken. Its call waits on, with those that were decided with it."""
         self._decided.clear()
         if approval_id == self._current:
             self._arguments.show_rejection(why)
             self._scroll_area.reveal([self._arguments])
 
     def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
-        """Sized before Qt puts it over the middle of the window."""
+        """Set the width first: Qt centres the dialog over its window when it is shown."""
         if visible and not self.isVisible():
             self._sizer.set_initial_width()
         super().setVisible(visible)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Rest from the moment of appearing."""
         self._sizer.fit_height()
         super().showEvent(event)
         self._bar.start_input_delay()
 
     def reject(self) -> None:
-        """Escape leaves the editor first; from there on it closes the dialog with everything still waiting."""
+        """Leave the editor of arguments if it is open, else close the dialog without deciding."""
         if self._arguments.is_editing and self._arguments.view.hasFocus():
             self._arguments.discard()
             self._arguments.view.setFocus()
@@ -181,7 +178,7 @@ class ApprovalDialog(GuardedDialog):
             return
         ids = [call.approval_id]
         if for_others:
-            ids += [each.approval_id for each in self._same_tool_calls(call)]
+            ids += [other.approval_id for other in self._same_tool_calls(call)]
         self._decided.update(ids)
         for approval_id in ids:
             own = approval_id == call.approval_id
@@ -217,7 +214,7 @@ class ApprovalDialog(GuardedDialog):
         self._preview.set_reserve_status(self._arguments.is_editing)
 
     def _update_allowed(self) -> None:
-        """A rule was made for the arguments that were asked for: of others nobody knows what it would allow."""
+        """Offer rules only for the original arguments: a rule was made for those."""
         call, is_edited = self.current, self._arguments.edited_input is not None
         has_rules = call is not None and bool(call.offers) and not is_edited
         why = "" if has_rules else self.tr("No rule can be made of this call.")
@@ -246,7 +243,7 @@ class ApprovalDialog(GuardedDialog):
             self.preview_requested.emit(self._current, self._arguments.arguments)
 
     def _same_tool_calls(self, call: PendingApproval) -> list[PendingApproval]:
-        return [each for each in self._calls.values() if each.tool == call.tool and each is not call]
+        return [other for other in self._calls.values() if other.tool == call.tool and other is not call]
 
     def _update_batch_offer(self) -> None:
         call = self.current
@@ -268,7 +265,7 @@ class ApprovalDialog(GuardedDialog):
 
 
 def _decision_for_others(decision: Decision) -> Decision:
-    """What it means for another call: edited arguments and a rule are of the one that they were made for."""
+    """Return the decision for another call: edited arguments and a rule belong to one call only."""
     match decision:
         case AllowOnce() | AllowAlways():
             return AllowOnce()

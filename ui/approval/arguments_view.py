@@ -27,7 +27,7 @@ ArgumentsValidator = Callable[[JsonObject], str | None]
 
 
 class ArgumentsView(QWidget):
-    """One call's arguments. `changed` says that `arguments` or `is_valid` may be different now."""
+    """The arguments of one call. `changed` says that `arguments` or `is_valid` may be different now."""
 
     changed = Signal()
 
@@ -50,22 +50,19 @@ class ArgumentsView(QWidget):
 
     @property
     def view(self) -> QPlainTextEdit:
-        """The part that shows, for the focus."""
+        """The editor while it is open, else the read-only view."""
         return self._editor if self.is_editing else self._view
 
     @property
     def last_in_tab_order(self) -> QWidget:
-        """Where the keyboard leaves it."""
         return self._editor
 
     @property
     def shrinkables(self) -> tuple[Shrinkable, ...]:
-        """What can be lower."""
         return (self._view, self._editor)
 
     @property
     def is_editing(self) -> bool:
-        """Whether the editor is open."""
         return not self._editor.isHidden()
 
     @property
@@ -75,17 +72,16 @@ class ArgumentsView(QWidget):
 
     @property
     def arguments(self) -> JsonObject:
-        """What would run: the edited arguments while they are valid, else the original ones."""
+        """The edited arguments while they are valid, else the original ones."""
         return self._original if self._parsed is None else self._parsed
 
     @property
     def edited_input(self) -> JsonObject | None:
-        """The edited arguments, or None when they are what was asked for."""
+        """The edited arguments, or None when they equal the original ones."""
         return None if is_same_json(self.arguments, self._original) else self.arguments
 
     @property
     def problem(self) -> str:
-        """What is wrong with the edited arguments, or empty."""
         return self._problem.text()
 
     @property
@@ -94,7 +90,7 @@ class ArgumentsView(QWidget):
         return self._editor.text if self.is_editing else None
 
     def show_call(self, arguments: JsonObject, check: ArgumentsValidator, edited_text: str | None = None) -> None:
-        """Show a call; `edited_text` opens the editor where it was left."""
+        """Show the arguments of a call; `edited_text` opens the editor with what was written before."""
         self._original, self._validator = arguments, check
         text, left_out = truncate_text(arguments_as_json(arguments))
         words = self.tr("Arguments, without the last {0} characters: “Edit arguments” shows all of them")
@@ -113,7 +109,7 @@ class ArgumentsView(QWidget):
         self._editor.setFocus()
 
     def toggle(self) -> None:
-        """Open the editor, or leave it without the edits."""
+        """Open the editor, or close it and discard the edits."""
         if self.is_editing:
             self.discard()
             self._view.setFocus()
@@ -121,12 +117,12 @@ class ArgumentsView(QWidget):
             self.edit()
 
     def discard(self) -> None:
-        """Close the editor; the original arguments count again."""
+        """Close the editor and return to the original arguments."""
         self._close_editor()
         self.changed.emit()
 
     def show_rejection(self, problem: str) -> None:
-        """Say why these arguments were not taken; edited ones have to be changed."""
+        """Say why these arguments were not taken. Edited ones have to be changed."""
         if self.is_editing:
             self._parsed = None
         self._show_problem(problem)
@@ -177,8 +173,8 @@ class ArgumentsView(QWidget):
         layout = vbox(self._heading, parent=self, spacing=SPACE_XS, margins=0)
         # What can be written in looks like every field.
         self._view.setProperty("kind", "code")
-        for each in (self._view, self._editor):
-            layout.addWidget(each)
+        for widget in (self._view, self._editor):
+            layout.addWidget(widget)
         layout.addWidget(self._problem)
         self._editor.hide()
         self._problem.hide()

@@ -33,10 +33,10 @@ from ui.style.widgets import TextWithButtons
 
 
 class CallList(QWidget):
-    """One row for each call."""
+    """The list of waiting calls, one row for each."""
 
     chosen = Signal(str)
-    """The approval's id, when the person turns to another call."""
+    """The approval's id, when the person selects another call."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +52,7 @@ class CallList(QWidget):
         vbox(self._count, self._list, parent=self, spacing=SPACE_S, margins=0, grow=self._list)
 
     def show_calls(self, calls: Iterable[PendingApproval], current: str | None) -> None:
-        """List these and mark the current one; nothing is reported."""
+        """List the calls and select the current one without a signal."""
         blocker = QSignalBlocker(self._list)
         self._list.clear()
         for call in calls:
@@ -79,10 +79,10 @@ _BUTTON_MARGIN = 32
 
 
 class ReasonNote(QFrame):
-    """Hidden while there is nothing to say."""
+    """Why the person is asked, with a button that trusts the sources. Hidden without a reason."""
 
     trusted = Signal()
-    """The person lets pass what came from outside so far."""
+    """The person trusts the untrusted content so far."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -106,14 +106,14 @@ class ReasonNote(QFrame):
 
     @property
     def accessible_text(self) -> str:
-        """What it says, or nothing."""
-        shown = [each.text() for each in (self._text, self._sources) if each.text() and not each.isHidden()]
+        """Return the reasons for a screen reader; empty while hidden."""
+        shown = [widget.text() for widget in (self._text, self._sources) if widget.text() and not widget.isHidden()]
         return " ".join(shown) if not self.isHidden() else ""
 
     def show_reasons(self, reasons: Sequence[Sentence], outsiders: Sequence[str]) -> None:
-        """These reasons; `outsiders` are those from outside that can be trusted from here."""
-        self._text.setText("\n".join(translate_sentence(isolate_values(each)) for each in reasons))
-        names = [isolate_untrusted(each) for each in outsiders]
+        """Show the reasons; `outsiders` are the sources of untrusted content that can be trusted here."""
+        self._text.setText("\n".join(translate_sentence(isolate_values(reason)) for reason in reasons))
+        names = [isolate_untrusted(outsider) for outsider in outsiders]
         self._sources.setText(self.tr("From outside: {0}").format(", ".join(names)))
         self._sources.setVisible(len(names) > 1)
         trust = self.tr("Trust {0} in this conversation")
@@ -125,7 +125,6 @@ class ReasonNote(QFrame):
         self.setVisible(bool(reasons))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The name of a site may be longer than there is room."""
         super().resizeEvent(event)
         self._elide_trust_text()
 
@@ -149,7 +148,7 @@ _DESCRIPTION_ROWS = (2, 4)
 
 
 class ServerDescription(QFrame):
-    """Hidden for tools that no server offers."""
+    """What the MCP server says about its tool. Hidden for tools of the program."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -167,16 +166,15 @@ class ServerDescription(QFrame):
 
     @property
     def shrinkable(self) -> Shrinkable:
-        """What can be lower."""
         return self._text
 
     @property
     def accessible_text(self) -> str:
-        """All that it says, or nothing."""
+        """The whole text for a screen reader; empty while hidden."""
         return "" if self.isHidden() else f"{self._intro.text()} {self._text.toPlainText()}"
 
     def show_description(self, server: str, says: str) -> None:
-        """`says` are the words of this server; without a server there are none."""
+        """Show what the server says; an empty `server` hides it."""
         self.setVisible(bool(server))
         words = self.tr("A tool of the server “{0}”, which says about it (nobody checked this):")
         self._intro.setText(words.format(show_hidden(server)))
@@ -187,15 +185,15 @@ class ServerDescription(QFrame):
 
 
 class CallHeader(QWidget):
-    """The head of the approval dialog; `beside` stands at its end."""
+    """The head of the approval dialog: who asks, the tool and its tags. `beside` stands at its end."""
 
     def __init__(self, themes: ThemeSource, beside: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._agent = WrappingLabel(kind="muted")
         self._tool = WrappingLabel(kind="heading")
         self._tags = [label() for _ in range(1 + len(Effect))]
-        for each in self._tags:
-            each.setProperty("tag", "caution")
+        for tag in self._tags:
+            tag.setProperty("tag", "caution")
         self._folder = WrappingLabel(kind="small")
         self._undo = WrappingLabel(kind="small")
         self._server = ServerDescription(themes)
@@ -212,14 +210,13 @@ class CallHeader(QWidget):
 
     @property
     def shrinkable(self) -> Shrinkable:
-        """What can be lower."""
         return self._server.shrinkable
 
     @property
     def accessible_text(self) -> str:
-        """All that the header says, for a screen reader."""
+        """Return the whole header for a screen reader."""
         labels = (self._agent, self._tool, *self._tags, self._folder, self._undo)
-        shown = [each.text() for each in labels if not each.isHidden()]
+        shown = [label.text() for label in labels if not label.isHidden()]
         return ". ".join(filter(None, (*shown, self._server.accessible_text)))
 
     def show_call(self, call: PendingApproval) -> None:
@@ -238,11 +235,11 @@ class CallHeader(QWidget):
         words = self.tr("What it changes can be undone.")
         self._undo.setText(words if call.undoable else self.tr("What it does cannot be undone."))
         tags = self._tag_names(call)
-        for at, each in enumerate(self._tags):
-            each.setVisible(at < len(tags))
+        for at, tag in enumerate(self._tags):
+            tag.setVisible(at < len(tags))
             if at < len(tags):
-                set_style_property(each, "tag", tags[at][1])
-                each.setText(tags[at][0])
+                set_style_property(tag, "tag", tags[at][1])
+                tag.setText(tags[at][0])
 
     def _tag_names(self, call: PendingApproval) -> list[tuple[str, Tag]]:
         names = effect_names()

@@ -17,10 +17,9 @@ _SLACK = 2
 
 
 class AutoHeightText(LogicalOrderText):
-    """Never higher than `most` rows. Where there is less room than for all, it can give way down to `least` rows.
+    """A text as high as its rows, at most `most`, that can shrink to `least` rows where room is scarce.
 
-    What does not fit scrolls inside. The wheel moves what is around it first, unless the text has the focus: nobody is
-    caught in it on the way down.
+    The rest scrolls inside. The wheel scrolls the area around it first, unless the text has the focus.
     """
 
     def __init__(self, least: int, most: int, parent: QWidget | None = None) -> None:
@@ -36,55 +35,51 @@ class AutoHeightText(LogicalOrderText):
 
     @property
     def spare_height(self) -> int:
-        """Pixels that it can do without."""
+        """Pixels by which it can shrink."""
         rows = self._row_count()
         return self._height_of_rows(rows) - self._height_of_rows(min(rows, self._min_rows))
 
     @property
     def shrunk_height(self) -> int:
-        """Pixels that it does without now."""
+        """Pixels by which it is lower than its rows now."""
         return min(self._shrunk, self.spare_height)
 
     def shrink_by(self, pixels: int) -> None:
-        """Do without so many."""
+        """Be lower than the rows by this many pixels."""
         self._shrunk = pixels
         self.update_height()
 
     def sizeHint(self) -> QSize:
-        """All of it, or `most` rows, without what it gave."""
+        """Return the height of all rows, or of `most`, less what it shrank by."""
         return QSize(_PREFERRED_WIDTH, self._height_of_rows(self._row_count()) - self.shrunk_height)
 
     def minimumSizeHint(self) -> QSize:
-        """No less high."""
         return QSize(_PREFERRED_WIDTH // 2, self.sizeHint().height())
 
     def resizeEvent(self, e: QResizeEvent) -> None:
-        """Another width, other rows."""
         super().resizeEvent(e)
         self.update_height()
 
     def changeEvent(self, e: QEvent) -> None:
-        """Another font, another height."""
         super().changeEvent(e)
         if e.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
             self.update_height()
 
     def wheelEvent(self, e: QWheelEvent) -> None:
-        """Pass it on while what is around can move that way."""
         if not self.hasFocus() and self._parent_can_scroll(e.angleDelta().y() or e.pixelDelta().y()):
             e.ignore()
             return
         super().wheelEvent(e)
 
     def update_height(self) -> None:
-        """Ask for the room that the text needs now."""
+        """Ask the layout for the height that the text needs now."""
         asked = (self.spare_height, self.sizeHint().height())
         if asked != self._requested:
             self._requested = asked
             self.updateGeometry()
 
     def _row_count(self) -> int:
-        """No more are laid out than can be asked for."""
+        """Count the rows, but lay out no more than `most`."""
         rows, block = 0, self.document().firstBlock()
         while block.isValid() and rows < self._max_rows:
             self.blockBoundingRect(block)
@@ -118,7 +113,7 @@ _SIGNS = {"same": " ", "added": "+", "removed": "\u2212", "gap": "⋯", "more": 
 
 
 class CodeView(AutoHeightText):
-    """Read-only lines with a coloured ground and their numbers in the margin."""
+    """Read-only lines with a coloured background and line numbers in the margin."""
 
     def __init__(self, themes: ThemeSource, name: str, least: int, most: int) -> None:
         super().__init__(least, most)
@@ -139,7 +134,7 @@ class CodeView(AutoHeightText):
         self._apply_theme()
 
     def show_lines(self, lines: list[DiffLine], words: list[str]) -> None:
-        """Show these lines; `words` is what each says on the screen."""
+        """Show these lines; `words` is the text of each on the screen."""
         self._lines = lines
         self._highlights = []
         self.set_text("\n".join(words))
@@ -148,21 +143,20 @@ class CodeView(AutoHeightText):
         self._apply_theme()
 
     def highlight(self, passages: Sequence[tuple[int, int, bool]]) -> None:
-        """Give these passages, rising places of `text`, a colour of their own; True is the grave one."""
+        """Colour these spans (start, end, is severe) of `text`, which are in rising order."""
         places = displayed_positions(self.text, [at for start, end, _ in passages for at in (start, end)])
         graves = [is_grave for _, _, is_grave in passages]
         self._highlights = list(zip(places[::2], places[1::2], graves, strict=True))
         self._apply_highlights()
 
     def margin_width(self) -> int:
-        """Room for two columns of numbers and a sign, in pixels."""
+        """Return the width of two columns of numbers and a sign, in pixels."""
         if not self._lines:
             return 0
-        digits = len(str(max((each.new or each.old or 0) for each in self._lines)))
+        digits = len(str(max((line.new or line.old or 0) for line in self._lines)))
         return self.fontMetrics().horizontalAdvance("0") * (2 * digits + 6)
 
     def paintEvent(self, e: QPaintEvent) -> None:
-        """Grounds first, text above."""
         painter = QPainter(self.viewport())
         for block, area in self._visible_blocks():
             painter.fillRect(area, self._background(block.blockNumber()))
@@ -170,13 +164,12 @@ class CodeView(AutoHeightText):
         super().paintEvent(e)
 
     def resizeEvent(self, e: QResizeEvent) -> None:
-        """The margin is as high as the view."""
         super().resizeEvent(e)
         area = self.contentsRect()
         self._margin.setGeometry(QRect(area.left(), area.top(), self.margin_width(), area.height()))
 
     def paint_margin(self, event: QPaintEvent) -> None:
-        """Numbers of the old and the new file, and the sign."""
+        """Paint the line numbers of both files, and the sign."""
         painter = QPainter(self._margin)
         theme = self._themes.theme
         painter.fillRect(event.rect(), QColor(theme.surface))
@@ -216,7 +209,6 @@ class CodeView(AutoHeightText):
         return QColor(grounds[kind]) if kind in grounds else QColor(Qt.GlobalColor.transparent)
 
     def _show_cursor(self) -> None:
-        """Somebody marks a part of it by keys or mouse."""
         self.setCursorWidth(1)
 
     def _scroll_margin(self, area: QRect, scrolled: int) -> None:

@@ -28,7 +28,7 @@ RiskSpan = tuple[int, int, bool]
 
 
 def risks_first(parts: Sequence[CommandPart]) -> list[CommandPart]:
-    """Each with what it starts, and otherwise as the line has them."""
+    """Sort commands with risks first, each with those it starts; otherwise keep their order."""
     risky: list[CommandPart] = []
     others: list[CommandPart] = []
     at = 0
@@ -37,42 +37,43 @@ def risks_first(parts: Sequence[CommandPart]) -> list[CommandPart]:
         while end < len(parts) and parts[end].depth:
             end += 1
         group = parts[at:end]
-        (risky if any(each.risks for each in group) else others).extend(group)
+        (risky if any(part.risks for part in group) else others).extend(group)
         at = end
     return risky + others
 
 
 def find_risk_spans(line: str, parts: Sequence[CommandPart]) -> list[RiskSpan]:
-    """Where those with risks stand in a line whose hidden characters are shown; of many, the grave ones.
+    """Find the commands with risks in a line whose hidden characters are shown.
 
-    What another command starts is inside of that one. They do not overlap, and rise.
+    The spans rise and do not overlap: a command that another one starts is inside of that one. Of very many, the severe
+    ones are kept.
     """
     flat = _NormalizedLine(line)
-    found: list[RiskSpan] = []
+    spans: list[RiskSpan] = []
     # Where a command writes to is listed behind all commands.
     ends = {False: 0, True: 0}
-    for each in parts:
-        if each.depth:
+    for part in parts:
+        if part.depth:
             continue
-        is_place = each.text.startswith(("<", ">"))
-        start, end = flat.find(each.text, ends[is_place])
+        is_place = part.text.startswith(("<", ">"))
+        start, end = flat.find(part.text, ends[is_place])
         if start >= 0:
             ends[is_place] = end
-            if each.risks:
-                found.append(
+            if part.risks:
+                spans.append(
                     (
                         flat.original_position(start),
                         flat.original_position(end - 1) + 1,
-                        not SEVERE_RISKS.isdisjoint(each.risks),
+                        not SEVERE_RISKS.isdisjoint(part.risks),
                     )
                 )
-    graves = [each for each in found if each[2]][:MAX_SPANS]
-    kept = sorted(graves + [each for each in found if not each[2]][: MAX_SPANS - len(graves)])
-    return [each for at, each in enumerate(kept) if at == 0 or each[0] >= kept[at - 1][1]]
+    graves = [span for span in spans if span[2]][:MAX_SPANS]
+    kept = sorted(graves + [span for span in spans if not span[2]][: MAX_SPANS - len(graves)])
+    return [span for at, span in enumerate(kept) if at == 0 or span[0] >= kept[at - 1][1]]
 
 
 class _NormalizedLine:
-    """A line with one blank wherever it has any number of them: a command is told by its words."""
+    """A command line with single blanks, in which commands are found whatever blanks they were written with."""
 
     def __init__(self, line: str) -> None:
         self._text = _WHITESPACE.sub(" ", line)
@@ -85,13 +86,13 @@ class _NormalizedLine:
                 self._places.append(found.end())
 
     def find(self, text: str, at: int) -> tuple[int, int]:
-        """From where to where it stands, behind a place; -1 where it does not."""
+        """Return start and end of a text behind a position; a start of -1 where it is missing."""
         sought = _WHITESPACE.sub(" ", show_hidden(text))
         start = self._text.find(sought, at)
         return start, start + len(sought)
 
     def original_position(self, at: int) -> int:
-        """Of a place here, that in the line itself."""
+        """Map a position in the normalized line to the original one."""
         index = bisect_right(self._flat_places, at) - 1
         return self._places[index] + at - self._flat_places[index]
 
@@ -109,7 +110,7 @@ MAX_VISIBLE_HOSTS = 6
 
 
 class CommandView(QWidget):
-    """`show_command` answers with the heading above it."""
+    """The preview of a command line. `show_command` returns the heading for it."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -124,25 +125,24 @@ class CommandView(QWidget):
         themes.changed.connect(self._apply_theme)
 
     known_folder = ""
-    """It stands above already."""
+    """The folder that the header shows already."""
 
     @property
     def initial_focus(self) -> QWidget:
-        """Where reading begins."""
         return self._line
 
     @property
     def accessible_text(self) -> str:
-        """All that it says, for a screen reader."""
+        """Return the whole preview for a screen reader."""
         rows = [self._row_at(at) for at in range(self._rows.count())]
-        parts = [each.accessibleName() for each in rows if each is not None]
+        parts = [row.accessibleName() for row in rows if row is not None]
         doubt = [] if self._warning.isHidden() else [self._warning.text()]
         return "\n".join(
             filter(None, [self._line.text, *doubt, *parts, self._hosts.accessible_text, self._sandbox_note.text])
         )
 
     def show_command(self, preview: CommandPreview) -> str:
-        """This line."""
+        """Show a command line with its risks, and return the heading."""
         line = show_hidden(preview.line)
         self._line.show_lines([], [fold_lines(line)])
         found = find_risk_spans(line, preview.parts)
@@ -153,15 +153,20 @@ class CommandView(QWidget):
         self._show_warnings(preview)
         self._hosts.show_hosts(preview.hosts, only=preview.only_hosts)
         self._show_sandbox(preview)
-        count = sum(not each.text.startswith(("<", ">")) for each in preview.parts)
+        count = sum(not part.text.startswith(("<", ">")) for part in preview.parts)
         return self.tr("What will run: {0} commands").format(count) if count > 1 else self.tr("What will run")
 
     def _show_warnings(self, preview: CommandPreview) -> None:
-        alike = list(dict.fromkeys(each for part in preview.parts for each in part.lookalikes))
+        alike = list(dict.fromkeys(lookalike for part in preview.parts for lookalike in part.lookalikes))
         words = self.tr("“{0}”: the character “{1}” ({2}) only looks like “{3}”.")
         doubts = [
-            words.format(isolate_untrusted(each.word[:MAX_WORD_LENGTH]), each.char, each.name, each.passes_for)
-            for each in alike[:MAX_LOOKALIKES]
+            words.format(
+                isolate_untrusted(lookalike.word[:MAX_WORD_LENGTH]),
+                lookalike.char,
+                lookalike.name,
+                lookalike.passes_for,
+            )
+            for lookalike in alike[:MAX_LOOKALIKES]
         ]
         if not preview.understood:
             doubts.append(self.tr("This line may run more than is listed here. Read all of it."))
@@ -178,22 +183,22 @@ class CommandView(QWidget):
     def _show_parts(self, parts: Sequence[CommandPart]) -> None:
         clear_layout(self._rows)
         # One plain command stands above already.
-        if len(parts) < 2 and not any(each.risks for each in parts):
+        if len(parts) < 2 and not any(part.risks for part in parts):
             return
         ordered = parts if len(parts) <= MAX_ROWS_IN_ORDER else risks_first(parts)
-        count = min(max(sum(bool(each.risks) for each in parts), MAX_PLAIN_ROWS), MAX_ROWS)
+        count = min(max(sum(bool(part.risks) for part in parts), MAX_PLAIN_ROWS), MAX_ROWS)
         for part in ordered[:count]:
             text = SelectableLabel(fold_lines(show_hidden(part.text)))
             text.setFont(mono_font(self._themes.theme, self._themes.zoom))
             text.setHidden(len(parts) == 1)
             self._rows.addWidget(self._create_row(text, part.risks, part.depth))
         if rest := ordered[count:]:
-            risks = {risk for each in rest for risk in each.risks}
+            risks = {risk for part in rest for risk in part.risks}
             more = label(self.tr("And {0} more").format(len(rest)), "muted")
             self._rows.addWidget(self._create_row(more, [risk for risk in Risk if risk in risks]))
 
     def _create_row(self, text: QLabel, risks: Sequence[Risk], depth: int = 0) -> QWidget:
-        """A command and its tags; of an only one the tags alone, since the line above is the command."""
+        """Create the row of a command and its tags. For a single command `text` is hidden: the line shows it."""
         row = QWidget()
         row.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         layout = hbox(parent=row, spacing=SPACE_S, margins=(depth * SPACE_L, 0, 0, 0))
@@ -244,7 +249,7 @@ class CommandView(QWidget):
 
 
 class _HostList(QWidget):
-    """Which hosts a command may reach, one on each line; hidden for one that has no network."""
+    """The hosts that a command may reach, one a line. Hidden without network access."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
@@ -261,13 +266,12 @@ class _HostList(QWidget):
 
     @property
     def accessible_text(self) -> str:
-        """All that it says."""
         said = self._any if self._only.isHidden() else self._only
         return "" if self.isHidden() else f"{said.text()}\n{self._list.text}"
 
     def show_hosts(self, hosts: Sequence[str], *, only: bool) -> None:
-        """These; not `only`: others as well."""
+        """Show the hosts; `only` says that the sandbox enforces them."""
         self.setVisible(bool(hosts))
         self._only.setVisible(only)
         self._any.setVisible(not only)
-        self._list.show_lines([], [describe_host(each) for each in hosts])
+        self._list.show_lines([], [describe_host(host) for host in hosts])

@@ -42,7 +42,7 @@ _FIELD_MARGIN = 2 * SPACE_S + 14
 
 
 class _SameToolBox(QCheckBox):
-    """Its words end in an ellipsis where there is no room; the tooltip has all of them."""
+    """A check box that elides its text where there is no room; the tooltip has all of it."""
 
     def set_full_text(self, whole: str) -> None:
         self.setAccessibleName(whole)
@@ -67,26 +67,26 @@ class _SameToolBox(QCheckBox):
 
 
 class _MessageField(ClearableField):
-    """Says while it is empty what it is for, at such a length as there is room."""
+    """A field whose placeholder is as long as there is room for."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         longer = (self.tr("Message to the model, sent with Deny"), self.tr("Message, sent with Deny"))
         room = self.width() - _FIELD_MARGIN
-        fitting = (each for each in longer if self.fontMetrics().horizontalAdvance(each) <= room)
+        fitting = (text for text in longer if self.fontMetrics().horizontalAdvance(text) <= room)
         self.setPlaceholderText(next(fitting, self.tr("Message")))
 
 
 class DecisionBar(ShortcutBar):
-    """Message to the model, and the six commands. Says what was decided; the dialog knows about which call."""
+    """The message to the model and the six commands. The dialog knows which call they are about."""
 
     decided = Signal(object, bool)
-    """The Decision, and whether it holds for the other waiting calls of the same tool too."""
+    """The Decision, and whether it is also for the other waiting calls of the same tool."""
     message_changed = Signal(str)
-    """The message to the model, as far as it is written."""
+    """The message to the model as it is written."""
     edit_toggled = Signal()
     rules_requested = Signal()
-    """The person wants to see which rules may be made of the call."""
+    """The person wants to see the rules that can be made of the call."""
 
     def __init__(
         self, themes: ThemeSource, input_delay_ms: int = INPUT_DELAY_MS, parent: QWidget | None = None
@@ -113,7 +113,7 @@ class DecisionBar(ShortcutBar):
         self._build_layout()
 
     def set_edited_input_source(self, edited_input: Callable[[], JsonObject | None]) -> None:
-        """Ask here for edited arguments when something is allowed; None means unchanged."""
+        """Set where edited arguments come from when a call is allowed; None means unchanged."""
         self._edited_input = edited_input
 
     def set_message(self, text: str) -> None:
@@ -131,36 +131,36 @@ class DecisionBar(ShortcutBar):
         self._for_others.set_full_text(words.format(count, tool))
 
     def set_can_allow(self, can_allow: bool, *, has_rules: bool, why: str) -> None:  # noqa: FBT001  # as Qt's own
-        """Whether the arguments, as they are now, could run, and whether rules may be made of them; if not, why."""
+        """Set whether the current arguments can run, whether rules can be made of them, and if not, why."""
         self._can_allow, self._has_rules = can_allow, has_rules
         self._allow_always.set_disabled_reason(why)
         self._refresh()
 
     def set_editing(self, editing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether the arguments are being edited: the button then discards the edits."""
+        """Set whether the arguments are being edited: the button then discards the edits."""
         self._edit.setText(self.tr("Discard edits") if editing else self.tr("Edit arguments"))
 
     def allow_always(self, rule_id: str) -> None:
-        """Run it, and make the rule that was shown."""
+        """Allow the call and make the rule that was shown."""
         if self._can_allow and self._has_rules:
             self._decide(AllowAlways(rule_id=rule_id))
 
     def allow_once(self) -> None:
-        """Run exactly this call."""
+        """Allow exactly this call."""
         if self._can_allow:
             self._decide(AllowOnce(edited_input=self._edited_input()))
 
     def allow_for_conversation(self) -> None:
-        """Run it, and this tool unasked from now on."""
+        """Allow the call, and the tool in this conversation from now on."""
         if self._can_allow:
             self._decide(AllowForConversation(edited_input=self._edited_input()))
 
     def deny(self) -> None:
-        """Do not run it."""
+        """Deny the call, with the message that was written."""
         self._decide(Deny(message=self._message.text().strip()))
 
     def deny_and_stop(self) -> None:
-        """Do not run it, and stop."""
+        """Deny the call and stop the agent."""
         self._decide(DenyAndStop(message=self._message.text().strip()))
 
     def _decide(self, decision: Decision) -> None:
@@ -182,7 +182,7 @@ class DecisionBar(ShortcutBar):
             self.edit_toggled.emit()
 
     def _update_batch_button(self, with_others: bool) -> None:  # noqa: FBT001  # a slot
-        """A letter alone allows one call: more than one have a key that nobody types, and the button says so."""
+        """Give the button that allows several calls a shortcut that is no letter: nobody types it by accident."""
         if with_others:
             words = self.tr("Allow both calls once") if self._calls == 2 else self.tr("Allow these {0} calls once")
             self._allow_once.set_command(words.format(self._calls), "Ctrl+Shift+A")
@@ -192,11 +192,11 @@ class DecisionBar(ShortcutBar):
 
     def _refresh(self) -> None:
         ready = not self.is_input_delayed
-        for each in (self._allow_once, self._allow_conversation):
-            each.setEnabled(ready and self._can_allow)
+        for widget in (self._allow_once, self._allow_conversation):
+            widget.setEnabled(ready and self._can_allow)
         self._allow_always.setEnabled(ready and self._can_allow and self._has_rules)
-        for each in (self._edit, self._deny, self._deny_and_stop):
-            each.setEnabled(ready)
+        for widget in (self._edit, self._deny, self._deny_and_stop):
+            widget.setEnabled(ready)
 
     def _build_layout(self) -> None:
         self._message.setMinimumWidth(MIN_ROWS_WIDTH)
@@ -216,16 +216,12 @@ class DecisionBar(ShortcutBar):
 
 
 class RuleChoice(QFrame):
-    """One of several rules, the narrowest first: it is chosen until the person chooses another.
-
-    `granted` carries its id. Those that hold in one place stand together, under its name.
-    """
+    """The choice of a rule, narrowest first, grouped by the folder that it holds in. `granted` carries its id."""
 
     granted = Signal(str)
     reveal_requested = Signal(list)
-    """Widgets that the person has to see now, the most important last."""
+    """Widgets to scroll into view, the most important last."""
     cancelled = Signal()
-    """The person changed their mind."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -241,34 +237,34 @@ class RuleChoice(QFrame):
 
     @property
     def focused_row(self) -> QWidget | None:
-        """The rule that has the keys."""
-        return next((each.parentWidget() for each in self._group.buttons() if each.hasFocus()), None)
+        """The row of the rule that has the focus."""
+        return next((button.parentWidget() for button in self._group.buttons() if button.hasFocus()), None)
 
     @property
     def selected(self) -> RuleOffer | None:
-        """The one that is marked."""
+        """Return the selected rule."""
         at = self._group.checkedId()
         return self._offers[at] if 0 <= at < len(self._offers) else None
 
     def set_offers(self, offers: Sequence[RuleOffer], after: QWidget) -> None:
-        """These rules, to which Tab comes from `after`."""
+        """Show these rules. Tab comes to them from `after`."""
         self._offers = tuple(offers)
         clear_layout(self._choices)
-        places = [each.workspace for each in self._offers]
-        for at, each in enumerate(self._offers):
+        places = [offer.workspace for offer in self._offers]
+        for at, offer in enumerate(self._offers):
             if at == 0 or places[at - 1] != places[at]:
                 if at:
                     self._choices.addSpacing(SPACE_S)
-                self._choices.addWidget(WrappingLabel(self._scope_text(each), "strong"))
-            self._choices.addWidget(self._create_row(at, each))
+                self._choices.addWidget(WrappingLabel(self._scope_text(offer), "strong"))
+            self._choices.addWidget(self._create_row(at, offer))
         # They were made after all that stands below them.
-        for each in (self._group.button(at) for at in range(len(self._offers))):
-            self.setTabOrder(after, each)
-            after = each
+        for choice in (self._group.button(at) for at in range(len(self._offers))):
+            self.setTabOrder(after, choice)
+            after = choice
         self._grant.setEnabled(bool(self._offers))
 
     def open_choice(self) -> None:
-        """Come into sight, with the keys on the first rule."""
+        """Show the choice and focus the first rule."""
         self.show()
         if self._offers:
             self._group.button(0).setChecked(True)
@@ -276,7 +272,7 @@ class RuleChoice(QFrame):
         self.reveal_requested.emit([self, self.focused_row or self])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves the choice, not the dialog."""
+        """Escape closes the choice, not the dialog."""
         if event.key() == Qt.Key.Key_Escape:
             self._cancel()
             return
@@ -325,7 +321,7 @@ class RuleChoice(QFrame):
 
 
 class _RuleRow(QWidget):
-    """A round button and its rule's words: one thing to click on, with one ring around all of it."""
+    """A radio button with the words of its rule: one target for clicks, with one focus ring."""
 
     def __init__(self, themes: ThemeSource, words: str, note: str) -> None:
         super().__init__()
@@ -341,12 +337,10 @@ class _RuleRow(QWidget):
         layout.addLayout(texts, 1)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Anywhere on it is on the button."""
         if event.button() is Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
             self.choice.click()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The ring."""
         del event
         if self.choice.hasFocus():
             painter = QPainter(self)
@@ -356,7 +350,7 @@ class _RuleRow(QWidget):
 
 
 class _RuleButton(QRadioButton):
-    """A round button that comes into sight when the keys reach it, with all of its rule's words."""
+    """A radio button that scrolls its whole rule into view when it gets the focus."""
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

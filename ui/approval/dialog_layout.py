@@ -22,29 +22,27 @@ from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 
 
 class Shrinkable(Protocol):
-    """Something that scrolls inside, or is drawn smaller, where there is less room."""
+    """A widget that scrolls inside, or is drawn smaller, where room is scarce."""
 
     @property
     def spare_height(self) -> int:
-        """Pixels of its height that it can do without."""
+        """Pixels by which it can shrink."""
         ...
 
     @property
     def shrunk_height(self) -> int:
-        """Pixels that it does without now."""
+        """Pixels by which it has shrunk."""
         ...
 
     def shrink_by(self, pixels: int) -> None:
-        """Do without so many."""
+        """Shrink by this many pixels."""
         ...
 
-    def isVisible(self) -> bool:
-        """Qt's own."""
-        ...
+    def isVisible(self) -> bool: ...
 
 
 class ShrinkingScrollArea(QScrollArea):
-    """What `givers` can do without is taken from them, the first first; what then still does not fit scrolls."""
+    """Shrinks its `givers` in order until all parts fit; what still does not fit scrolls."""
 
     needs_changed = Signal()
     """A part wants another height."""
@@ -62,8 +60,8 @@ class ShrinkingScrollArea(QScrollArea):
         # Room for the ring of what has the focus, and for the bar.
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(SPACE_M)
-        for each in parts:
-            self._layout.addWidget(each)
+        for part in parts:
+            self._layout.addWidget(part)
         self._layout.addStretch(1)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -73,40 +71,41 @@ class ShrinkingScrollArea(QScrollArea):
         self.viewport().setAutoFillBackground(False)
 
     def preferred_height(self, width: int) -> int:
-        """Pixels that all parts want at this width, with nothing given."""
+        """Return the pixels that all parts want at this width, before any shrinks."""
         self._layout.activate()
-        return self._layout.totalHeightForWidth(width) + sum(each.shrunk_height for each in self._visible_shrinkables())
+        return self._layout.totalHeightForWidth(width) + sum(
+            shrinkable.shrunk_height for shrinkable in self._visible_shrinkables()
+        )
 
     def resizeEvent(self, e: QResizeEvent) -> None:
-        """Another height, another share."""
         super().resizeEvent(e)
         self._shrink_timer.start()
 
     def scroll_to_top(self) -> None:
-        """Show the beginning."""
+        """Scroll to the top."""
         self.verticalScrollBar().setValue(0)
 
     def reveal(self, parts: list[QWidget]) -> None:
-        """Scroll these into sight, the last one above all, once they have their places."""
+        """Scroll these parts into view once they are laid out. The last one matters most."""
         self._pending_reveal = parts
         self.needs_changed.emit()
 
     def reveal_pending(self) -> None:
-        """The places are known."""
-        for each in self._pending_reveal:
-            self.ensureWidgetVisible(each, 0, 0)
+        """Scroll to the parts of `reveal`, now that they are laid out."""
+        for part in self._pending_reveal:
+            self.ensureWidgetVisible(part, 0, 0)
         self._pending_reveal = []
 
     def _visible_shrinkables(self) -> list[Shrinkable]:
-        return [each for each in self._shrinkables if each.isVisible()]
+        return [shrinkable for shrinkable in self._shrinkables if shrinkable.isVisible()]
 
     def _shrink_to_fit(self) -> None:
         missing = self.preferred_height(self.viewport().width()) - self.viewport().height()
-        for each in self._visible_shrinkables():
-            given = max(0, min(missing, each.spare_height))
+        for shrinkable in self._visible_shrinkables():
+            given = max(0, min(missing, shrinkable.spare_height))
             missing -= given
-            if given != each.shrunk_height:
-                each.shrink_by(given)
+            if given != shrinkable.shrunk_height:
+                shrinkable.shrink_by(given)
         self.needs_changed.emit()
 
 
@@ -152,12 +151,12 @@ class DialogSizer(QObject):
         middle.needs_changed.connect(self.soon.start)
 
     def set_initial_width(self) -> None:
-        """Before it is shown: its width, so that the height can be told."""
+        """Set the width before the dialog is shown: the height depends on it."""
         self._dialog.ensurePolished()
         self._dialog.resize(self._preferred_width(), 1)
 
     def fit_height(self) -> None:
-        """As high as all parts need, or as the screen is."""
+        """Make the dialog as high as its parts need, or as the screen is."""
         room = self.available_rect()
         width = max(min(self._dialog.width(), room.width()), self._preferred_width())
         beside, above = self._arrange_list(width)
@@ -172,7 +171,7 @@ class DialogSizer(QObject):
         self._dialog.resize(width, min(wanted, room.height()))
 
     def grow(self) -> None:
-        """Fit, and stay where it can be seen."""
+        """Fit the height, and keep the dialog on the screen."""
         if not self._dialog.isVisible():
             return
         before = self._dialog.size()
@@ -183,7 +182,7 @@ class DialogSizer(QObject):
         self._scroll_area.reveal_pending()
 
     def _arrange_list(self, width: int) -> tuple[int, int]:
-        """Put the calls beside or above; return how many pixels they take there from the width and the height."""
+        """Put the calls beside or above; return how many pixels they take from the width and the height."""
         is_above = width < NARROW_WIDTH * self._themes.zoom // 100
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self.main_layout.setDirection(down if is_above else across)
@@ -202,7 +201,7 @@ class DialogSizer(QObject):
         )
 
     def available_rect(self) -> QRect:
-        """What the dialog may cover of its window's screen, without its own title bar and edge."""
+        """Return what the dialog may cover of its window's screen, without its title bar and frame."""
         dialog = self._dialog
         title = dialog.geometry().top() - dialog.frameGeometry().top()
         title = max(title, dialog.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight))
@@ -210,7 +209,6 @@ class DialogSizer(QObject):
         return (dialog.parentWidget() or dialog).screen().availableGeometry().adjusted(0, title, 0, -edge)
 
     def _preferred_width(self) -> int:
-        """No wider than the window, as long as that has some width."""
         usual = WIDTH * self._themes.zoom // 100
         if not self._list_panel.isHidden():
             usual += self._list_width(usual) + SPACE_L
@@ -222,7 +220,7 @@ class DialogSizer(QObject):
         return max(MIN_LIST_WIDTH, min(LIST_WIDTH * self._themes.zoom // 100, dialog_width // 4))
 
     def _move_onto_screen(self, *, is_wider: bool) -> None:
-        """What grew goes back over its window, if that is large enough, and in any case onto the screen."""
+        """Centre a dialog that became wider on its window, and keep it inside of the window and the screen."""
         area, room, window = self._dialog.geometry(), self.available_rect(), self._dialog.parentWidget()
         if window is not None and is_wider:
             area.moveLeft(window.geometry().center().x() - area.width() // 2)

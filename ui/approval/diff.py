@@ -23,7 +23,7 @@ LineKind = Literal["same", "added", "removed", "gap", "more"]
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line; numbers begin with 1 and are None on the side where the line is not. A gap stands for equal lines."""
+    """One line of a diff. Numbers begin with 1 and are None on the side that lacks it. A gap stands for equal lines."""
 
     kind: LineKind
     text: str
@@ -34,35 +34,35 @@ class DiffLine:
 def whole_file_lines(
     kind: Literal["added", "removed"], text: str, most: int = MAX_LINES, first: int = 1
 ) -> list[DiffLine]:
-    """The lines of a file that comes or goes, the first of them numbered `first`; of very many the first `most`."""
+    """Return the lines of a new or deleted file, numbered from `first`; of very many the first `most`."""
     if not text:
         return []
     # What ends with a line break has no line after it.
     count = text.count("\n") + (not text.endswith("\n"))
     texts = text.split("\n", most)[: min(count, most)]
     if kind == "added":
-        lines = [DiffLine(kind, each, None, number) for number, each in enumerate(texts, first)]
+        lines = [DiffLine(kind, text, None, number) for number, text in enumerate(texts, first)]
     else:
-        lines = [DiffLine(kind, each, number) for number, each in enumerate(texts, first)]
+        lines = [DiffLine(kind, text, number) for number, text in enumerate(texts, first)]
     return [*lines, DiffLine("more", str(count - most))] if count > most else lines
 
 
 def count_lines(lines: Sequence[DiffLine], kind: LineKind) -> int:
-    """How many of a kind, with those that are not shown."""
+    """Count the lines of a kind, with those that are not shown."""
     count, last = 0, None
-    for each in lines:
-        if each.kind == "more":
-            count += int(each.text) if last == kind else 0
+    for line in lines:
+        if line.kind == "more":
+            count += int(line.text) if last == kind else 0
         else:
-            count += each.kind == kind
-            last = each.kind
+            count += line.kind == kind
+            last = line.kind
     return count
 
 
 def diff_texts(before: str, after: str, context: int = CONTEXT) -> list[DiffLine]:
-    """What changes between two texts, with `context` equal lines around each change.
+    """Compare two texts; return the changes with `context` equal lines around each.
 
-    Where very many lines change they are not compared: all of them go, and all others come.
+    Where very many lines change they are not compared: all old ones are removed and all new ones added.
     """
     start, end = _changed_part(before, after, context)
     is_long = before.count("\n", start, len(before) - end) + after.count("\n", start, len(after) - end) > MAX_COMPARED
@@ -74,7 +74,7 @@ def diff_texts(before: str, after: str, context: int = CONTEXT) -> list[DiffLine
         most = MAX_LINES // 2
         lines = whole_file_lines("removed", left, most, above + 1) + whole_file_lines("added", right, most, above + 1)
     else:
-        lines = [_renumber(each, above) for each in _compare(left, right, context)]
+        lines = [_renumber(line, above) for line in _compare(left, right, context)]
     rest = below.count("\n") + (bool(below) and not below.endswith("\n"))
     return _merge_gaps([DiffLine("gap", str(above)), *lines, DiffLine("gap", str(rest))])
 
@@ -88,7 +88,7 @@ def _compare(before: str, after: str, context: int) -> list[DiffLine]:
 
 
 def _changed_part(before: str, after: str, context: int) -> tuple[int, int]:
-    """How many characters of whole lines are the same at the start and at the end, without the context."""
+    """Return how many characters of whole lines are equal at the start and at the end, less the context."""
     shorter = min(len(before), len(after))
     same = _longest_common(shorter, lambda at, end: before[at:end] == after[at:end])
     start = before.rfind("\n", 0, same) + 1
@@ -104,7 +104,7 @@ def _changed_part(before: str, after: str, context: int) -> tuple[int, int]:
 
 
 def _longest_common(most: int, is_same: Callable[[int, int], bool]) -> int:
-    """The largest number up to which all is the same."""
+    """Return the largest end for which `is_same` holds, by bisection."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -122,14 +122,14 @@ def _renumber(line: DiffLine, by: int) -> DiffLine:
 
 
 def _merge_gaps(lines: Sequence[DiffLine]) -> list[DiffLine]:
-    """Gaps beside each other are one, and one of nothing is none."""
+    """Join adjacent gaps and drop empty ones."""
     joined: list[DiffLine] = []
-    for each in lines:
-        if each.kind == "gap" and joined and joined[-1].kind == "gap":
-            joined[-1] = DiffLine("gap", str(int(joined[-1].text) + int(each.text)))
+    for line in lines:
+        if line.kind == "gap" and joined and joined[-1].kind == "gap":
+            joined[-1] = DiffLine("gap", str(int(joined[-1].text) + int(line.text)))
         else:
-            joined.append(each)
-    return [each for each in joined if each.kind != "gap" or each.text != "0"]
+            joined.append(line)
+    return [line for line in joined if line.kind != "gap" or line.text != "0"]
 
 
 def _merged_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
@@ -143,25 +143,25 @@ def _merged_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
 
 def _collapse_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
     near = [False] * len(lines)
-    for i, each in enumerate(lines):
-        if each.kind != "same":
+    for i, line in enumerate(lines):
+        if line.kind != "same":
             for j in range(max(0, i - context), min(len(lines), i + context + 1)):
                 near[j] = True
     skipped = 0
-    for keep, each in zip(near, lines, strict=True):
+    for keep, line in zip(near, lines, strict=True):
         if not keep:
             skipped += 1
             continue
         if skipped:
             yield DiffLine("gap", str(skipped))
         skipped = 0
-        yield each
+        yield line
     if skipped:
         yield DiffLine("gap", str(skipped))
 
 
 def _matches(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
-    """Equal stretches (start in old, start in new, length), in order."""
+    """Return equal runs (start in old, start in new, length), in order."""
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
         head += 1
@@ -196,7 +196,7 @@ def _short_matches(old: list[str], new: list[str], at_old: int, at_new: int) -> 
 
 
 def _anchors(old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]) -> list[tuple[int, int]]:
-    """Lines that occur once on both sides, thinned to the longest run that rises on both."""
+    """Return lines that occur once on both sides, thinned to the longest run that rises on both."""
     once_old = {line for line, count in Counter(old[slice(*in_old)]).items() if count == 1}
     once_new = {line for line, count in Counter(new[slice(*in_new)]).items() if count == 1}
     where_new = {new[j]: j for j in range(*in_new) if new[j] in once_new}
@@ -205,7 +205,7 @@ def _anchors(old: list[str], new: list[str], in_old: tuple[int, int], in_new: tu
 
 
 def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest subsequence whose second numbers rise (patience sorting)."""
+    """Return the longest subsequence whose second numbers rise (patience sorting)."""
     tops: list[int] = []
     top_pairs: list[int] = []
     previous: list[int] = []

@@ -29,7 +29,7 @@ MIN_ROWS_WIDTH = 160
 
 
 class ShortcutButton(QPushButton):
-    """A push button that shows its key beside its text. Enter never presses it."""
+    """A push button that shows its shortcut beside its text. Enter never presses it."""
 
     def __init__(self, themes: ThemeSource, text: str, key: str, kind: ButtonKind) -> None:
         super().__init__(escape_mnemonics(text))
@@ -47,7 +47,7 @@ class ShortcutButton(QPushButton):
         self.setProperty("keyed", "true")
 
     def set_shortcut(self, scope: QWidget, key: str, command: Callable[[], None]) -> None:
-        """Run the command for the key, within the window of `scope`, and for a click."""
+        """Run the command on the shortcut, within the window of `scope`, and on a click."""
         # A shortcut of the button itself would press it 100 ms later, when another call may be on the screen.
         self._shortcut = QShortcut(QKeySequence(), scope, autoRepeat=False)
         self._shortcut.setKeys(_key_sequences(key))
@@ -55,7 +55,7 @@ class ShortcutButton(QPushButton):
         self.clicked.connect(command)
 
     def set_command(self, text: str, key: str) -> None:
-        """Other words and another key, for the same command; a screen reader hears them behind the name."""
+        """Change text and shortcut of the same command. The accessible name stays; the text is described."""
         self._key = native_shortcut(key)
         self._command_text = text if text != self.accessibleName() else ""
         if self._shortcut is not None:
@@ -64,7 +64,7 @@ class ShortcutButton(QPushButton):
         self._update_tooltip()
 
     def show_key(self, shown: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether there is room for the key; without it, the tooltip says it."""
+        """Set whether there is room for the shortcut; without it the tooltip has it."""
         if shown != self._shows_key:
             self._shows_key = shown
             self._update_tooltip()
@@ -72,7 +72,7 @@ class ShortcutButton(QPushButton):
             self.update()
 
     def set_disabled_reason(self, why: str) -> None:
-        """Say why it cannot be used; empty when it can."""
+        """Say why the button is disabled; an empty string when it is not."""
         self._disabled_reason = why
         self._update_tooltip()
 
@@ -81,12 +81,11 @@ class ShortcutButton(QPushButton):
         self.setAccessibleDescription(". ".join(filter(None, (self._key, self._command_text, self._disabled_reason))))
 
     def setText(self, text: str) -> None:
-        """Other words."""
         self._label_text = text
         super().setText(escape_mnemonics(text))
 
     def wrap_text(self, width: int) -> None:
-        """Stand in as many lines as this width wants: words of a button may not be cut."""
+        """Wrap the text to this width: words of a button may not be cut."""
         super().setText(escape_mnemonics(self._label_text))
         around = QPushButton.sizeHint(self).width() - self.fontMetrics().horizontalAdvance(self._label_text)
         lines = [""]
@@ -100,24 +99,21 @@ class ShortcutButton(QPushButton):
             super().setText(escape_mnemonics("\n".join(lines)))
 
     def sizeHint(self) -> QSize:
-        """Room for the text and the key."""
         if not self._shows_key:
             return super().sizeHint()
         return super().sizeHint() + QSize(self._key_width() + SPACE_S, 0)
 
     def minimumSizeHint(self) -> QSize:
-        """The same: neither may be cut."""
         return self.sizeHint()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Its look depends on the direction, and would stay that of the first."""
+        """Polish it again: the style depends on the direction and would keep the first one's."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.LayoutDirectionChange:
             self.style().unpolish(self)
             self.style().polish(self)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The button, and the key at its end."""
         super().paintEvent(event)
         if not self._shows_key:
             return
@@ -142,33 +138,31 @@ class ShortcutButton(QPushButton):
 
 
 class ShortcutButtonRows(FlowRows):
-    """Its buttons show their keys as long as that does not take too many rows; else these stand in the tooltips."""
+    """Buttons that show their shortcuts while that takes few rows; else the tooltips have them."""
 
     max_rows_with_keys = 3
 
     def minimumSizeHint(self) -> QSize:
-        """Of hardly any width: words of buttons stand in several lines where they must."""
         return QSize(MIN_ROWS_WIDTH, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Look again."""
         super().resizeEvent(event)
         self.update_keys()
 
     def update_keys(self) -> None:
-        """Look again, also where a button has other words at the same width."""
+        """Show or hide the shortcuts and wrap the texts, after a text or the width changed."""
         buttons = self.findChildren(ShortcutButton)
-        for each in buttons:
-            each.show_key(True)
+        for button in buttons:
+            button.show_key(True)
         fits = self.rows_for(self.width()) <= self.max_rows_with_keys
-        for each in buttons:
-            each.show_key(fits)
-            each.wrap_text(self.width())
+        for button in buttons:
+            button.show_key(fits)
+            button.wrap_text(self.width())
 
 
 def _key_sequences(key: str) -> list[QKeySequence]:
-    """Two keys are called Enter."""
-    return [QKeySequence(each) for each in dict.fromkeys((key, key.replace("Enter", "Return")))]
+    """Both keys called Enter count."""
+    return [QKeySequence(name) for name in dict.fromkeys((key, key.replace("Enter", "Return")))]
 
 
 # What was on its way when something appeared, a click or a word being typed, must not answer it.
@@ -176,9 +170,9 @@ INPUT_DELAY_MS = 400
 
 
 class ShortcutBar(QWidget):
-    """Buttons with a key each. They rest for a moment whenever there is something new to answer.
+    """Buttons with shortcuts that ignore input for a moment whenever something new appears.
 
-    A letter alone may have been meant for a message: what grants more than one thing has a key that nobody types.
+    A letter may have been meant for a message: a command that allows several calls has a shortcut that nobody types.
     """
 
     input_delay_ended = Signal()
@@ -195,21 +189,20 @@ class ShortcutBar(QWidget):
 
     @property
     def is_input_delayed(self) -> bool:
-        """Whether nothing can be answered yet."""
         return self._delay_timer.isActive()
 
     def start_input_delay(self) -> None:
-        """Something has just appeared: ignore everything for a moment."""
+        """Ignore input for a moment: something new has just appeared."""
         self._delay_timer.start()
         self._refresh()
 
     def extend_input_delay(self) -> None:
-        """A key or click came while resting: what was on its way is still coming, so rest again."""
+        """Start the delay again: input came during it, and more may follow."""
         if self.is_input_delayed:
             self._delay_timer.start()
 
     def show_typing_hint(self, writing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether keys are none yet, because the person was writing."""
+        """Show why shortcuts do not work yet: the person was typing."""
         if writing and self._typing_hint.isHidden():
             announce(self, self._typing_hint.text())
         self._typing_hint.setVisible(writing)
@@ -220,12 +213,12 @@ class ShortcutBar(QWidget):
         return made
 
     def _refresh(self) -> None:
-        """Enable what can be used now."""
+        """Enable the buttons that can be used now."""
         raise NotImplementedError
 
 
 class GuardedDialog(QDialog):
-    """Has the keys itself, and heeds none, as long as the person who was writing has not turned to it."""
+    """Takes the focus itself and ignores shortcuts until a person who was typing turns to it."""
 
     @property
     def bar(self) -> ShortcutBar | None:
@@ -234,16 +227,16 @@ class GuardedDialog(QDialog):
 
     @property
     def initial_focus(self) -> QWidget:
-        """What has the keys when something comes on the screen: nothing that can be written in, and no button."""
+        """What gets the focus when something appears: no field and no button."""
         raise NotImplementedError
 
     @property
     def is_blocking_keys(self) -> bool:
-        """Whether keys answer nothing yet. True also before the window that comes up has them."""
+        """Whether shortcuts do nothing. True also before a window that appears has the focus."""
         return self.focusWidget() is self
 
     def set_initial_focus(self, *, was_writing: bool = False) -> None:
-        """Something else is on the screen; `was_writing`: about what stood there before."""
+        """Set the focus for new content; `was_writing`: the person was typing in the old."""
         if was_writing:
             self.setFocus()
         elif not self.is_blocking_keys:
@@ -252,7 +245,7 @@ class GuardedDialog(QDialog):
             self.bar.show_typing_hint(self.is_blocking_keys)
 
     def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
-        """Look whether the person is writing somewhere."""
+        """Take the focus if the person is typing in another window."""
         if visible and not self.isVisible():
             if is_typing_in(QApplication.focusWidget()):
                 self.setFocus()
@@ -261,7 +254,7 @@ class GuardedDialog(QDialog):
         super().setVisible(visible)
 
     def event(self, event: QEvent) -> bool:
-        """A key that no field takes shows that somebody is still typing elsewhere, whoever gets it then."""
+        """A key that no field takes extends the delay: the person is still typing for another place."""
         if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             if self.bar is not None:
                 self.bar.extend_input_delay()
@@ -272,25 +265,23 @@ class GuardedDialog(QDialog):
         return super().event(event)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Rest also when the window comes to the front by itself, long after it appeared."""
+        """Delay input also when the window comes to the front long after it appeared."""
         super().changeEvent(event)
         if event.type() is QEvent.Type.ActivationChange and self.isActiveWindow() and self.bar is not None:
             self.bar.start_input_delay()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Say why keys are none."""
         super().focusInEvent(event)
         if self.bar is not None:
             self.bar.show_typing_hint(True)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """They are, once the person has turned to something in it."""
         super().focusOutEvent(event)
         if self.bar is not None:
             self.bar.show_typing_hint(self.is_blocking_keys)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A click on a resting button lands here."""
+        """A click on a disabled button lands here."""
         if self.bar is not None:
             self.bar.extend_input_delay()
         if self.is_blocking_keys:
@@ -299,7 +290,7 @@ class GuardedDialog(QDialog):
 
 
 def is_typing_in(part: QWidget | None) -> bool:
-    """Whether somebody is in the middle of writing there."""
+    """Return whether this is a field with unfinished text."""
     match part:
         case QPlainTextEdit():
             return not part.isReadOnly() and bool(part.toPlainText())

@@ -27,13 +27,13 @@ _UNLIMITED_WIDTH = 1_000_000
 
 
 class WrappingLabel(QLabel):
-    """Plain text of any kind of label, never wider than its room. Between words where it can, else anywhere.
+    """A plain-text label that is never wider than its room: it breaks between words, else anywhere.
 
-    Marks of the written order are drawn by; `text()`, which screen readers read too, is without them.
+    Bidi marks are drawn; `text()`, which screen readers read too, is without them.
     """
 
     direction = Qt.LayoutDirection.LayoutDirectionAuto
-    """How it is read: as its letters say."""
+    """By default the letters decide."""
 
     def __init__(self, text: str = "", kind: LabelKind = "") -> None:
         super().__init__()
@@ -45,31 +45,26 @@ class WrappingLabel(QLabel):
         self.setWordWrap(True)
 
     def setText(self, text: str) -> None:
-        """Another one."""
         self._drawn_text = text.replace("\n", "\u2028")
         super().setText(strip_bidi_marks(text))
         # Qt's own is the same where only the marks are others.
         self.update()
 
     def hasHeightForWidth(self) -> bool:
-        """Always."""
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """Of all of the text."""
         return self._size_for_width(max(width, 1)).height()
 
     def sizeHint(self) -> QSize:
-        """On as few lines as it is written."""
         return self._size_for_width(_UNLIMITED_WIDTH)
 
     def minimumSizeHint(self) -> QSize:
-        """A few letters wide."""
+        """Return a width of a few letters."""
         letters, usual = 6 * self.fontMetrics().averageCharWidth(), self.sizeHint()
         return QSize(min(letters, usual.width()), usual.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The text, from its leading edge."""
         del event
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
@@ -108,9 +103,9 @@ _CURSOR_MOVES = {
 
 
 class SelectableLabel(WrappingLabel):
-    """With the mouse, and with Shift and the arrows once it was clicked. Tab passes it by.
+    """A label to select from with the mouse, and with Shift and arrows once clicked. Tab passes it by.
 
-    Places are those of what is drawn, in Qt's units.
+    Positions are in the drawn text, in UTF-16 units.
     """
 
     direction = Qt.LayoutDirection.LeftToRight
@@ -123,36 +118,33 @@ class SelectableLabel(WrappingLabel):
 
     @property
     def selected_text(self) -> str:
-        """What is marked of it."""
+        """Return the selected text."""
         part = self._utf16[2 * min(self._anchor, self._cursor) : 2 * max(self._anchor, self._cursor)]
         return strip_bidi_marks(part.decode("utf-16-le", "surrogatepass")).replace("\u2028", "\n")
 
     def setText(self, text: str) -> None:
-        """Another one, in the order in which it is written."""
         super().setText(in_logical_order(text))
         self._utf16 = self._drawn_text.encode("utf-16-le", "surrogatepass")
 
     def event(self, event: QEvent) -> bool:
-        """Keys that are its own start nothing else."""
+        """Keep the keys of the selection from shortcuts."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_selection_key(event):
             event.accept()
             return True
         return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin to mark; with Shift, mark up to here."""
         if event.button() == Qt.MouseButton.LeftButton:
             place = self._position_at(event.position().toPoint())
             is_more = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
             self._select(self._anchor if is_more else place, place)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Up to here."""
         if event.buttons() & Qt.MouseButton.LeftButton:
             self._select(self._anchor, self._position_at(event.position().toPoint()))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """All between two blanks: a word of a command, a path."""
+        """Select everything between two blanks: a word of a command, a path."""
         place = self._position_at(event.position().toPoint())
         begin = end = place
         while begin > 0 and self._char_at(begin - 1) not in _BLANKS:
@@ -162,7 +154,6 @@ class SelectableLabel(WrappingLabel):
         self._select(begin, end)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Mark more, mark all, copy."""
         if event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText(self.selected_text)
         elif event.matches(QKeySequence.StandardKey.SelectAll):
@@ -173,13 +164,12 @@ class SelectableLabel(WrappingLabel):
             super().keyPressEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Nothing stays marked, unless another window is only looked at."""
+        """Clear the selection, unless another window was activated."""
         super().focusOutEvent(event)
         if event.reason() != Qt.FocusReason.ActiveWindowFocusReason:
             self._select(0, 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The text, and the ground of what is marked."""
         del event
         colours = self.palette()
         ground = QTextCharFormat()
@@ -204,7 +194,7 @@ class SelectableLabel(WrappingLabel):
         return self._utf16[2 * at : 2 * at + 2].decode("utf-16-le", "surrogatepass")
 
     def _next_position(self, key: Qt.Key) -> int:
-        """One letter on; what cannot be seen is no letter."""
+        """Move by one visible letter."""
         laid, _ = self._layout_at(self.width())
         before, at = self._cursor, _CURSOR_MOVES[key](laid, self._cursor)
         while at != before and self._char_at(min(at, before)) in BIDI_MARKS:
@@ -212,7 +202,6 @@ class SelectableLabel(WrappingLabel):
         return at
 
     def _position_at(self, point: QPoint) -> int:
-        """Between which letters this is."""
         laid, _ = self._layout_at(self.width())
         for at in range(laid.lineCount()):
             line = laid.lineAt(at)
@@ -229,7 +218,7 @@ def _is_selection_key(event: QKeyEvent) -> bool:
 
 
 class ExpandableNote(QWidget):
-    """The first sentence, and the rest when the person asks for it."""
+    """The first sentence of a note, and the rest on demand."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -243,11 +232,10 @@ class ExpandableNote(QWidget):
 
     @property
     def text(self) -> str:
-        """All of it."""
         return self._full_text.text()
 
     def show_note(self, short: str, whole: str) -> None:
-        """`short` stands on one line; `whole` is all there is to say."""
+        """`short` stands on one line; `whole` is the entire note."""
         self._short.show_text(short)
         self._short.setAccessibleName(strip_bidi_marks(short))
         self._full_text.setText(whole)
@@ -255,7 +243,7 @@ class ExpandableNote(QWidget):
         self._set_expanded(whole=False)
 
     def changeEvent(self, event: QEvent) -> None:
-        """A label of one line begins where its text does, the window's lines begin where it says."""
+        """The one-line label follows its text's direction, and has to be aligned to the window's."""
         super().changeEvent(event)
         if event.type() is QEvent.Type.LayoutDirectionChange:
             is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft

@@ -30,7 +30,7 @@ MAX_TOTAL_ROWS = 3 * MAX_LINES
 
 
 class TextView(QWidget):
-    """Each `show_` answers with the heading above it."""
+    """The preview of a text or a diff. Each `show_` returns the heading for it."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,21 +41,18 @@ class TextView(QWidget):
 
     @property
     def shrinkable(self) -> Shrinkable:
-        """What can be lower."""
         return self._view
 
     @property
     def initial_focus(self) -> QWidget:
-        """Where reading begins."""
         return self._view
 
     @property
     def accessible_text(self) -> str:
-        """What stands there, without numbers and signs."""
         return self._view.text
 
     def show_text(self, preview: TextPreview) -> str:
-        """Words that the tool found for it."""
+        """Show what a tool says about its effect."""
         text, left_out = truncate_text(show_hidden(preview.text))
         self._view.show_lines([], [fold_lines(text)])
         if left_out:
@@ -63,7 +60,7 @@ class TextView(QWidget):
         return self.tr("What will happen")
 
     def show_diff(self, preview: DiffPreview) -> str:
-        """A file that is new, changes or goes."""
+        """Show a new, changed or deleted file."""
         heading, lines = self._heading_and_lines(preview)
         lines, words = _fold_long_lines(lines)
         pairs = zip(lines, words, strict=True)
@@ -101,13 +98,13 @@ class TextView(QWidget):
 
 
 def _fold_long_lines(lines: list[DiffLine]) -> tuple[list[DiffLine], list[str]]:
-    """Very long lines over several rows; the rows after the first have no number. So many as can be shown at once."""
+    """Fold very long lines into several rows, of which only the first has a number; stop at the limit."""
     rows: list[DiffLine] = []
     words: list[str] = []
     characters = 0
     for at, line in enumerate(lines):
         if line.kind != "more" and (len(rows) >= MAX_TOTAL_ROWS or characters >= MAX_CHARACTERS):
-            left = sum(int(each.text) if each.kind == "more" else each.kind != "gap" for each in lines[at:])
+            left = sum(int(line.text) if line.kind == "more" else line.kind != "gap" for line in lines[at:])
             return [*rows, DiffLine("more", str(left))], [*words, ""]
         pieces = fold_lines(show_hidden(line.text)).split("\n")
         rows += [line, *(DiffLine(line.kind, "") for _ in pieces[1:])]
@@ -120,7 +117,7 @@ MAX_ADDRESS_ROWS = 6
 
 
 class NetworkView(QWidget):
-    """`show_request` answers with the heading above it."""
+    """The preview of a network request. `show_request` returns the heading for it."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -135,17 +132,16 @@ class NetworkView(QWidget):
 
     @property
     def initial_focus(self) -> QWidget:
-        """Where reading begins."""
         return self._address
 
     @property
     def accessible_text(self) -> str:
-        """All that it says, for a screen reader."""
+        """Return the whole preview for a screen reader."""
         parts = (self._method.text(), self._host.text(), self._address.text, self._note.text())
         return "\n".join(filter(None, parts))
 
     def show_request(self, preview: NetworkPreview) -> str:
-        """This request."""
+        """Show a request, and return the heading."""
         self._method.setText(show_hidden(preview.method))
         self._host.setText(describe_host(preview.host))
         self._address.show_lines([], [fold_lines(show_hidden(preview.url))])
@@ -161,7 +157,7 @@ _PREFERRED_SIZE = QSize(480, 320)
 
 
 class PictureView(QWidget):
-    """`show_picture` answers with the heading above it."""
+    """The preview of a picture. `show_picture` returns the heading for it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -172,21 +168,18 @@ class PictureView(QWidget):
 
     @property
     def shrinkable(self) -> Shrinkable:
-        """What can be lower."""
         return self._canvas
 
     @property
     def initial_focus(self) -> QWidget | None:
-        """Where reading begins: nowhere, a picture has no text."""
         return None
 
     @property
     def accessible_text(self) -> str:
-        """All that it says, for a screen reader."""
         return "\n".join(filter(None, (self._canvas.accessibleName(), self._note.text())))
 
     def show_picture(self, preview: PicturePreview) -> str:
-        """This picture."""
+        """Start to decode a picture, and return the heading."""
         name = isolate_untrusted(preview.name)
         self._canvas.setAccessibleName(strip_bidi_marks(self.tr("Picture: {0}").format(name)))
         self._canvas.show_image(QImage())
@@ -213,10 +206,10 @@ class PictureView(QWidget):
 
 
 class _ImageLoad(QObject):
-    """One picture on its way. Lives in the window's thread; the worker only emits."""
+    """A picture being decoded. It lives in the main thread; the worker only emits."""
 
     finished = Signal(object, QImage)
-    """Itself, and the picture."""
+    """The load itself, and its picture."""
 
     def __init__(self, preview: PicturePreview) -> None:
         super().__init__()
@@ -273,7 +266,7 @@ class _ImageCanvas(QWidget):
 
 
 def _decode_image(data: bytes) -> QImage:
-    """No larger than is of use; null when it cannot be read."""
+    """Decode a picture, no larger than MAX_SIDE; null when it cannot be read."""
     # Left to itself, Qt reads SVG too, and the files that it names.
     kind = detect_media_type(data)
     if kind is None:
@@ -290,7 +283,7 @@ def _decode_image(data: bytes) -> QImage:
 
 
 class PreviewView(QWidget):
-    """Hidden where a tool cannot say beforehand what it will do."""
+    """The preview of a call. Hidden where the tool cannot tell its effect beforehand."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -307,41 +300,37 @@ class PreviewView(QWidget):
         layout.addSpacing(SPACE_S - SPACE_XS)
         # A stack would be as high as the highest of them.
         self._views = (self._text, self._command, self._network, self._picture)
-        for each in self._views:
-            layout.addWidget(each)
-            each.setVisible(each is self._shown)
+        for view in self._views:
+            layout.addWidget(view)
+            view.setVisible(view is self._shown)
 
     @property
     def heading(self) -> str:
-        """What will change, in words."""
         return self._heading.text()
 
     @property
     def shrinkables(self) -> tuple[Shrinkable, ...]:
-        """What can be lower."""
         return (self._picture.shrinkable, self._text.shrinkable)
 
     @property
     def initial_focus(self) -> QWidget | None:
-        """Where reading begins, while there is something to read."""
         return None if self.isHidden() else self._shown.initial_focus
 
     @property
     def shown_text(self) -> str:
-        """What the view says, without numbers and signs."""
         return self._shown.accessible_text
 
     def set_known_folder(self, folder: str) -> None:
-        """It is said elsewhere that calls work there."""
+        """Set the folder that the header shows: the preview leaves it out."""
         self._command.known_folder = folder
 
     def set_reserve_status(self, kept: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Keep a line for `show_waiting`, while arguments are edited: what is below would jump."""
+        """Keep a line for `show_waiting` while arguments are edited: the rest would jump."""
         self._reserves_status = kept
         self._status.setVisible(kept)
 
     def show_preview(self, preview: Preview | None) -> None:
-        """Show this effect; None hides the view."""
+        """Show a preview; None hides the view."""
         self.setVisible(preview is not None)
         self._status.setText("")
         self._status.setVisible(self._reserves_status)
@@ -358,12 +347,12 @@ class PreviewView(QWidget):
                 self._shown, heading = self._picture, self._picture.show_picture(preview)
             case TextPreview():
                 self._shown, heading = self._text, self._text.show_text(preview)
-        for each in self._views:
-            each.setVisible(each is self._shown)
+        for view in self._views:
+            view.setVisible(view is self._shown)
         self._heading.setText(heading)
 
     def show_waiting(self, *, valid: bool) -> None:
-        """The arguments were edited; the effect of the new ones is not known yet, or they cannot be used."""
+        """Say that the preview is of other arguments: the edited ones are being checked, or are not valid."""
         checking = self.tr("Updating the preview for the edited arguments…")
         last = self.tr("The edited arguments cannot be used yet; this is the last preview.")
         self._status.setText(checking if valid else last)

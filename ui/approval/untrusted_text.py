@@ -27,7 +27,7 @@ FOLD_MARK = "\n↪ "
 
 
 def truncate_text(text: str) -> tuple[str, int]:
-    """As much of a text as can be shown at once, and how many characters are left out: Qt lays out every line."""
+    """Return as much of a text as Qt can lay out, and the number of characters left out."""
     end, lines = -1, 0
     while lines < MAX_LINES and (end := text.find("\n", end + 1)) >= 0:
         lines += 1
@@ -36,14 +36,14 @@ def truncate_text(text: str) -> tuple[str, int]:
 
 
 def fold_lines(text: str, width: int = FOLD_WIDTH) -> str:
-    """The whole text, with very long lines broken and marked: Qt lays out a line of megabytes for seconds."""
+    """Break and mark very long lines: Qt lays out a line of megabytes for seconds."""
     if len(text) <= width:
         return text
     return "\n".join(_fold_line(line, width) for line in text.split("\n"))
 
 
 def map_folded_positions(text: str, places: Sequence[int], width: int = FOLD_WIDTH) -> list[int]:
-    """Where rising places of the text are in what `folded` makes of it."""
+    """Map rising positions in a text to positions in what `fold_lines` returns for it."""
     if len(text) <= width:
         return list(places)
     found: list[int] = []
@@ -62,7 +62,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _fold_count(at: int, length: int, width: int) -> int:
-    """How often a line of this length is broken before a place in it."""
+    """Return how often a line of this length is broken before an offset."""
     return min(at // width, (length - 1) // width) if length else 0
 
 
@@ -77,9 +77,9 @@ _HOST_PATTERN = re.compile(r"(\*\.)?(.*?)(:\d+)?", re.DOTALL)
 
 
 def describe_host(host: str) -> str:
-    """As computers write it and, where that stands for letters that could be taken for others, in these (RFC 3492).
+    """Return a host in ASCII, followed by its letters (RFC 3492) and a warning of lookalikes where they differ.
 
-    A wildcard in front and a port behind stay where they are.
+    A wildcard in front and a port behind stay in place.
     """
     found = _HOST_PATTERN.fullmatch(host)
     wildcard, name, port = (found[1] or "", found[2], found[3] or "") if found else ("", host, "")
@@ -95,11 +95,11 @@ def describe_host(host: str) -> str:
 
 
 def decode_punycode(ascii_host: str) -> str:
-    """What the name stands for; nothing where it cannot be read."""
+    """Return the Unicode form of a host; empty where it cannot be decoded."""
     try:
         return ".".join(
-            each.removeprefix(_ACE).encode("ascii").decode("punycode") if each.startswith(_ACE) else each
-            for each in ascii_host.lower().split(".")
+            label.removeprefix(_ACE).encode("ascii").decode("punycode") if label.startswith(_ACE) else label
+            for label in ascii_host.lower().split(".")
         )
     except UnicodeError:
         return ""
@@ -113,7 +113,7 @@ def _ascii_host(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PageAddress:
-    """As it was sent, with the place of its host in it. `ascii_host` is how computers write it (punycode).
+    """A URL as it was sent, with the offset of its host. `ascii_host` is in punycode.
 
     `is_safe`: it may be opened, being https, or http on this machine. `user` stands before the host and can look like
     one.
@@ -126,13 +126,13 @@ class PageAddress:
     is_safe: bool
     user: str = ""
     is_idn: bool = False
-    """Whether its host has letters that computers have to write in another way (RFC 5890)."""
+    """Whether the host is internationalized (RFC 5890)."""
     unicode_host: str = ""
-    """Such a host as people read it; nothing where it cannot be read."""
+    """The host in Unicode; empty where it cannot be decoded."""
 
 
 def parse_address(text: str) -> PageAddress:
-    """Read it; what cannot be read has no host and is not safe."""
+    """Parse a URL. One that cannot be parsed has no host and is not safe."""
     try:
         parts = urlsplit(text)
         host = parts.hostname or ""
@@ -146,18 +146,18 @@ def parse_address(text: str) -> PageAddress:
     url = QUrl(text, QUrl.ParsingMode.StrictMode)
     ascii_host = url.host(QUrl.ComponentFormattingOption.FullyEncoded).lower()
     reads_alike = url.isValid() and bool(ascii_host) and _is_same_host(host, url)
-    has_hidden = any(each.isspace() or not each.isprintable() or each == "\\" for each in text)
+    has_hidden = any(letter.isspace() or not letter.isprintable() or letter == "\\" for letter in text)
     is_secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(ascii_host))
-    is_unusual = any(each.startswith(_ACE) for each in ascii_host.split(".")) or not host.isascii()
+    is_unusual = any(label.startswith(_ACE) for label in ascii_host.split(".")) or not host.isascii()
     letters = decode_punycode(ascii_host) if is_unusual else ""
     is_safe = is_secure and reads_alike and not has_hidden
     return PageAddress(text, host, ascii_host, found, is_safe, user, is_unusual, letters)
 
 
 def unusual_letters(host: str) -> list[tuple[str, str]]:
-    """Each letter once that is not of the usual ones, and what it is called in Unicode."""
-    found = dict.fromkeys(each for each in host if not each.isascii())
-    return [(show_hidden(each), unicodedata.name(each, f"U+{ord(each):04X}").capitalize()) for each in found]
+    """Return each non-ASCII letter once, with its Unicode name."""
+    letters = dict.fromkeys(letter for letter in host if not letter.isascii())
+    return [(show_hidden(letter), unicodedata.name(letter, f"U+{ord(letter):04X}").capitalize()) for letter in letters]
 
 
 def _is_same_host(host: str, url: QUrl) -> bool:
@@ -173,13 +173,13 @@ _QUOTATION_MARKS = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u201f\xab\xb
 
 
 def quote_name(name: str) -> str:
-    """A name from outside for a sentence of ours: one short line, which cannot end our quotation marks."""
+    """Return a name from outside as one short line without quotation marks, to be quoted in our sentences."""
     flat = " ".join(show_hidden(name).translate(_QUOTATION_MARKS).split())
     return flat if len(flat) <= MAX_NAME_LENGTH else flat[: MAX_NAME_LENGTH - 1] + "…"
 
 
 class ServerTextFrame(QFrame):
-    """A frame with a line of ours at its top that says whose words stand in it."""
+    """A frame whose first line, in our words, says whose words it holds."""
 
     def __init__(self, whose: str, spacing: int = SPACE_S, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -197,4 +197,5 @@ class ServerText(ReadOnlyText):
         super().__init__("", name, most_lines, parent)
 
     def show_text(self, text: str) -> None:
+        """Show another text, folded."""
         super().show_text(fold_lines(show_hidden(text)))

@@ -30,7 +30,7 @@ MAX_NAME_WIDTH = 170
 
 
 class AttachmentChip(QFrame):
-    """A picture or a long pasted text. Delete removes it while it has the focus."""
+    """A picture, a resource or a long pasted text. Delete removes the chip while it has the focus."""
 
     removed = Signal()
 
@@ -57,11 +57,10 @@ class AttachmentChip(QFrame):
 
     @property
     def detail(self) -> str:
-        """The second line."""
         return self._detail.text()
 
     def show_detail(self, text: str) -> None:
-        """What it weighs, or that it is being prepared."""
+        """Show the size, or that the attachment is being prepared."""
         self._detail.setText(text)
         self.setAccessibleDescription(text)
 
@@ -73,7 +72,6 @@ class AttachmentChip(QFrame):
         self._drawing.setPixmap(_rounded_thumbnail(image, THUMBNAIL_SIZE, self.devicePixelRatioF()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Delete and Backspace remove it."""
         if event.key() in {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}:
             self._emit_removed()
         else:
@@ -122,7 +120,7 @@ _RETRY_MS = 20
 
 @dataclass(frozen=True, slots=True)
 class PastedText:
-    """A pasted text that is too long for the editor. It is sent behind what is typed."""
+    """A pasted text too long for the editor. It is sent after the typed text."""
 
     text: str
 
@@ -133,7 +131,7 @@ Attachment = PendingPicture | UnreadablePicture | PendingResource | PastedText |
 
 @dataclass(eq=False)
 class AttachmentEntry:
-    """One chip, and what it stands for; nothing of that yet while `fetching` brings it."""
+    """A chip and its attachment, which is empty while `fetch` is under way."""
 
     chip: AttachmentChip
     picture: PendingPicture | None = None
@@ -146,11 +144,11 @@ class AttachmentEntry:
 
 
 class AttachmentRow(QScrollArea):
-    """Holds them in order; the one after a chip that is taken off gets the focus."""
+    """The row of chips. Removing one moves the focus to the next."""
 
     changed = Signal()
     lost = Signal()
-    """Something was taken off, or did not come, or not whole."""
+    """An attachment was removed, or could not be fetched whole."""
     problem = Signal(object, object)
     """What is wrong with a picture and what to do about it: two Sentences."""
 
@@ -173,59 +171,56 @@ class AttachmentRow(QScrollArea):
 
     @property
     def pictures(self) -> list[PendingPicture]:
-        """Those that are ready, in order."""
-        return [each.picture for each in self._entries if each.picture is not None]
+        """Pictures that are ready, in order."""
+        return [entry.picture for entry in self._entries if entry.picture is not None]
 
     @property
     def has_pictures(self) -> bool:
-        """Whether there is one, also one that is still on its way in."""
-        return any(each.is_picture for each in self._entries)
+        """Whether there is a picture, also one that is being prepared."""
+        return any(entry.is_picture for entry in self._entries)
 
     @property
     def texts(self) -> list[str]:
-        """Pasted texts, in order."""
-        return [each.text.text for each in self._entries if each.text is not None]
+        return [entry.text.text for entry in self._entries if entry.text is not None]
 
     @property
     def is_preparing(self) -> bool:
-        """Whether something is still on its way in."""
-        return any(each.fetch is not None for each in self._entries)
+        return any(entry.fetch is not None for entry in self._entries)
 
     @property
     def items(self) -> list[Attachment]:
-        """What goes with the text, in order."""
-        ready = [each.picture or each.unreadable or each.resource or each.text for each in self._entries]
-        return [*(each for each in ready if each is not None), *self._prompt_sources]
+        """Return the attachments that are ready, in order."""
+        ready = [entry.picture or entry.unreadable or entry.resource or entry.text for entry in self._entries]
+        return [*(attachment for attachment in ready if attachment is not None), *self._prompt_sources]
 
     @property
     def chips(self) -> list[AttachmentChip]:
-        """In order."""
-        return [each.chip for each in self._entries]
+        return [entry.chip for entry in self._entries]
 
     def take_pending(self) -> list[AttachmentFetch]:
-        """Take off what is still on its way in, without ending that: it goes where it is added again."""
+        """Remove the fetches that are under way without cancelling them, to be added elsewhere."""
         several: list[AttachmentFetch] = []
-        for each in tuple(self._entries):
-            if each.fetch is not None:
-                several.append(each.fetch)
-                each.fetch = None
-                self._drop_entry(each)
+        for entry in tuple(self._entries):
+            if entry.fetch is not None:
+                several.append(entry.fetch)
+                entry.fetch = None
+                self._drop_entry(entry)
         self.changed.emit()
         return several
 
     async def wait_until_ready(self) -> None:
-        """Wait until nothing is on its way in any more."""
+        """Wait until no fetch is under way."""
         import asyncio
 
         self._start_waiting()
-        while tasks := [each.task for each in self._entries if each.fetch is not None and each.task is not None]:
+        while tasks := [entry.task for entry in self._entries if entry.fetch is not None and entry.task is not None]:
             await asyncio.wait(tasks)
 
     def clear(self) -> None:
-        """Remove all; what is still on its way in is forgotten."""
+        """Remove all attachments and cancel the fetches under way."""
         self._prompt_sources.clear()
-        for each in tuple(self._entries):
-            self._drop_entry(each)
+        for entry in tuple(self._entries):
+            self._drop_entry(entry)
         self.changed.emit()
 
     def _add_entry(self, held: AttachmentEntry) -> AttachmentEntry:
@@ -261,7 +256,7 @@ class AttachmentRow(QScrollArea):
 
     @Slot()
     def _start_waiting(self) -> None:
-        """What waits, once there is a loop for it: the window takes what is pasted before that."""
+        """Start what waits for the event loop: the window accepts pastes before it runs."""
         # Late: the window is drawn first.
         import asyncio
 

@@ -32,7 +32,7 @@ _RAW_FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 @dataclass(frozen=True, slots=True)
 class PendingPicture:
-    """A picture that is ready to be sent, and what the person knows it by. `server` of tools that it came from."""
+    """A picture that is ready to be sent. `server` is the MCP server that it came from."""
 
     name: str
     taken: "ImportedPicture"
@@ -46,23 +46,21 @@ class PendingPicture:
 
     @property
     def tokens(self) -> int:
-        """About how many tokens it will cost."""
+        """An estimate."""
         return estimated_tokens(self.taken.width, self.taken.height)
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadablePicture:
-    """A picture that was attached before, and whose file cannot be read now."""
+    """A picture attached before whose file cannot be read now."""
 
     image: "Image"
 
 
 class PictureIntake(Protocol):
-    """Checks a picture, frees it of metadata and scales it. Raises ImageRefused."""
+    """Checks a picture, removes its metadata and scales it. Raises ImageRefused."""
 
-    def __call__(self, data: bytes, name: str) -> "Awaitable[ImportedPicture]":
-        """The picture as it will be sent."""
-        ...
+    def __call__(self, data: bytes, name: str) -> "Awaitable[ImportedPicture]": ...
 
 
 def estimated_tokens(width: int, height: int) -> int:
@@ -77,12 +75,12 @@ def estimated_tokens(width: int, height: int) -> int:
 
 
 def looks_like_picture(path: Path) -> bool:
-    """By its name only: good enough to tell a dropped photo from a dropped text."""
+    """Guess by the suffix: good enough to tell a dropped photo from a dropped text."""
     return path.suffix.lower() in SUFFIXES
 
 
 def read_picture_file(path: Path) -> bytes:
-    """The bytes of a picture file; blocks. Raises ImageRefused, also for what is no regular file."""
+    """Read a picture file; blocks. Raises ImageRefused, also for what is no regular file."""
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
@@ -95,7 +93,7 @@ def read_picture_file(path: Path) -> bytes:
 
 
 def picture_from_mime(mime: QMimeData) -> bytes | QImage | None:
-    """The picture on a clipboard: the bytes where the format can be sent, else the decoded image."""
+    """Return the picture on a clipboard: the bytes where the format can be sent, else the decoded image."""
     for name in _RAW_FORMATS:
         if mime.hasFormat(name):
             data = mime.data(name).data()
@@ -106,7 +104,7 @@ def picture_from_mime(mime: QMimeData) -> bytes | QImage | None:
 
 
 def encode_png(image: QImage) -> bytes:
-    """Encode; takes tens of milliseconds, so call it in a thread."""
+    """Encode as PNG. Takes tens of milliseconds: call it in a thread."""
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     QImageWriter(buffer, QByteArray(b"png")).write(image)
@@ -114,7 +112,7 @@ def encode_png(image: QImage) -> bytes:
 
 
 def thumbnail(data: bytes, side: int) -> QImage:
-    """The picture, cut to a square of `side` pixels; null if it cannot be drawn. Decodes: call it in a thread."""
+    """Decode and crop to a square of `side` pixels; null if it cannot be decoded. Call it in a thread."""
     from desktop_agent.types.blocks import detect_media_type
 
     source = QBuffer()
@@ -134,10 +132,10 @@ def thumbnail(data: bytes, side: int) -> QImage:
 def picture_notices(
     pictures: Sequence[PendingPicture], limits: "ImageLimits | None", *, can_see: bool | None
 ) -> list[str]:
-    """One sentence for each thing to know, in the person's language; nothing where all goes as it is.
+    """Return a sentence for each thing that will be changed about the pictures, in the person's language.
 
-    Pictures are made to fit when they are sent: another format, fewer pixels, a smaller file; the last ones if there
-    are too many.
+    Pictures are made to fit when they are sent: another format, fewer pixels, a smaller file; of too
+    many, only the last ones.
     """
     translate = QCoreApplication.translate
     if can_see is False:
@@ -148,7 +146,7 @@ def picture_notices(
             )
         ]
     limits = limits or _default_limits()
-    remarks = [words for each in pictures if (words := _conversion_notice(each, limits))]
+    remarks = [words for picture in pictures if (words := _conversion_notice(picture, limits))]
     if limits.max_count is not None and len(pictures) > limits.max_count:
         words = translate("Pictures", "This model takes at most {0} pictures: the first of these are left out.")
         remarks.append(words.format(limits.max_count))
@@ -177,8 +175,12 @@ def _conversion_notice(picture: PendingPicture, limits: "ImageLimits") -> str:
 def _scaling_notices(pictures: Sequence[PendingPicture], limits: "ImageLimits") -> list[str]:
     crowded = limits.many_images is not None and len(pictures) > limits.many_images
     edges = [limits.max_edge, limits.downscale_edge, limits.many_images_max_edge if crowded else None]
-    most = min((each for each in edges if each is not None), default=None)
-    names = [each.name for each in pictures if most is not None and max(each.taken.width, each.taken.height) > most]
+    most = min((edge for edge in edges if edge is not None), default=None)
+    names = [
+        picture.name
+        for picture in pictures
+        if most is not None and max(picture.taken.width, picture.taken.height) > most
+    ]
     translate = QCoreApplication.translate
     if not names:
         return []
@@ -191,7 +193,7 @@ def _scaling_notices(pictures: Sequence[PendingPicture], limits: "ImageLimits") 
 
 @dataclass(frozen=True, slots=True)
 class PendingResource:
-    """A text that was read of a server; it goes with the message as a block of its own."""
+    """A text resource of an MCP server. It is sent as a block of its own."""
 
     server: str
     title: str
@@ -207,7 +209,7 @@ class PendingResource:
 
 @dataclass(frozen=True, slots=True)
 class ServerPicture:
-    """A picture of a server, as it came."""
+    """A picture of an MCP server, as it came."""
 
     server: str
     title: str
@@ -217,7 +219,7 @@ class ServerPicture:
 
 @dataclass(frozen=True, slots=True)
 class PromptSource:
-    """In the text that is being written stand words of this server: a prompt of its that was inserted."""
+    """Marks that the text being written contains a prompt of this server."""
 
     server: str
     server_id: str = ""
@@ -225,14 +227,14 @@ class PromptSource:
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """What arrived, and why something did not."""
+    """What was fetched, and why something was not."""
 
     items: Sequence[PendingPicture | PendingResource] = ()
     problems: Sequence[AgentError] = ()
 
 
 class AttachmentFetch:
-    """Fetches once, for whoever waits; it goes on where the chip that showed it is gone."""
+    """A fetch that runs once, and goes on when the chip that showed it is gone."""
 
     def __init__(
         self, name: str, fetch: Callable[[], Coroutine[Any, Any, FetchResult]], *, is_picture: bool = False
@@ -243,7 +245,7 @@ class AttachmentFetch:
         self._task: asyncio.Task[FetchResult] | None = None
 
     async def result(self) -> FetchResult:
-        """Wait for it, and begin where that has not been done yet. Raises also what nobody expects of fetching."""
+        """Start the fetch if need be, and wait for it. Raises whatever the fetch raises."""
         # Late: the window is drawn before there is a loop.
         import asyncio
 
@@ -252,6 +254,6 @@ class AttachmentFetch:
         return await asyncio.shield(self._task)
 
     def cancel(self) -> None:
-        """End it: nobody wants it any more."""
+        """Cancel the fetch."""
         if self._task is not None:
             self._task.cancel()

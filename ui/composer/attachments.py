@@ -41,7 +41,7 @@ THUMBNAIL_PIXELS = THUMBNAIL_SIZE * 3
 
 
 class Attachments(AttachmentRow):
-    """A row of chips. Pictures are read, checked and scaled in the background; the running loop must be asyncio's."""
+    """The attachments of a message. Pictures are prepared in threads; the running loop must be asyncio's."""
 
     def __init__(self, themes: ThemeSource, intake: PictureIntake, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,47 +66,47 @@ class Attachments(AttachmentRow):
         self._add_picture(name, at_hand)
 
     def add_items(self, attached: Sequence[Attachment]) -> None:
-        """Attach what was taken in before, for example in a draft."""
-        for each in attached:
-            match each:
+        """Attach what was prepared before, for example in a draft."""
+        for attachment in attached:
+            match attachment:
                 case PendingResource():
-                    self._show_resource(self._add_resource_chip(each.title), each)
+                    self._show_resource(self._add_resource_chip(attachment.title), attachment)
                 case PastedText():
-                    self.add_text(each.text)
+                    self.add_text(attachment.text)
                 case PromptSource():
-                    self._prompt_sources += [each] if each not in self._prompt_sources else []
+                    self._prompt_sources += [attachment] if attachment not in self._prompt_sources else []
                 case PendingPicture():
-                    held = self._add_picture_chip(each.name)
-                    held.picture = each
-                    self._show_details(held, each)
-                    self._start_task(held, self._draw_thumbnail(held, each.taken.data))
+                    held = self._add_picture_chip(attachment.name)
+                    held.picture = attachment
+                    self._show_details(held, attachment)
+                    self._start_task(held, self._draw_thumbnail(held, attachment.taken.data))
                 case UnreadablePicture():
-                    held = self._add_picture_chip(each.image.name or self.tr("Picture"))
-                    held.unreadable = each
+                    held = self._add_picture_chip(attachment.image.name or self.tr("Picture"))
+                    held.unreadable = attachment
                     held.chip.show_detail(self.tr("Cannot be read now"))
         self.changed.emit()
 
     def create_fetch(
         self, title: str, read: Callable[[], Awaitable[Sequence[PendingResource | ServerPicture]]]
     ) -> AttachmentFetch:
-        """What a server gives, to be added here; the chip is there at once, and taking it off ends the reading."""
+        """Create a fetch of a server's resource; pass it to `add_fetches`. Removing its chip cancels it."""
         return AttachmentFetch(title, lambda: self._read_resources(read))
 
     def create_picture_fetch(self, picture: ServerPicture) -> AttachmentFetch:
-        """A picture of a server, the same."""
+        """Create a fetch of a server's picture, in the same way."""
         return AttachmentFetch(picture.title, lambda: self._prepare_server_picture(picture), is_picture=True)
 
     def add_fetches(self, several: Sequence[AttachmentFetch]) -> None:
-        """Attach what is on its way, also what came so far for another composer or draft."""
-        for each in several:
-            held = self._add_picture_chip(each.name) if each.is_picture else self._add_resource_chip(each.name)
-            held.fetch = each
-            held.chip.show_detail(self.tr("Preparing…") if each.is_picture else self.tr("Reading…"))
-            self._start_task(held, self._finish_fetch(held, each))
+        """Attach fetches that are under way, also ones started for another composer or draft."""
+        for fetch in several:
+            held = self._add_picture_chip(fetch.name) if fetch.is_picture else self._add_resource_chip(fetch.name)
+            held.fetch = fetch
+            held.chip.show_detail(self.tr("Preparing…") if fetch.is_picture else self.tr("Reading…"))
+            self._start_task(held, self._finish_fetch(held, fetch))
         self.changed.emit()
 
     def add_text(self, text: str) -> None:
-        """Keep a long pasted text beside the editor, which would freeze on it. It is sent with the message."""
+        """Attach a long pasted text: the editor would freeze on it."""
         # Encoding 50 MB only to count them would hold the window up.
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         name = self.tr("Pasted text, {0}").format(format_bytes(size))

@@ -20,7 +20,7 @@ POPUP_SIZE = QSize(460, 420)
 
 
 class CompletionPopup(SearchPopup):
-    """`chosen` carries an CompletionItem. A sign in the message opens it, so Backspace in the empty field closes it."""
+    """`chosen` carries a CompletionItem. A trigger character opens it; Backspace in the empty field closes it."""
 
     settings_requested = Signal()
 
@@ -37,12 +37,12 @@ class CompletionPopup(SearchPopup):
         self.panel.backspace_pressed.connect(self.hide)
 
     def set_groups(self, groups: Sequence[ServerCatalog]) -> None:
-        """Another set."""
+        """Set what the servers offer."""
         self._groups = groups
         self.fill()
 
     def open_above(self, widget: QWidget, wanted: CompletionKind) -> None:
-        """Show these above this, or below where there is no room."""
+        """Show items of this kind above a widget, or below where there is no room."""
         self._completion_kind = wanted
         names = {
             "all": _tr("Search prompts and resources"),
@@ -66,12 +66,12 @@ _MAX_FORM_HEIGHT = 420
 
 
 class PromptArgumentsDialog(QDialog):
-    """Window-modal, shown with `open()`. Answers "what could stand here" with `show_completions`."""
+    """Window-modal, shown with `open()`. Answer `completion_requested` with `show_completions`."""
 
     arguments_submitted = Signal(dict)
-    """The values by name, without empty ones."""
+    """Values by name, without empty ones."""
     completion_requested = Signal(str, str)
-    """An argument's name, and what is written so far."""
+    """An argument's name and its text so far."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class PromptArgumentsDialog(QDialog):
         pause_ms: int = COMPLETION_DELAY_MS,
     ) -> None:
         super().__init__(parent)
-        self._arguments = {each.name: each for each in arguments}
+        self._arguments = {argument.name: argument for argument in arguments}
         self._lines: dict[str, QLineEdit] = {}
         self._completed_name = ""
         self._completion_timer = QTimer(self, singleShot=True, interval=pause_ms)
@@ -93,14 +93,14 @@ class PromptArgumentsDialog(QDialog):
         self._refresh()
 
     def show_completions(self, name: str, values: Sequence[str]) -> None:
-        """What the server would fill in there, unless something else is being written by now."""
+        """Offer the server's completions, unless the text changed since or another field has the focus."""
         line = self._lines.get(name)
         if line is None or not line.hasFocus() or self._completion_timer.isActive():
             return
         completer = line.completer()
         model, popup = completer.model(), completer.popup()
         if isinstance(model, QStringListModel):
-            model.setStringList([show_hidden(each) for each in values if each != line.text()])
+            model.setStringList([show_hidden(value) for value in values if value != line.text()])
         if model.rowCount() > 0:
             completer.complete()
         elif popup is not None:
@@ -115,11 +115,10 @@ class PromptArgumentsDialog(QDialog):
 
     @property
     def values(self) -> dict[str, str]:
-        """What is written so far, by name."""
         return {name: line.text() for name, line in self._lines.items() if line.text()}
 
     def _refresh(self) -> None:
-        needed = [each.name for each in self._arguments.values() if each.required]
+        needed = [argument.name for argument in self._arguments.values() if argument.required]
         missing = [show_hidden(name) for name in needed if name not in self.values]
         self._missing.setText(self.tr("Still needed: {0}").format(", ".join(missing)) if missing else "")
         self._insert.setEnabled(not missing)
@@ -134,8 +133,8 @@ class PromptArgumentsDialog(QDialog):
         self.setWindowTitle(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         asked = ScrollColumn(SPACE_M, trailing=SPACE_S)
-        for each in self._arguments.values():
-            asked.column.addLayout(self._create_row(each))
+        for argument in self._arguments.values():
+            asked.column.addLayout(self._create_row(argument))
         asked.column.addStretch(1)
         asked.setMinimumHeight(min(asked.column.sizeHint().height(), _MAX_FORM_HEIGHT))
         self._insert.setDefault(True)

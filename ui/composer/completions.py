@@ -22,7 +22,7 @@ TRIGGER_CHARACTERS = {"/", "@"}
 
 
 class CompletionTriggers(QObject):
-    """The sign stands in the editor when it is told; `remove_trigger` removes it once something was taken."""
+    """Watches the editor for trigger characters, which are in the text when `triggered` is emitted."""
 
     triggered = Signal(str)
 
@@ -35,13 +35,13 @@ class CompletionTriggers(QObject):
         editor.textChanged.connect(self._on_text_changed)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Only what a key writes: nothing that is pasted or put there opens anything."""
+        """Note only typed characters: pasted text triggers nothing."""
         if watched is self._editor and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             self._character = event.text() if event.text() in TRIGGER_CHARACTERS else ""
         return super().eventFilter(watched, event)
 
     def remove_trigger(self) -> None:
-        """Remove the sign, where it still stands."""
+        """Remove the trigger character if it is still in the text."""
         at, self._position = self._position, None
         if at is None or self._editor.toPlainText()[at : at + 1] not in TRIGGER_CHARACTERS:
             return
@@ -50,7 +50,7 @@ class CompletionTriggers(QObject):
         cursor.deleteChar()
 
     def continue_typing(self, words: str) -> None:
-        """Nothing was taken: what was typed meanwhile belongs behind the sign."""
+        """Insert what was typed in the popup behind the trigger: nothing was chosen."""
         if self._position is not None and words:
             self._editor.insertPlainText(words)
         self._position = None
@@ -73,7 +73,7 @@ CatalogItem = McpPrompt | McpResource | McpResourceTemplate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionItem(ResultRow):
-    """Something to take, or a heading or a remark (then `offered` is None)."""
+    """An item to choose, or a heading or a note (then `offered` is None)."""
 
     server_id: str
     server: str
@@ -81,7 +81,7 @@ class CompletionItem(ResultRow):
 
 
 def completion_items(groups: Sequence[ServerCatalog], typed: str, wanted: CompletionKind) -> list[CompletionItem]:
-    """What has `typed` in its title, name, address or description, of each server."""
+    """Return the items of each server with `typed` in title, name, address or description."""
     return [row for group in groups for row in _items_of(group, typed.strip().casefold(), wanted)]
 
 
@@ -94,7 +94,7 @@ def _items_of(group: ServerCatalog, typed: str, wanted: CompletionKind) -> list[
         return [heading, CompletionItem(text=words, server_id=of[0], server=of[1], badge=badge, is_faded=True)]
     prompts: tuple[CatalogItem, ...] = found.prompts if wanted != "resources" else ()
     readable: tuple[CatalogItem, ...] = (*found.resources, *found.templates) if wanted != "prompts" else ()
-    rows = [_item_of(group, each) for each in (*prompts, *readable) if typed in _search_text(each)]
+    rows = [_item_of(group, item) for item in (*prompts, *readable) if typed in _search_text(item)]
     if not rows and not typed:
         rows = [CompletionItem(text=_empty_text(wanted), server_id=of[0], server=of[1], is_faded=True)]
     return [heading, *rows] if rows else []
@@ -115,11 +115,11 @@ def _item_of(group: ServerCatalog, offered: CatalogItem) -> CompletionItem:
         parts += [] if parts[0] else [show_hidden(offered.uri)]
     elif isinstance(offered, McpResourceTemplate):
         parts.append(show_hidden(offered.uri_template))
-    elif any(each.required for each in offered.arguments):
+    elif any(argument.required for argument in offered.arguments):
         parts.append(_tr("asks for more"))
     return CompletionItem(
         text=show_hidden(offered.title),
-        under=" · ".join(each for each in parts if each),
+        under=" · ".join(part for part in parts if part),
         icon=_icon_of(offered),
         is_choosable=True,
         server_id=group.server_id,
@@ -169,20 +169,20 @@ _OPERATORS = {
 
 
 def template_variables(template: str) -> tuple[str, ...]:
-    """The names of the gaps, in order, each once."""
-    names = [_variable_name(each) for found in _EXPRESSION.finditer(template) for each in found[2].split(",")]
+    """Return the variable names in order, each once."""
+    names = [_variable_name(variable) for found in _EXPRESSION.finditer(template) for variable in found[2].split(",")]
     return tuple(dict.fromkeys(names))
 
 
 def expand_template(template: str, values: dict[str, str]) -> str:
-    """The address; a gap without a value becomes nothing."""
+    """Return the URI; a variable without a value becomes empty."""
 
     def fill(found: re.Match[str]) -> str:
         first, between, is_named, safe = _OPERATORS[found[1]]
         parts: list[str] = []
-        for each in found[2].split(","):
-            name, _, length = each.partition(":")
-            value = values.get(_variable_name(each), "")
+        for variable in found[2].split(","):
+            name, _, length = variable.partition(":")
+            value = values.get(_variable_name(variable), "")
             if not value:
                 continue
             cut = value[: int(length)] if length.isdigit() else value

@@ -28,7 +28,7 @@ DRAFT_DELAY_MS = 400
 
 
 class _ComposerFrame(QFrame):
-    """Around the message and its controls; nearer to them where the person wants it compact."""
+    """The frame around the editor and its controls; its margins follow the density setting."""
 
     def __init__(self, themes: ThemeSource, *, is_focused: bool) -> None:
         super().__init__()
@@ -42,7 +42,6 @@ class _ComposerFrame(QFrame):
         self._apply_theme()
 
     def mark_focus(self, *, focused: bool) -> None:
-        """Show whether the editor has the keyboard."""
         set_style_property(self, "focused", "true" if focused else "false")
 
     def _apply_theme(self) -> None:
@@ -51,25 +50,25 @@ class _ComposerFrame(QFrame):
 
 
 class Composer(QWidget):
-    """Emits what the person wants; the shell connects it to the conversation."""
+    """The message being written, with its attachments and controls. The shell connects its signals."""
 
     send_requested = Signal(str, list)
-    """The text and what is Attached. The composer is empty by then."""
+    """The text and its Attachments. The composer is empty by then."""
     queue_requested = Signal(str, list)
-    """The same, for when the agent is done."""
+    """The same, to be sent when the agent is done."""
     stop_requested = Signal()
     edit_last_requested = Signal()
     draft_changed = Signal()
     """A moment after the last change: read `draft()`."""
     notice_shown = Signal(QWidget)
-    """What says something that was not said before: it is to be seen."""
+    """The widget of a new notice, to be scrolled into view."""
     draft_replaced = Signal()
-    """Not by the person: another conversation's stands there."""
+    """Emitted by `set_draft`, not by typing."""
 
     def __init__(
         self, themes: ThemeSource, intake: PictureIntake, parent: QWidget | None = None, *, opens_focused: bool = False
     ) -> None:
-        """`opens_focused`: it will have the keyboard when it is shown, and looks so from its first paint on."""
+        """`opens_focused`: it will have the focus when it is shown, and is painted so from the start."""
         super().__init__(parent)
         self._supports_images: bool | None = None
         self._limits: ImageLimits | None = None
@@ -93,15 +92,15 @@ class Composer(QWidget):
 
     @property
     def editor(self) -> MessageEditor:
-        """Where the focus belongs."""
+        """The widget that takes the focus."""
         return self._editor
 
     def draft(self) -> tuple[str, list[Attachment]]:
-        """What is being written: what is typed, and what goes with it."""
+        """Return the text and the attachments of the message being written."""
         text = self._editor.toPlainText()
         # Whose words stand in the text is known on while there is none: what was taken out can be put back.
         has_words = bool(text or self.attachments.texts)
-        return text, [each for each in self.attachments.items if has_words or not isinstance(each, PromptSource)]
+        return text, [item for item in self.attachments.items if has_words or not isinstance(item, PromptSource)]
 
     def set_draft(self, text: str, attached: Sequence[Attachment] = ()) -> None:
         """Replace what is being written. A text too long for the editor becomes an attachment."""
@@ -120,7 +119,7 @@ class Composer(QWidget):
             self.notice_shown.emit(self._notice)
 
     def restore_message(self, text: str, attached: Sequence[Attachment] = ()) -> None:
-        """A message that was not delivered stands here again, after an empty line where something is written."""
+        """Put back a message that was not delivered, after an empty line if something is written."""
         written = self._editor.toPlainText()
         gap = "\n\n" if text and written.strip() else ""
         if is_too_long(f"{written}{gap}{text}"):
@@ -138,11 +137,11 @@ class Composer(QWidget):
             self.attachments.add_items(attached)
 
     def add_control(self, control: QWidget) -> None:
-        """Put a picker under the editor. Where room gets scarce, those that were put there first keep their words."""
+        """Add a control under the editor. Where room gets scarce, the first ones keep their text longest."""
         self._controls.add(control)
 
     def show_problem(self, sentence: "Sentence", remedy: "Sentence | None" = None) -> None:
-        """Say what did not work, under what was said before, until the person goes on writing or sends."""
+        """Add a problem below the earlier ones, until the person types or sends."""
         from desktop_agent.types.errors import join_remedy
 
         words = translate_sentence(sentence if remedy is None else join_remedy(sentence, remedy))
@@ -153,7 +152,7 @@ class Composer(QWidget):
         self.notice_shown.emit(self._problems)
 
     def add_notice(self, notice: QWidget) -> None:
-        """Put something to be known about the message over the editor."""
+        """Put a notice above the editor."""
         self.frame.column.insertWidget(self.frame.column.indexOf(self._editor), notice)
 
     def attach_files(self, paths: Sequence[Path | str]) -> None:
@@ -162,16 +161,16 @@ class Composer(QWidget):
         self.attachments.add_files([Path(path) for path in paths])
 
     def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
-        """Whether the agent works: Stop stands where Send was. Enter still sends, into the queue."""
+        """Set whether the agent works: Stop replaces Send. Enter still sends, into the queue."""
         had_focus = self._send_or_stop.has_focus
         self._send_or_stop.show_working(working=working)
         if had_focus:
             self._editor.setFocus()
 
     def set_blocked(self, why: "Sentence | None") -> None:
-        """Whether another process works in the conversation, and what to say about it: then nothing can be sent.
+        """Set why nothing can be sent, because another process works in the conversation; None unblocks.
 
-        One can go on writing: it is kept, and can be sent when the other process is gone.
+        The person can still write, and send when the other process is gone.
         """
         self._blocked_reason = "" if why is None else translate_sentence(why)
         self._controls.enable(why is None, self._attach)
@@ -180,7 +179,7 @@ class Composer(QWidget):
         self._refresh()
 
     def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a slot
-        """Whether Enter sends."""
+        """Set whether Enter sends."""
         self._editor.set_enter_sends(enter_sends)
         self._send_or_stop.set_enter_sends(enter_sends=enter_sends)
 
@@ -189,20 +188,18 @@ class Composer(QWidget):
         can_see: bool | None,  # noqa: FBT001  # a slot
         limits: "ImageLimits | None" = None,
     ) -> None:
-        """Whether the model reads images, None being not known; and what its server takes of them."""
+        """Set whether the model reads images (None: unknown), and the limits of its server."""
         self._supports_images, self._limits = can_see, limits
         self._refresh()
 
     def ask_before_sending(self, may_send: Callable[[str, Sequence[Attachment]], bool]) -> None:
-        """Have this asked about each message; where it says no, the message stays as it stands."""
+        """Set a check for each message; if it returns False, the message is not sent and stays."""
         self._may_send = may_send
 
     def send(self, *, later: bool = False) -> None:
-        """Hand the message on and begin a new one. Nothing happens while it is empty.
+        """Send the message and begin a new one; do nothing while it is empty. `later`: when the agent is done.
 
-        While something is on its way in, it is sent when that has come. Why nothing can be sent is said once more.
-
-        `later`: for when the agent is done.
+        While attachments are being prepared the send is pending. While sending is blocked the reason is announced.
         """
         if self._blocked_reason:
             announce(self, self._blocked_reason)
@@ -232,11 +229,11 @@ class Composer(QWidget):
             self._refresh()
 
     def stop(self) -> None:
-        """Stop what is under way; nothing happens where nothing is."""
+        """Stop the agent, if it works."""
         self._send_or_stop.stop()
 
     def choose_files(self) -> None:
-        """Ask for picture files, without waiting."""
+        """Open a file dialog for pictures, without waiting for it."""
         from PySide6.QtWidgets import QFileDialog
 
         dialog = self._file_dialog = QFileDialog(self, self.tr("Attach image"))
@@ -247,7 +244,7 @@ class Composer(QWidget):
         dialog.open()
 
     def leave_conversation(self) -> None:
-        """What is written from now on belongs elsewhere: pictures that are being chosen would come to that."""
+        """Cancel a pending send and an open file dialog: what is written next belongs to another conversation."""
         from shiboken6 import isValid
 
         self._cancel_pending_send()
@@ -256,7 +253,7 @@ class Composer(QWidget):
             choosing.close()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape takes back what is to be sent when it is ready, or stops."""
+        """Escape cancels a pending send, or stops the agent."""
         if event.key() == Qt.Key.Key_Escape and self._pending_send is not None:
             self._cancel_pending_send()
         elif event.key() == Qt.Key.Key_Escape and self._send_or_stop.is_working:
@@ -265,12 +262,11 @@ class Composer(QWidget):
             super().keyPressEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Whatever the editor takes can be dropped anywhere on the composer."""
+        """Whatever the editor accepts can be dropped anywhere on the composer."""
         if self._editor.canInsertFromMimeData(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """The same."""
         self._editor.insertFromMimeData(event.mimeData())
         event.acceptProposedAction()
 
@@ -344,7 +340,7 @@ class Composer(QWidget):
         self._problems.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
         self._problems.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._problems.hide()
-        for each in (self.attachments, self._problems, self._notice, self._editor, self._controls):
-            inside.addWidget(each)
+        for widget in (self.attachments, self._problems, self._notice, self._editor, self._controls):
+            inside.addWidget(widget)
         vbox(self.frame, parent=self, margins=0)
         self.setFocusProxy(self._editor)

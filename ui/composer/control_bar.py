@@ -17,10 +17,10 @@ _GAP = SPACE_XS
 
 
 class ControlBar(WrappingRows):
-    """Controls have their words or none (`minimumSizeHint`); words of the first ones stay longest.
+    """Controls with or without their text (`minimumSizeHint`); the first ones keep it longest.
 
-    A control whose horizontal policy is Maximum can also have a part of them. `end` stands at the end of the last row;
-    `reserved` are the pixels that it may come to want, so that nothing moves when it does.
+    A control whose horizontal policy is Maximum can be elided as well. `end` stands at the end of the last row;
+    `reserved` returns the width that it may come to need, so that nothing moves when it does.
     """
 
     def __init__(self, end: QWidget, reserved: Callable[[], int]) -> None:
@@ -30,7 +30,7 @@ class ControlBar(WrappingRows):
         end.setParent(self)
 
     def add(self, item: QWidget) -> None:
-        """One more, behind the others and before the end."""
+        """Add a control behind the others and before the end."""
         item.setParent(self)
         # Whoever is shown already shows no new child by itself, and nobody wants one that was hidden on purpose.
         if not item.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide):
@@ -43,28 +43,27 @@ class ControlBar(WrappingRows):
         self.updateGeometry()
 
     def enable(self, enabled: bool, but: QWidget) -> None:  # noqa: FBT001  # a slot
-        """Let all of them be used or none, but for one that can be in any case, and the end."""
-        for each in self._items:
-            each.setEnabled(enabled or each is but)
+        """Enable or disable all controls except `but` and the end."""
+        for item in self._items:
+            item.setEnabled(enabled or item is but)
 
     def sizeHint(self) -> QSize:
-        """All in one row, with their words."""
         row = [*self._shown(), self._end]
         return QSize(_total_width(self._shown(), _full_width) + self._end_width(), self._height_of(row))
 
     def minimumSizeHint(self) -> QSize:
-        """As wide as the widest of them without words.
+        """Return the widest control without text, but only the height of one row.
 
-        No more: Qt's layouts take the height for this width where they have to give less.
+        Qt's layouts take the height for this width where they have to give less.
         """
         row = [*self._shown(), self._end]
-        return QSize(max(_min_width(each) for each in row), self._height_of(row))
+        return QSize(max(_min_width(widget) for widget in row), self._height_of(row))
 
     def _end_width(self) -> int:
         return self._reserved_width() + _GAP
 
     def _rows(self, width: int) -> list[list[QWidget]]:
-        """Their order stays; the last row has room for the end."""
+        """Keep the order; the last row has room for the end."""
         shown, rows = self._shown(), list[list[QWidget]]()
         full, least = cache(_full_width), cache(_min_width)  # asked again and again, and Qt measures each time
         last = width - self._end_width()
@@ -86,10 +85,10 @@ class ControlBar(WrappingRows):
             is_last = row is rows[-1]
             items = row[:-1] if is_last else row
             at = 0
-            for each, own in zip(
+            for item, own in zip(
                 items, _share_width(items, width - (self._end_width() if is_last else 0)), strict=True
             ):
-                self._put(each, at, own, top, height)
+                self._put(item, at, own, top, height)
                 at += own + _GAP
             if is_last:
                 own = min(self._end.sizeHint().width(), width)
@@ -98,12 +97,12 @@ class ControlBar(WrappingRows):
 
 
 def _share_width(items: Sequence[QWidget], room: int) -> list[int]:
-    """Widths in one row: words come back in order as far as there is room."""
-    widths = [_min_width(each) for each in items]
+    """Share the room of a row: controls get their text back in order."""
+    widths = [_min_width(item) for item in items]
     left = room - sum(widths) - _GAP * max(len(widths) - 1, 0)
-    for at, each in enumerate(items):
-        wanted = _full_width(each) - widths[at]
-        can_have_part = each.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Maximum
+    for at, item in enumerate(items):
+        wanted = _full_width(item) - widths[at]
+        can_have_part = item.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Maximum
         if wanted > left and not can_have_part:
             continue
         widths[at] += max(min(wanted, left), 0)
@@ -120,11 +119,11 @@ def _min_width(item: QWidget) -> int:
 
 
 def _total_width(items: Sequence[QWidget], width_of: Callable[[QWidget], int]) -> int:
-    return sum(width_of(each) for each in items) + _GAP * max(len(items) - 1, 0)
+    return sum(width_of(item) for item in items) + _GAP * max(len(items) - 1, 0)
 
 
 class SendStopButton(QWidget):
-    """Send while idle, Stop while the agent works; beside it then, where something is written, a way to let it wait."""
+    """Send while idle, Stop while the agent works, with a button beside it to queue a written message."""
 
     send_pressed = Signal()
     queue_pressed = Signal()
@@ -160,16 +159,15 @@ class SendStopButton(QWidget):
 
     @property
     def is_working(self) -> bool:
-        """Whether Stop is shown."""
         return not self._stop.isHidden()
 
     @property
     def has_focus(self) -> bool:
-        """Whether the keyboard is at one of the two."""
+        """Whether Send or Stop has the focus."""
         return self._had_focus or self._send.hasFocus() or self._stop.hasFocus()
 
     def max_width(self) -> int:
-        """Pixels that it has while it stops, with a message written: as wide as it ever gets."""
+        """Return the width while stopping with a message written, which is the largest, in pixels."""
         letters, stop = self._stop.fontMetrics(), self._stop.sizeHint().width()
         more = letters.horizontalAdvance(self._stopping) - letters.horizontalAdvance(self._stop.text())
         return max(self._queue.sizeHint().width() + SPACE_XS + stop + more, self._send.sizeHint().width())
@@ -184,25 +182,25 @@ class SendStopButton(QWidget):
         self._had_focus = False
 
     def set_can_send(self, *, can_send: bool) -> None:
-        """Whether there is something to send."""
+        """Set whether there is something to send."""
         self._can_send = can_send
         self._send.setEnabled(can_send)
         self._queue.setVisible(self.is_working and can_send)
 
     def set_blocked(self, why: str) -> None:
-        """Why nothing can be sent at all, for who points at Send or has it read; empty when it can."""
+        """Say in tooltip and description why nothing can be sent; empty when it can."""
         self._send.setToolTip(why or self.tr("Send") + f" ({native_shortcut('Ctrl+Enter')})")
         self._send.setAccessibleDescription(why)
 
     def set_enter_sends(self, *, enter_sends: bool) -> None:
-        """Which keys say when a message is sent while the agent works."""
+        """Show which shortcut sends at once and which queues."""
         plain, held = (f" ({native_shortcut(keys)})" for keys in ("Enter", "Ctrl+Enter"))
         soon, later = (plain, held) if enter_sends else (held, "")
         self._steer_action.setText(self.tr("Send as soon as possible") + soon)
         self._queue_action.setText(self.tr("Send when the agent is done") + later)
 
     def stop(self) -> None:
-        """Ask for a stop, once; the button says so at once."""
+        """Request a stop, once; the button shows it at once."""
         if not self.is_working or not self._stop.isEnabled():
             return
         self._stop.setText(self._stopping)

@@ -23,21 +23,21 @@ _NAVIGATION_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 
 
 def is_too_long(text: str) -> bool:
-    """Whether an editor would freeze on it."""
+    """Return whether the editor would freeze on a text."""
     if len(text) > MAX_TEXT_LENGTH:
         return True
     return len(text) > MAX_LINE_LENGTH and any(len(line) > MAX_LINE_LENGTH for line in text.split("\n"))
 
 
 class MessageEditor(QPlainTextEdit):
-    """Plain text of one to ten lines, then it scrolls. Says what the keys and the clipboard mean."""
+    """A plain-text editor of one to ten visible lines. Emits what keys and pastes mean."""
 
     send_pressed = Signal()
     control_send_pressed = Signal()
-    """With Ctrl held."""
+    """Ctrl+Enter."""
     edit_last_pressed = Signal()
     navigate_pressed = Signal(int)
-    """To the message before (-1) or after (1) in the transcript."""
+    """To the previous (-1) or next (1) message in the transcript."""
     focus_changed = Signal()
     files_inserted = Signal(list)
     """Paths of picture files."""
@@ -62,15 +62,13 @@ class MessageEditor(QPlainTextEdit):
 
     @property
     def enter_sends(self) -> bool:
-        """Whether Enter sends."""
         return self._enter_sends
 
     def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether Enter sends and Shift+Enter makes a new line; otherwise Enter makes one and Ctrl+Enter sends."""
+        """Set whether Enter sends and Shift+Enter makes a new line; else Enter makes one and Ctrl+Enter sends."""
         self._enter_sends = enter_sends
 
     def keyPressEvent(self, e: QKeyEvent) -> None:
-        """Enter, and Up where there is nothing above."""
         if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self._on_enter(e.modifiers())
         elif e.key() in _NAVIGATION_STEPS and self.document().isEmpty() and e.modifiers() & _MODIFIERS == _CONTROL:
@@ -83,11 +81,10 @@ class MessageEditor(QPlainTextEdit):
             super().keyPressEvent(e)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        """Pictures too."""
         return source.hasImage() or source.hasUrls() or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Paste or drop. Text always arrives: in the editor, or as an attachment when it is too long for one."""
+        """Insert pasted or dropped content. A text too long for the editor is emitted instead."""
         files = [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
         if files and len(files) == len(source.urls()):
             self._insert_files(files)
@@ -101,7 +98,7 @@ class MessageEditor(QPlainTextEdit):
             self.picture_inserted.emit(picture)
 
     def insert_text(self, text: str) -> None:
-        """At the cursor, or handed on where it is too long."""
+        """Insert at the cursor, or emit `long_text_inserted` where it is too long."""
         if is_too_long(text) or self.document().characterCount() + len(text) > MAX_TEXT_LENGTH:
             self.long_text_inserted.emit(text)
         else:
@@ -109,17 +106,14 @@ class MessageEditor(QPlainTextEdit):
             self.ensureCursorVisible()
 
     def focusInEvent(self, e: QFocusEvent) -> None:
-        """The frame around shows it."""
         super().focusInEvent(e)
         self.focus_changed.emit()
 
     def focusOutEvent(self, e: QFocusEvent) -> None:
-        """The same."""
         super().focusOutEvent(e)
         self.focus_changed.emit()
 
     def resizeEvent(self, e: QResizeEvent) -> None:
-        """Another width, other lines."""
         super().resizeEvent(e)
         self._update_height()
 
@@ -157,7 +151,7 @@ class MessageEditor(QPlainTextEdit):
         self.setFixedHeight(height + margins.top() + margins.bottom())
 
     def _line_height(self) -> int:
-        """How high a line is; the distance that the font names is less than what a layout gives it."""
+        """Measure a laid-out line, which is higher than the line spacing of the font."""
         layout = QTextLayout("x", self.font())
         layout.beginLayout()
         line = layout.createLine()

@@ -18,11 +18,11 @@ from ui.style.widgets import SmallTextEdit
 
 
 class QueuedMessageControls(QWidget):
-    """Folded, it says in a word when the message is sent, and the other buttons are in a menu."""
+    """The buttons of a queued message. Folded, they are in a menu and the time of sending is one word."""
 
     when_pressed = Signal()
     moved = Signal(int)
-    """By so many places."""
+    """By so many positions."""
     edit_pressed = Signal()
     remove_pressed = Signal()
 
@@ -40,17 +40,16 @@ class QueuedMessageControls(QWidget):
         self._more = IconButton(themes, "more", self.tr("Change this message"))
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self._more.accessibleName())
-        for each, keys in zip(self._buttons, ("Alt+Up", "Alt+Down", "Enter", "Del"), strict=True):
-            self._menu.addAction(f"{each.accessibleName()} ({keys})", each.click)
+        for control, keys in zip(self._buttons, ("Alt+Up", "Alt+Down", "Enter", "Del"), strict=True):
+            self._menu.addAction(f"{control.accessibleName()} ({keys})", control.click)
         self._build_layout()
 
     @property
     def is_folded(self) -> bool:
-        """Whether the buttons are in the menu."""
         return self._is_folded
 
     def show_message(self, message: WaitingMessage, *, is_first: bool, is_last: bool) -> None:
-        """Of this message, and whether it can go up or down."""
+        """Show a message's state; the first cannot move up, the last not down."""
         self._is_soon = message.when == "soon"
         when, other = self.when_text, self._when_name(soon=not self._is_soon)
         self._when.setAccessibleName(self.tr("Sent: {0}. Press to change it to: {1}").format(when, other))
@@ -60,37 +59,36 @@ class QueuedMessageControls(QWidget):
         self._pictures.setVisible(bool(message.pictures))
         self._up.setEnabled(not is_first)
         self._down.setEnabled(not is_last)
-        for action, each in zip(self._menu.actions(), self._buttons, strict=True):
-            action.setEnabled(each.isEnabled())
+        for action, control in zip(self._menu.actions(), self._buttons, strict=True):
+            action.setEnabled(control.isEnabled())
         self.fold(folded=self._is_folded)
 
     @property
     def when_text(self) -> str:
-        """When the message is sent."""
         return self._when_name(soon=self._is_soon)
 
     @property
     def pictures_text(self) -> str:
-        """How many pictures it has; nothing without any."""
+        """The number of pictures in words; empty without any."""
         return "" if self._pictures.isHidden() else self._pictures.text()
 
     def fold(self, *, folded: bool) -> None:
-        """Fold, or unfold."""
+        """Fold or unfold."""
         self._is_folded = folded
         self._when.setText(self._when_name(soon=self._is_soon, short=folded))
-        for each in self._buttons:
-            each.setVisible(not folded)
+        for control in self._buttons:
+            control.setVisible(not folded)
         self._more.setVisible(folded)
 
     def preferred_width(self, *, folded: bool) -> int:
-        """Pixels that it wants, folded or not: as many in each row, so that the rows of a list look alike."""
+        """Return the width folded or unfolded: the same in each row, so that the rows look alike."""
         words = [self._when_name(soon=soon, short=folded) for soon in (True, False)]
         self._when.ensurePolished()
         measured = self._when.fontMetrics()
-        longest = max(measured.horizontalAdvance(each) for each in words)
+        longest = max(measured.horizontalAdvance(word) for word in words)
         when = self._when.sizeHint().width() - measured.horizontalAdvance(self._when.text()) + longest
         widths = [self._pictures.sizeHint().width(), when]
-        widths += [each.sizeHint().width() for each in ((self._more,) if folded else self._buttons)]
+        widths += [control.sizeHint().width() for control in ((self._more,) if folded else self._buttons)]
         return sum(widths) + SPACE_XS * (len(widths) - 1)
 
     def _when_name(self, *, soon: bool, short: bool = False) -> str:
@@ -112,15 +110,15 @@ class QueuedMessageControls(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         layout.addStretch(1)
-        for each in (self._pictures, self._when, *self._buttons, self._more):
-            layout.addWidget(each)
+        for widget in (self._pictures, self._when, *self._buttons, self._more):
+            layout.addWidget(widget)
 
 
 MIN_LETTERS = 24
 
 
 class QueuedMessageLine(QWidget):
-    """One line. In little room first the controls fold; then the words, not to be cut to nothing, stand over them."""
+    """Text and controls in one line. Where room is scarce the controls fold, then move below the text."""
 
     def __init__(self, words: ElidedLabel, controls: QueuedMessageControls, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -132,30 +130,25 @@ class QueuedMessageLine(QWidget):
         self.setSizePolicy(policy)
 
     def hasHeightForWidth(self) -> bool:
-        """Always."""
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """Of one line, or of two."""
         words, controls = self._words.sizeHint().height(), self._controls.sizeHint().height()
         return max(words, controls) if self._is_one_line(width) else words + SPACE_XS + controls
 
     def sizeHint(self) -> QSize:
-        """With all that there is in one line."""
         width = self._min_text_width + SPACE_S + self._controls.preferred_width(folded=False)
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:
-        """As narrow as the folded controls."""
         return QSize(self._controls.preferred_width(folded=True), self.sizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width, other places."""
         super().resizeEvent(event)
         self._place()
 
     def event(self, event: QEvent) -> bool:
-        """What stands in it wants another size."""
+        """Lay out again when a part wants another size."""
         if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}:
             self._place()
             self.updateGeometry()
@@ -188,18 +181,17 @@ EDITOR_LINES = 4
 
 
 class QueuedMessageRow(QFrame):
-    """Takes the focus as a whole: Enter edits, Delete removes, Alt+Up and Alt+Down move, Up and Down walk.
+    """A row that takes the focus: Enter edits, Delete removes, Alt+Up and Alt+Down move, Up and Down navigate.
 
     Ctrl+Enter changes when it is sent.
     """
 
     text_edited = Signal(str)
-    """The new text."""
     removed = Signal()
     when_chosen = Signal(str)
-    """The other moment."""
+    """"idle" or "soon"."""
     moved = Signal(int)
-    """By so many places."""
+    """By so many positions."""
     navigated = Signal(int)
 
     def __init__(self, themes: ThemeSource, message: WaitingMessage, parent: QWidget | None = None) -> None:
@@ -217,12 +209,12 @@ class QueuedMessageRow(QFrame):
 
     @property
     def changed_text(self) -> str | None:
-        """What is being written instead; None while nothing else is."""
+        """Return the text in the editor if it was changed, else None."""
         text = self._unchanged if self._editor is None else self._editor.toPlainText()
         return None if text == self._unchanged else text
 
     def show_message(self, message: WaitingMessage, *, is_first: bool, is_last: bool) -> None:
-        """What it says now, and whether it can go up or down."""
+        """Show a message's text and state."""
         self._message = message
         words = " ".join(message.text.split()) or self.tr("Only pictures")
         self._text.show_text(words)
@@ -232,7 +224,7 @@ class QueuedMessageRow(QFrame):
         self.setAccessibleDescription(" · ".join(filter(None, facts)))
 
     def begin_editing(self) -> None:
-        """Change the text in place."""
+        """Open an editor below the line."""
         if self._editor is not None:
             return
         self._editor = SmallTextEdit(self.tr("Text of the waiting message"), EDITOR_LINES)
@@ -252,7 +244,7 @@ class QueuedMessageRow(QFrame):
         self._editor.setFocus()
 
     def end_editing(self) -> None:
-        """Forget what is being written instead."""
+        """Close the editor and discard the changes."""
         if self._editor_panel is None:
             return
         focused = QApplication.focusWidget()
@@ -262,7 +254,6 @@ class QueuedMessageRow(QFrame):
         self._editor, self._editor_panel = None, None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """The keys of the row."""
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         match event.key():
@@ -308,21 +299,21 @@ MAX_QUEUE_HEIGHT = 230
 
 
 class MessageQueueView(QWidget):
-    """Hidden while none waits. Says what the person wants; the list follows what is shown to it."""
+    """The queued messages. Emits what the person wants; the list follows `show_messages`."""
 
     text_edited = Signal(str, str)
     """A message's id and its new text."""
     moved = Signal(str, int)
-    """A message's id and its new place."""
+    """A message's id and its new position."""
     when_chosen = Signal(str, str)
-    """A message's id, and when it is to be sent."""
+    """A message's id, and "idle" or "soon"."""
     removed = Signal(str)
     send_requested = Signal()
-    """Nothing works; what waits shall be sent now."""
+    """The agent is idle; send the queued messages now."""
     draft_returned = Signal(str)
-    """What was being written instead of a message, and is not any more."""
+    """The changed text of an editor that was closed."""
     navigated_out = Signal()
-    """Below the last one."""
+    """Down from the last row."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -337,11 +328,11 @@ class MessageQueueView(QWidget):
 
     @property
     def rows(self) -> tuple[QueuedMessageRow, ...]:
-        """First to be sent first."""
+        """In order of sending."""
         return tuple(self._rows[message.id] for message in self._messages)
 
     def show_messages(self, messages: Sequence[WaitingMessage], *, working: bool) -> None:
-        """These wait now; `working`: the agent is at work and takes them by itself."""
+        """Show the queue; `working`: the agent works and takes the messages by itself."""
         self._send.setVisible(not working)
         if tuple(messages) != self._messages:
             self._update_rows(tuple(messages))
@@ -349,17 +340,17 @@ class MessageQueueView(QWidget):
 
     @property
     def changed_texts(self) -> tuple[str, ...]:
-        """What is being written instead of messages that wait."""
+        """Texts in open editors that were changed."""
         return tuple(row.changed_text for row in self.rows if row.changed_text is not None)
 
     def return_drafts(self) -> None:
-        """Let go what is being written instead of them: they wait on as they are."""
+        """Close all editors and emit their changed texts; the messages stay as they are."""
         for row in self.rows:
             self._return_draft(row)
             row.end_editing()
 
     def take_focus(self) -> None:
-        """The person wants to do something about the first."""
+        """Focus the first row."""
         if self._messages:
             self._focus_row(0)
 

@@ -18,7 +18,7 @@ MIN_TEXT_CHARS = 36
 
 
 class ModeRequestBar(QFrame):
-    """Hidden while the agent asks for nothing."""
+    """The agent's request for another mode. Hidden without one."""
 
     accepted = Signal(str)
     """The mode's name."""
@@ -40,25 +40,25 @@ class ModeRequestBar(QFrame):
         self.hide()
 
     def show_request(self, requested: Mode | None, current: Mode) -> None:
-        """The mode that is asked for, if one is, and the one that holds."""
+        """Show the requested mode, if any, and offer to keep the current one."""
         wish = requested.name if requested is not None else ""
         is_new = bool(wish) and wish != self._requested_name
         self._requested_name = wish
         if requested is not None:
             words = self.tr("The agent asks for the mode “{0}”. It changes at its next step unless you object.")
             self._request_label.setText(words.format(mode_title(requested)))
-            for each, text in (
+            for control, text in (
                 (self._accept_button, self.tr("Change now")),
                 (self._refuse_button, self._refuse_text(current)),
             ):
-                each.setText(text.replace("&", "&&"))
-                each.setAccessibleName(text)
+                control.setText(text.replace("&", "&&"))
+                control.setAccessibleName(text)
         self.setVisible(bool(wish))
         if is_new:
             announce(self, self._request_label.text())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The words stand over the buttons where they would have little room beside them."""
+        """Put the text above the buttons where it has little room beside them."""
         super().resizeEvent(event)
         letters = MIN_TEXT_CHARS * self.fontMetrics().averageCharWidth()
         wide = letters + self._accept_button.sizeHint().width() + self._refuse_button.sizeHint().width()
@@ -70,7 +70,7 @@ class ModeRequestBar(QFrame):
 
 
 class ContextOverflowNotice(QWidget):
-    """By how many tokens, and what can be done about it. Hidden while it fits."""
+    """By how many tokens the message is too long, and what to do about it. Hidden while it fits."""
 
     summary_requested = Signal()
     model_requested = Signal()
@@ -88,11 +88,10 @@ class ContextOverflowNotice(QWidget):
 
     @property
     def is_shown(self) -> bool:
-        """Whether the person has been told."""
         return not self.isHidden()
 
     def show_overflow(self, over: int, window: int, *, can_summarise: bool) -> None:
-        """What is to be sent is `over` tokens more than the `window` of the model; 0 or less is no overflow."""
+        """Show that `over` tokens more than the model's `window` would be sent; hide for 0 or less."""
         self._summarise.setVisible(can_summarise)
         if can_summarise:
             words = self.tr(

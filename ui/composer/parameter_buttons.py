@@ -1,6 +1,7 @@
 """The buttons for what goes with each request: the reasoning picker and the conversation's parameters."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QPoint, Signal
 from PySide6.QtGui import QActionGroup
@@ -29,33 +30,32 @@ _BUDGETS = (2_048, 8_192, 16_384, 32_768)
 
 @dataclass(frozen=True, slots=True)
 class ReasoningChoice:
-    """One entry. `reasoning` None leaves it to the model; `hint` says what that is, where it is known."""
+    """One choice; `reasoning` None is the model's default, and `hint` says what that is, where known."""
 
     reasoning: Reasoning | None
     hint: str = ""
 
     @property
     def text(self) -> str:
-        """The choice in the person's language."""
         return reasoning_name(self.reasoning)
 
 
 def reasoning_choices(capabilities: Capabilities, current: Reasoning | None) -> list[ReasoningChoice]:
-    """Default first; nothing where there is nothing to choose.
+    """Return the choices, the default first; empty where there is nothing to choose.
 
-    Of a model that nobody knows, the choice made before stays among them: nobody says that it is lacking.
+    For an unknown model the current choice stays among them: nobody says that the model lacks it.
     """
     if capabilities.reasoning is False:
         return []
     if not _is_known(capabilities):
         usual: list[Reasoning | None] = [None, ReasoningDisabled(), *map(_effort, _DEFAULT_EFFORTS)]
-        return [ReasoningChoice(each) for each in (usual if current in usual else [*usual, current])]
+        return [ReasoningChoice(reasoning) for reasoning in (usual if current in usual else [*usual, current])]
     offered = _supported(capabilities)
     return [ReasoningChoice(None, _default_hint(capabilities)), *map(ReasoningChoice, offered)] if offered else []
 
 
 def is_unsupported(capabilities: Capabilities, reasoning: Reasoning | None) -> bool:
-    """Whether this choice is known not to be one for this model."""
+    """Return whether the model is known not to support this choice."""
     if reasoning is None:
         return False
     if capabilities.reasoning is False:
@@ -68,7 +68,7 @@ def is_unsupported(capabilities: Capabilities, reasoning: Reasoning | None) -> b
 
 
 def reasoning_name(reasoning: Reasoning | None) -> str:
-    """A choice in a word or two."""
+    """Return a choice in a word or two."""
     translate = QCoreApplication.translate
     match reasoning:
         case None:
@@ -90,7 +90,7 @@ def _is_known(capabilities: Capabilities) -> bool:
 
 
 def _supported(capabilities: Capabilities) -> list[Reasoning]:
-    """Without the default. Where only efforts are known, they are all that is known."""
+    """Without the default. Where only efforts are known, they are the choices."""
     modes: frozenset[ReasoningMode] = capabilities.reasoning_modes or frozenset()
     found: list[Reasoning] = []
     if "disabled" in modes:
@@ -101,7 +101,7 @@ def _supported(capabilities: Capabilities) -> list[Reasoning]:
         found += map(_effort, capabilities.efforts or _DEFAULT_EFFORTS)
     elif "budget" in modes:
         least, most = capabilities.budget or (_BUDGETS[0], _BUDGETS[-1])
-        found += [ReasoningBudget(tokens=each) for each in _BUDGETS if least <= each <= most]
+        found += [ReasoningBudget(tokens=budget) for budget in _BUDGETS if least <= budget <= most]
     if "adaptive" in modes:
         found.append(ReasoningAdaptive())
     return found
@@ -134,7 +134,7 @@ REASONING_KEYS = "Ctrl+Shift+R"
 
 
 class ReasoningPicker(CollapsingButton):
-    """Hidden where a model has nothing to choose."""
+    """Hidden for a model without choices."""
 
     reasoning_chosen = Signal(object)
     """A Reasoning, or None for the model's default."""
@@ -153,17 +153,16 @@ class ReasoningPicker(CollapsingButton):
 
     @property
     def choices(self) -> list[ReasoningChoice]:
-        """What the menu offers."""
         return self._shown[0]
 
     def show_choices(self, capabilities: Capabilities, current: Reasoning | None) -> None:
-        """What this model offers, and what holds."""
+        """Show the choices of a model, and the current one."""
         choices = reasoning_choices(capabilities, current)
         if (choices, current) != self._shown:
             self._shown = (choices, current)
             self._rebuild_menu()
         words = reasoning_name(current)
-        hint = next((each.hint for each in choices if each.reasoning == current), "")
+        hint = next((choice.hint for choice in choices if choice.reasoning == current), "")
         whole = f"{words} ({hint})" if hint else words
         # A bare “Default” would not say of what.
         self.setText(" " + escape_mnemonics(self.tr("Reasoning") if current is None else words))
@@ -174,7 +173,7 @@ class ReasoningPicker(CollapsingButton):
         self.setVisible(bool(choices))
 
     def open_menu(self) -> None:
-        """Offer what there is, above the button."""
+        """Open the menu above the button."""
         if not self._shown[0]:
             return
         self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height() - SPACE_XS)))
@@ -186,13 +185,16 @@ class ReasoningPicker(CollapsingButton):
         choices, current = self._shown
         self._menu.clear()
         self._group = QActionGroup(self._menu)
-        for each in choices:
-            words = f"{each.text} ({each.hint})" if each.hint else each.text
+        for choice in choices:
+            words = f"{choice.text} ({choice.hint})" if choice.hint else choice.text
             action = self._menu.addAction(escape_mnemonics(words))
             action.setCheckable(True)
-            action.setChecked(each.reasoning == current)
-            action.triggered.connect(lambda _checked=False, each=each: self.reasoning_chosen.emit(each.reasoning))
+            action.setChecked(choice.reasoning == current)
+            action.triggered.connect(partial(self._emit_chosen, choice.reasoning))
             self._group.addAction(action)
+
+    def _emit_chosen(self, reasoning: Reasoning | None) -> None:
+        self.reasoning_chosen.emit(reasoning)
 
     def _apply_theme(self) -> None:
         self.draw("thought", self._themes.theme.text)
@@ -202,7 +204,7 @@ PARAMETERS_KEYS = "Ctrl+Shift+P"
 
 
 class ParametersButton(CollapsingButton):
-    """An icon alone while every parameter is the default; in the accent's colour when one is not."""
+    """An icon while every parameter is the default; with text and in the accent colour when one is not."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(themes, parent, has_arrow=False)
@@ -212,7 +214,7 @@ class ParametersButton(CollapsingButton):
         self.show_parameters(ConversationParameters())
 
     def show_parameters(self, parameters: ConversationParameters) -> None:
-        """Say what was set, one by name and several by their number."""
+        """Show a single changed parameter by name, several by their number."""
         words = describe_parameters(parameters)
         short = words[0] if len(words) == 1 else self.tr("{0} own settings").format(len(words)) if words else ""
         self.setText(" " + escape_mnemonics(short) if short else "")

@@ -28,20 +28,22 @@ from ui.style.widgets import CollapsingButton
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow(ResultRow):
-    """A model, or a model id as typed; without one a heading or a remark."""
+    """A model, or a typed model id; without an id a heading or a note."""
 
     endpoint_id: str = ""
     model_id: str = ""
 
 
 def model_rows(groups: Sequence[ModelGroup], typed: str, current: tuple[str, str]) -> list[ModelRow]:
-    """The models whose id or title contains `typed`, of each server; `current` is (endpoint id, model id)."""
+    """Return the models whose id or title contains `typed`; `current` is (endpoint id, model id)."""
     return [row for group in groups for row in _rows_of(group, typed.strip(), current)]
 
 
 def _rows_of(group: ModelGroup, typed: str, current: tuple[str, str]) -> list[ModelRow]:
     translate, wanted = QCoreApplication.translate, typed.casefold()
-    found = [each for each in group.models if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
+    found = [
+        model for model in group.models if wanted in model.id.casefold() or wanted in (model.title or "").casefold()
+    ]
     today = datetime.now().astimezone().date()
     rows = [_row_of(group.endpoint.id, model, current, today) for model in found]
     if typed and all(model.id != typed for model in group.models):
@@ -81,7 +83,7 @@ def _custom_row(endpoint_id: str, typed: str, current: tuple[str, str]) -> Model
 
 
 def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
-    """What is known about a model, in as few words as there can be."""
+    """Return what is known about a model, in a few words each."""
     translate, able, facts = QCoreApplication.translate, model.capabilities, list[str]()
     if able.context_window:
         facts.append(format_count(able.context_window))
@@ -103,7 +105,7 @@ def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
 
 
 def model_tooltip(model: ModelInfo) -> str:
-    """The id, and the figures with their units."""
+    """Return the id, and the figures with their units."""
     translate, cost, lines = QCoreApplication.translate, model.price, [model.id]
     if model.capabilities.context_window:
         words = translate("ModelRows", "Context window: {0} tokens")
@@ -156,25 +158,24 @@ class ModelPicker(QToolButton):
         self._update_text()
 
     def minimumSizeHint(self) -> QSize:
-        """With a name that is cut."""
         letters = self.fontMetrics()
         more = letters.horizontalAdvance(self.text()) - MIN_NAME_LENGTH * letters.averageCharWidth()
         return self.sizeHint() - QSize(max(more, 0), 0)
 
     def set_models(self, groups: Sequence[ModelGroup]) -> None:
-        """What there is to choose from."""
+        """Set the models to choose from."""
         self._groups = groups
         self._popup.fill()
         self._update_text()
 
     def set_current(self, endpoint_id: str | None, model_id: str | None) -> None:
-        """The model in use, or none."""
+        """Set the model in use, if any."""
         self._current = (endpoint_id or "", model_id or "")
         self._popup.fill()
         self._update_text()
 
     def open_list(self) -> None:
-        """Show the list above the button, or below where there is no room above."""
+        """Show the list above the button, or below where there is no room."""
         self._popup.show_over(self)
 
     def _search(self, typed: str) -> Sequence[ModelRow]:
@@ -206,7 +207,7 @@ class WorkspacePicker(CollapsingButton):
     """Shows and changes the folder. Without one the agent has no file tools."""
 
     folder_chosen = Signal(object, str)
-    """A Path, or None for no folder; and for which conversation: another one may be shown since the choice began."""
+    """A Path or None, and the conversation it is for: another one may have been opened since."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(themes, parent)
@@ -223,7 +224,7 @@ class WorkspacePicker(CollapsingButton):
         self.set_folder(None)
 
     def set_folder(self, folder: Path | None, conversation_id: str = "") -> None:
-        """The folder in use, and whose it is."""
+        """Set the folder in use and its conversation."""
         self._folder, self._conversation_id = folder, conversation_id
         # Of a name that is no UTF-8, Qt would drop all from there on.
         path = "" if folder is None else show_hidden(str(folder))
@@ -235,11 +236,11 @@ class WorkspacePicker(CollapsingButton):
         self._none.setEnabled(folder is not None)
 
     def open_menu(self) -> None:
-        """Offer a folder or none."""
+        """Offer to choose a folder or none."""
         self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
 
     def choose_folder(self) -> None:
-        """Ask for a folder, without waiting."""
+        """Open a folder dialog, without waiting for it."""
         dialog = QFileDialog(self, self.tr("Choose the workspace folder"), str(self._folder or Path.home()))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.Directory)

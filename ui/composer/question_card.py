@@ -30,7 +30,7 @@ MAX_NUMBERED = 9
 
 
 class AnswerChoices(QWidget):
-    """One answer, or several. Where one is taken, own words and a choice put each other out."""
+    """The choices of a question and a field. With one answer allowed, text and choice exclude each other."""
 
     changed = Signal()
     submitted = Signal()
@@ -64,33 +64,31 @@ class AnswerChoices(QWidget):
 
     @property
     def answer(self) -> Sequence[str]:
-        """What is chosen and written; nothing yet where that is empty."""
+        """Return the selected choices and the text; empty without an answer."""
         chosen = [choice for choice, box in zip(self._question.choices, self._boxes, strict=True) if box.isChecked()]
         own = self.custom_answer
         return [*chosen, own] if own else chosen
 
     @property
     def custom_answer(self) -> str:
-        """What is written of the person's own."""
         return self._custom_field.toPlainText().strip() if self._custom_field is not None else ""
 
     def clear_custom_answer(self) -> None:
-        """Begin anew to write."""
+        """Clear the field."""
         if self._custom_field is not None:
             self._custom_field.clear()
 
     @property
     def accepts_numbers(self) -> bool:
-        """Whether a digit chooses now, and is not written."""
+        """Whether a digit selects a choice now, rather than being typed."""
         return bool(self._boxes) and (self._custom_field is None or not self._custom_field.hasFocus())
 
     @property
     def initial_focus(self) -> QWidget:
-        """Where the keyboard begins."""
         return self._boxes[0] if self._boxes else self._custom_field or self
 
     def toggle_choice(self, place: int) -> bool:
-        """The choice with this number, counted from 0, or not any more; False where there is none."""
+        """Toggle the choice at an index from 0; return False where there is none."""
         if not 0 <= place < min(len(self._boxes), MAX_NUMBERED):
             return False
         box = self._boxes[place]
@@ -126,16 +124,16 @@ MAX_CARD_HEIGHT = 280
 
 
 class QuestionCard(QFrame):
-    """Shows the oldest question that waits, and how many follow. Hidden while none waits.
+    """Shows the oldest waiting question, and how many follow. Hidden without one.
 
-    A number takes the choice of that number, Enter answers. It takes no focus by itself: who is writing goes on.
+    Digits select choices, Enter answers. It does not take the focus by itself: the person may be typing.
     """
 
     answered = Signal(str, list)
-    """A question's id, and the answer: choices, then words of the person's own."""
+    """A question's id, and the answer: choices, then the custom text."""
     skipped = Signal(str)
     draft_returned = Signal(str)
-    """What was written for an answer that was not given."""
+    """The text of an answer that was not given."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -157,11 +155,10 @@ class QuestionCard(QFrame):
 
     @property
     def question(self) -> OpenQuestion | None:
-        """The one that is shown."""
         return self._question
 
     def show_questions(self, questions: Sequence[OpenQuestion]) -> None:
-        """These wait, oldest first."""
+        """Show the waiting questions, oldest first."""
         first = questions[0] if questions else None
         if first is not None:
             self._title.setText(self._title_text(len(questions) - 1))
@@ -179,23 +176,21 @@ class QuestionCard(QFrame):
 
     @property
     def custom_answer(self) -> str:
-        """What is being written for an answer."""
         return "" if self._choices is None else self._choices.custom_answer
 
     def return_draft(self) -> None:
-        """Let go what is being written for an answer."""
+        """Clear the field and emit its text."""
         words = self.custom_answer
         if words and self._choices is not None:
             self._choices.clear_custom_answer()
             self.draft_returned.emit(words)
 
     def take_focus(self) -> None:
-        """The person wants to answer."""
+        """Focus the first choice."""
         if self._choices is not None:
             self._choices.initial_focus.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Numbers and Enter."""
         if self._choices is not None and self._choices.toggle_choice(event.key() - Qt.Key.Key_1):
             return
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
@@ -217,13 +212,13 @@ class QuestionCard(QFrame):
         announce(self, self.tr("The agent asks: {0}").format(question.question))
 
     def _title_text(self, more: int) -> str:
-        """`more` questions wait behind the one that is shown."""
+        """`more` questions wait behind this one."""
         if more < 2:
             return self.tr("The agent asks (1 more waits)") if more else self.tr("The agent asks")
         return self.tr("The agent asks (%n more wait)", "", more)
 
     def _update_hint(self, _before: QWidget | None, focused: QWidget | None) -> None:
-        """Those that do something now: the card's own only while it has the keyboard."""
+        """Explain the keys of the card while it has the focus, else how to get there."""
         if self._choices is None:
             return
         if focused is None or not self.isAncestorOf(focused):

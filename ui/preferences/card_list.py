@@ -13,7 +13,7 @@ from ui.style.theme import SPACE_M, SPACE_S
 
 
 def scroll_into_view(widget: QWidget) -> None:
-    """Scroll the page so that this begins at its top, as far as it can, once it is laid out."""
+    """Scroll the page so that the widget begins at its top, if possible, once it is laid out."""
     QTimer.singleShot(0, widget, lambda: _scroll_to(widget))
 
 
@@ -35,7 +35,7 @@ def _scroll_to(widget: QWidget) -> None:
 
 
 class Card(QFrame):
-    """One thing as it is. The buttons that begin to write something rest while something is being written."""
+    """A card whose edit buttons are disabled while something else is being edited."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -43,19 +43,19 @@ class Card(QFrame):
         self._edit_buttons: tuple[QPushButton, ...] = ()
 
     def set_edit_buttons(self, *buttons: QPushButton) -> None:
-        """These begin to write something."""
+        """Set the buttons that open an editor."""
         self._edit_buttons = buttons
 
     def set_can_edit(self, *, can: bool) -> None:
-        """Whether they can."""
+        """Enable or disable the edit buttons."""
         words = QCoreApplication.translate("Cards", "Save or cancel what you are writing first")
-        for each in self._edit_buttons:
-            each.setEnabled(can)
-            each.setToolTip("" if can else words)
+        for control in self._edit_buttons:
+            control.setEnabled(can)
+            control.setToolTip("" if can else words)
 
 
 class CardList(QVBoxLayout):
-    """What is being written stays, however the cards around it change, until it is closed."""
+    """Cards by key, with one editor among them that stays open however the cards change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class CardList(QVBoxLayout):
         self._replaced_key = ""
 
     def show_cards(self, cards: Mapping[str, Card]) -> None:
-        """These and no others, by what they are known by. Needs a widget that has this layout."""
+        """Replace the cards. The layout must have a widget."""
         for gone in self._cards.values():
             if gone not in cards.values():
                 remove_widget(self, gone)
@@ -73,17 +73,17 @@ class CardList(QVBoxLayout):
         self._update_layout()
 
     def open(self, panel: QWidget, instead_of: str = "") -> None:
-        """Write here, in the place of this card or under all of them."""
+        """Open an editor in the place of a card, or under all of them."""
         self._panel, self._replaced_key = panel, instead_of
         self._update_layout()
         scroll_into_view(panel)
 
     def set_replaced_card(self, card: str) -> None:
-        """What is being written stands in the place of this card from the next change on."""
+        """Set the card that the open editor replaces."""
         self._replaced_key = card
 
     def close(self) -> None:
-        """Nothing is being written any more."""
+        """Close the editor."""
         panel, self._panel = self._panel, None
         if panel is not None:
             remove_widget(self, panel)
@@ -111,24 +111,24 @@ class CardList(QVBoxLayout):
 
 
 class CardEditor(QFrame):
-    """`saved` carries what was written, as it shall be."""
+    """An editor with Cancel and Save. `saved` carries the edited object."""
 
     saved = Signal(object)
     cancelled = Signal()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves everything as it was, and only that."""
+        """Escape cancels the editor, not the dialog."""
         if event.key() == Qt.Key.Key_Escape:
             self.cancelled.emit()
         else:
             super().keyPressEvent(event)
 
     def save(self) -> None:
-        """Hand it on, or say what is missing."""
+        """Emit `saved`, or show what is missing."""
         raise NotImplementedError
 
     def build_layout(self, name: str, first: QWidget, *parts: QWidget) -> None:
-        """One under the other, over Cancel and Save. The keys go to `first`; `name` is what the whole is called."""
+        """Put the parts above Cancel and Save. `first` gets the focus; `name` is the accessible name."""
         self.setProperty("kind", "card")
         self.setAccessibleName(name)
         self.setFocusProxy(first)

@@ -24,7 +24,7 @@ class ConversationSettingsDialog(QDialog):
     """The ConversationParameters."""
 
     def __init__(self, parameters: ConversationParameters, instructions: str, parent: QWidget | None = None) -> None:
-        """`instructions` of the settings hold where the conversation has none of its own."""
+        """`instructions` of the settings apply where the conversation has none of its own."""
         super().__init__(parent)
         self._form = ValidatedForm()
         self._prompt = QPlainTextEdit(tabChangesFocus=True)
@@ -39,7 +39,6 @@ class ConversationSettingsDialog(QDialog):
             field.setText("" if value is None else str(value))
 
     def _raw_values(self) -> dict[str, Any]:
-        """What is written, unchecked; None for what is empty."""
         prompt = self._prompt.toPlainText()
         return {
             "system_prompt": prompt if prompt.strip() else None,

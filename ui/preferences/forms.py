@@ -33,7 +33,7 @@ _MARGIN_EVENTS = {QEvent.Type.Show, QEvent.Type.FontChange, QEvent.Type.LayoutDi
 
 
 class SpinBoxMargin(QObject):
-    """Keeps a number as far from the edge of its box as words are from that of a field."""
+    """Keeps a number as far from the edge of its box as text is from that of a field."""
 
     def __init__(self, box: QAbstractSpinBox) -> None:
         super().__init__(box)
@@ -41,7 +41,6 @@ class SpinBoxMargin(QObject):
         box.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Another size of text, or another direction."""
         if event.type() in _MARGIN_EVENTS and isinstance(watched, QAbstractSpinBox):
             # The edge is there as well, and the margin of every line of text.
             room = round(TEXT_MARGIN * watched.font().pointSizeF() / BODY_SIZE) - 1
@@ -63,7 +62,7 @@ class _ValidatedField:
 
 
 class ValidatedForm(QWidget):
-    """A field says nothing before it was touched, or before `show_errors` looks at all of them."""
+    """A form that shows an error of a field once it was edited, or after `show_errors`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,7 +71,7 @@ class ValidatedForm(QWidget):
         self._rows = vbox(parent=self, spacing=SPACE_M, margins=0)
 
     def add(self, title: str, field: QWidget, check: FieldValidator | None = None, *, note: str = "") -> None:
-        """One more field, under the others. `note` stands under it."""
+        """Add a field below the others, with a note under it."""
         field.setAccessibleName(title)
         heading = label(title, "strong")
         heading.setBuddy(field)
@@ -94,15 +93,15 @@ class ValidatedForm(QWidget):
         self._rows.addLayout(column)
 
     def event(self, event: QEvent) -> bool:
-        """Numbers are as wide as the widest of them needs; texts as wide as the page."""
+        """Make all number fields as wide as the widest."""
         if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Show}:
-            widest = max((each.sizeHint().width() for each in self._numbers), default=0)
-            for each in self._numbers:
-                each.setMaximumWidth(widest)
+            widest = max((box.sizeHint().width() for box in self._numbers), default=0)
+            for box in self._numbers:
+                box.setMaximumWidth(widest)
         return super().event(event)
 
     def show_errors(self) -> bool:
-        """Look at all fields, say what is wrong, and take the person to the first that is."""
+        """Validate all fields and focus the first wrong one; return whether there is one."""
         for row in self._validated:
             row.is_touched = True
         self._update_errors()
@@ -146,7 +145,7 @@ CHOICE_WIDTH = 190
 
 @dataclass(frozen=True)
 class FieldControl:
-    """A control, how to show a value in it, and whether it carries its own label."""
+    """A control, how to show a value in it, and whether it has its own label."""
 
     widget: QWidget
     show: Callable[[Any], None]
@@ -155,12 +154,12 @@ class FieldControl:
 
 
 def translate_preference(text: str) -> str:
-    """A title or description of the declaration in the person's language."""
+    """Translate a title or description of the declaration."""
     return QCoreApplication.translate("Preferences", text)
 
 
 def control_for(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
-    """The control for a field; `changed` hears each value the person chooses. Raises TypeError for other types."""
+    """Create the control for a field; `changed` gets each new value. Raises TypeError for unknown types."""
     made = _control_for_type(field, changed)
     made.widget.setAccessibleName(translate_preference(field.title or ""))
     made.widget.setAccessibleDescription(translate_preference(field.description or ""))
@@ -170,7 +169,7 @@ def control_for(field: FieldInfo, changed: Callable[[Any], None]) -> FieldContro
 def _control_for_type(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
     kind = field.annotation
     if get_origin(kind) is Literal:
-        return _menu(tuple(str(each) for each in get_args(kind)), changed)
+        return _menu(tuple(str(arg) for arg in get_args(kind)), changed)
     if kind is bool:
         return _checkbox(field, changed)
     if kind is int or kind is float:
@@ -185,8 +184,8 @@ def _control_for_type(field: FieldInfo, changed: Callable[[Any], None]) -> Field
 def _menu(choices: tuple[str, ...], changed: Callable[[Any], None]) -> FieldControl:
     box = ComboBox()
     box.setMinimumWidth(CHOICE_WIDTH)
-    for each in choices:
-        box.addItem(translate_preference(each.capitalize()), each)
+    for choice in choices:
+        box.addItem(translate_preference(choice.capitalize()), choice)
 
     def chosen(row: int) -> None:
         changed(choices[row])
@@ -203,9 +202,9 @@ def _font_menu(changed: Callable[[Any], None]) -> FieldControl:
     box.setMinimumWidth(CHOICE_WIDTH)
     box.setMaxVisibleItems(14)
     box.addItem(QCoreApplication.translate("Preferences", "System font"), "")
-    for each in QFontDatabase.families():
-        if QFontDatabase.isSmoothlyScalable(each) and not QFontDatabase.isPrivateFamily(each):
-            box.addItem(each, each)
+    for family in QFontDatabase.families():
+        if QFontDatabase.isSmoothlyScalable(family) and not QFontDatabase.isPrivateFamily(family):
+            box.addItem(family, family)
 
     def chosen(row: int) -> None:
         changed(box.itemData(row))
@@ -292,7 +291,7 @@ def _text_editor(changed: Callable[[Any], None]) -> FieldControl:
 
 
 class SectionForm(QWidget):
-    """A title, a control and a description for each field."""
+    """A title, a control and a description for each field of a section."""
 
     value_changed = Signal(str, object)
     """The field's name and its new value."""
@@ -316,7 +315,7 @@ class SectionForm(QWidget):
         self.show_values(section)
 
     def show_values(self, section: BaseModel) -> None:
-        """Show the values as they are; nothing is reported."""
+        """Show the values without a signal."""
         for name, control in self._controls.items():
             control.show(getattr(section, name))
 

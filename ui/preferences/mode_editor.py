@@ -31,7 +31,7 @@ from ui.style.widgets import WrappedChoice
 
 
 def rule_row(rule: Rule) -> QHBoxLayout:
-    """What becomes of which calls, in one row."""
+    """Create a row with a rule's effect and words."""
     row = hbox(spacing=SPACE_S)
     row.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
     row.addWidget(label(show_hidden(translate_sentence(rule_sentence(rule))), wrap=True), 1)
@@ -39,7 +39,7 @@ def rule_row(rule: Rule) -> QHBoxLayout:
 
 
 class RuleListEditor(QWidget):
-    """`rules` as they stand; one that is half written is not among them."""
+    """An editor of a list of rules. `rules` is without one that is being written."""
 
     changed = Signal()
 
@@ -56,11 +56,10 @@ class RuleListEditor(QWidget):
 
     @property
     def is_editing(self) -> bool:
-        """Whether a rule is half written."""
         return self._editor is not None
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """These are known."""
+        """Set the known tools."""
         self._tools = tuple(groups)
         if self._editor is not None:
             self._editor.show_tools(self._tools)
@@ -83,7 +82,7 @@ class RuleListEditor(QWidget):
         self._close_editor()
 
     def _remove_rule(self, rule: Rule) -> None:
-        self.rules = tuple(each for each in self.rules if each is not rule)
+        self.rules = tuple(kept for kept in self.rules if kept is not rule)
         self._close_editor()
 
     def _close_editor(self) -> None:
@@ -126,7 +125,7 @@ _NAME_SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
 def unused_mode_name(title: str, taken: Iterable[str] = ()) -> str:
-    """A short name that nobody has, made from a title."""
+    """Make an unused short name of a title."""
     plain = (
         _NAME_SEPARATORS.sub("-", title.lower()).strip("-0123456789")[: MAX_MODE_NAME_LENGTH - 3].strip("-") or "mode"
     )
@@ -138,12 +137,12 @@ def unused_mode_name(title: str, taken: Iterable[str] = ()) -> str:
 
 
 class ModeEditor(CardEditor):
-    """`saved` carries the Mode as it shall be."""
+    """`saved` carries the edited Mode."""
 
     def __init__(
         self, mode: Mode | None, taken: Iterable[str], tools: Sequence[ToolGroup], parent: QWidget | None = None
     ) -> None:
-        """`mode` is what it begins with. One whose name is not `taken` is changed; otherwise it is a copy."""
+        """Start from `mode`. One whose name is not `taken` is edited; otherwise a copy is made."""
         super().__init__(parent)
         self._taken = frozenset(taken)
         self.edited_name = "" if mode is None or mode.name in self._taken else mode.name
@@ -162,20 +161,20 @@ class ModeEditor(CardEditor):
             self._instructions.setPlainText(mode.addendum)
 
     def start_editing(self) -> None:
-        """The person wants to write."""
+        """Focus the title."""
         self._title.setFocus()
         self._title.selectAll()
 
     def set_taken_names(self, taken: Iterable[str]) -> None:
-        """These names other modes have now."""
+        """Set the names of other modes."""
         self._taken = frozenset(taken)
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """These are known, to lay down rules about."""
+        """Set the tools that rules can be about."""
         self._rules.show_tools(groups)
 
     def save(self) -> None:
-        """Hand it on, or say what is missing."""
+        """Emit `saved`, or show what is missing."""
         if self._form.show_errors():
             return
         values = {
@@ -243,7 +242,7 @@ class ModeEditor(CardEditor):
 
 
 class _UnaskedChoice(QWidget):
-    """What becomes of calls that change something and that no rule decides."""
+    """What happens to calls that change something and that no rule decides."""
 
     def __init__(self, chosen: Breadth) -> None:
         super().__init__()
@@ -262,5 +261,4 @@ class _UnaskedChoice(QWidget):
 
     @property
     def selected(self) -> Breadth:
-        """The one that is marked."""
         return BREADTHS[self._group.checkedId()]

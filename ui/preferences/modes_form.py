@@ -22,7 +22,7 @@ MAX_RULES = 8
 
 
 class ModeCard(Card):
-    """What it is called, what happens unasked while it holds, its instructions and rules. A built-in one stays."""
+    """A mode: what happens unasked, its instructions and rules. Built-in ones cannot be edited."""
 
     edit_pressed = Signal()
     copy_pressed = Signal()
@@ -59,7 +59,7 @@ class ModeCard(Card):
 
 
 class ModesForm(QWidget):
-    """Says how the person's own shall be; whoever keeps them answers with `show_modes`."""
+    """The page of modes. Answer `changed` with `show_modes`."""
 
     changed = Signal(object)
     """A tuple of Modes."""
@@ -74,7 +74,7 @@ class ModesForm(QWidget):
             self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
         )
         self._cards = CardList()
-        self._built_in_cards = [ModeCard(each) for each in BUILT_IN_MODES]
+        self._built_in_cards = [ModeCard(mode) for mode in BUILT_IN_MODES]
         self._add = button(self.tr("Add mode…"), lambda: self._open_editor(None))
         self._limit_note = label(
             self.tr("There can be {0} modes. Remove one first.").format(MAX_MODES), "muted", wrap=True
@@ -83,7 +83,7 @@ class ModesForm(QWidget):
         self._rebuild_cards()
 
     def show_modes(self, modes: Sequence[Mode]) -> None:
-        """These are the person's own; what is being written stays."""
+        """Show the person's modes; an open editor stays."""
         if tuple(modes) != self._modes:
             self._modes = tuple(modes)
             self._rebuild_cards()
@@ -91,17 +91,17 @@ class ModesForm(QWidget):
                 self._editor.set_taken_names(self._taken_names(self._editor.edited_name))
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """The tools that rules can be about."""
+        """Set the tools that rules can be about."""
         self._tools = tuple(groups)
         if self._editor is not None:
             self._editor.show_tools(self._tools)
 
     def edit(self, name: str) -> None:
-        """Write this one of the person's own."""
-        self._open_editor(next(each for each in self._modes if each.name == name), name)
+        """Edit one of the person's modes."""
+        self._open_editor(next(mode for mode in self._modes if mode.name == name), name)
 
     def copy(self, mode: Mode) -> None:
-        """Write a new one that begins as this one is, if there is room for one more."""
+        """Open an editor for a copy of a mode, if there can be one more."""
         if len(self._modes) >= MAX_MODES:
             announce(self, self._limit_note.text())
             return
@@ -120,11 +120,10 @@ class ModesForm(QWidget):
         self._editor.start_editing()
 
     def _taken_names(self, but: str) -> frozenset[str]:
-        """The names that a mode cannot have."""
-        return frozenset(each.name for each in (*BUILT_IN_MODES, *self._modes)) - {but}
+        return frozenset(mode.name for mode in (*BUILT_IN_MODES, *self._modes)) - {but}
 
     def _save_mode(self, made: Mode) -> None:
-        names = [each.name for each in self._modes]
+        names = [mode.name for mode in self._modes]
         if made.name not in names and len(names) >= MAX_MODES:
             # Others came while this one was written.
             announce(self, self._limit_note.text())
@@ -162,22 +161,21 @@ class ModesForm(QWidget):
 
     def _rebuild_cards(self) -> None:
         cards: dict[str, ModeCard] = {}
-        for place, each in enumerate(self._modes):
-            card = cards[each.name] = ModeCard(each)
-            card.edit_pressed.connect(partial(self.edit, each.name))
-            card.copy_pressed.connect(partial(self.copy, each))
+        for place, mode in enumerate(self._modes):
+            card = cards[mode.name] = ModeCard(mode)
+            card.edit_pressed.connect(partial(self.edit, mode.name))
+            card.copy_pressed.connect(partial(self.copy, mode))
             card.remove_pressed.connect(partial(self._remove_mode, place))
         self._cards.show_cards(cards)
         self._update_buttons()
 
     def _update_buttons(self) -> None:
-        """What can be begun now."""
         is_full, is_writing = len(self._modes) >= MAX_MODES, self._editor is not None
         self._add.setEnabled(not is_full and not is_writing)
         self._limit_note.setVisible(is_full)
         self._empty_note.setVisible(not self._modes and not is_writing)
-        for each in self._built_in_cards:
-            each.set_can_edit(can=not is_writing)
+        for card in self._built_in_cards:
+            card.set_can_edit(can=not is_writing)
 
     def _build_layout(self) -> None:
         words = self.tr(
@@ -192,8 +190,8 @@ class ModesForm(QWidget):
         layout.addWidget(label(words, "muted", wrap=True))
         layout.addWidget(label(self.tr("Always there"), "strong"))
         fixed = vbox(spacing=SPACE_S)
-        for each, card in zip(BUILT_IN_MODES, self._built_in_cards, strict=True):
-            card.copy_pressed.connect(partial(self.copy, each))
+        for mode, card in zip(BUILT_IN_MODES, self._built_in_cards, strict=True):
+            card.copy_pressed.connect(partial(self.copy, mode))
             fixed.addWidget(card)
         layout.addLayout(fixed)
         layout.addWidget(label(self.tr("Your own"), "strong"))
@@ -205,7 +203,7 @@ class ModesForm(QWidget):
 
 
 class _UndoBar(QFrame):
-    """What was done last, until something else is done."""
+    """The last removal, until something else is done."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -220,7 +218,7 @@ class _UndoBar(QFrame):
         self.hide()
 
     def show_undo(self, words: str, undo: Callable[[], object]) -> None:
-        """Say it, and offer to take it back."""
+        """Show what was done, and offer to undo it."""
         self._words.setText(words)
         self._undo = undo
         self.show()

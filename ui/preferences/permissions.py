@@ -31,7 +31,7 @@ from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, mono_font
 
 
 class RuleCard(QFrame):
-    """`revoked`: the person takes it back."""
+    """A standing rule. `revoked`: the person takes it back."""
 
     revoked = Signal()
 
@@ -78,7 +78,7 @@ _MIN_ARGUMENTS_WIDTH = 180
 
 
 class PermissionDryRun(QWidget):
-    """`wanted` carries the tool's name and the arguments; answer with `show_verdict`."""
+    """Tries a call. `requested` carries the tool's name and the arguments; answer with `show_verdict`."""
 
     requested = Signal(str, object)
 
@@ -104,18 +104,18 @@ class PermissionDryRun(QWidget):
         self.show_tools(())
 
     def show_tools(self, names: Sequence[str]) -> None:
-        """The tools of the conversation that is open."""
+        """Show the tools of the open conversation."""
         chosen = self._tools.currentText()
         self._tools.clear()
         self._tools.addItems(list(names))
         self._tools.setCurrentIndex(max(0, self._tools.findText(chosen)))
-        for each in (self._help, self._row):
-            each.setVisible(bool(names))
+        for widget in (self._help, self._row):
+            widget.setVisible(bool(names))
         self._none.setVisible(not names)
         self._answer.setVisible(bool(names and self._answer.text()))
 
     def show_verdict(self, sentence: Sentence) -> None:
-        """What would become of the call."""
+        """Show what would happen to the call."""
         self._show_answer(show_hidden(translate_sentence(sentence)), "")
 
     def _request_verdict(self) -> None:
@@ -139,11 +139,11 @@ MAX_CARDS = 200
 
 
 class RulesForm(QWidget):
-    """Asks for changes; whoever makes them answers with `show_rules`, `show_tools` and `show_verdict`."""
+    """The page of rules. Answer its requests with `show_rules`, `show_tools` and `show_verdict`."""
 
     revoke_requested = Signal(str)
     dry_run_requested = Signal(str, object)
-    """A tool's name and the arguments of a call that is not made."""
+    """A tool's name and the arguments of a call to try."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -171,7 +171,7 @@ class RulesForm(QWidget):
         layout.addStretch(1)
 
     def show_rules(self, rules: Sequence[RuleSummary]) -> None:
-        """These stand now."""
+        """Show the standing rules."""
         if tuple(rules) == self._rules:
             return
         self._rules = tuple(rules)
@@ -186,11 +186,11 @@ class RulesForm(QWidget):
         self._more.setVisible(hidden > 0)
 
     def show_tools(self, names: Sequence[str]) -> None:
-        """The tools of the conversation that is open."""
+        """Show the tools of the open conversation."""
         self._dry_run.show_tools(names)
 
     def show_verdict(self, sentence: Sentence) -> None:
-        """What would become of the call that was asked about."""
+        """Show what would happen to the call that was tried."""
         self._dry_run.show_verdict(sentence)
 
 
@@ -199,7 +199,7 @@ _DETAILS_HEIGHT = 180
 
 
 class AuditLogForm(QWidget):
-    """One row for each call, newest first; the chosen one in full below."""
+    """One row for each call, newest first; the selected one in full below."""
 
     more_requested = Signal()
     export_requested = Signal()
@@ -238,7 +238,7 @@ class AuditLogForm(QWidget):
         self._show_details(self._list.currentRow())
 
     def show_entries(self, entries: Sequence[AuditEntry], *, is_all: bool) -> None:
-        """These, newest first; `is_all`: nothing older is there."""
+        """Show the entries, newest first; `is_all`: there are no older ones."""
         self._entries = tuple(entries)
         chosen = self._list.currentRow()
         blocker = QSignalBlocker(self._list)
@@ -249,13 +249,13 @@ class AuditLogForm(QWidget):
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{self._title(entry)}. {self._summary(entry)}")
         blocker.unblock()
         self._none.setVisible(not self._entries)
-        for each in (self._list, self._details, self._export):
-            each.setVisible(bool(self._entries))
+        for widget in (self._list, self._details, self._export):
+            widget.setVisible(bool(self._entries))
         self._more.setVisible(not is_all)
         self._list.setCurrentRow(min(max(chosen, 0), len(self._entries) - 1))
 
     def _title(self, entry: AuditEntry) -> str:
-        about = next((each for each in entry.input.values() if isinstance(each, str)), "")
+        about = next((value for value in entry.input.values() if isinstance(value, str)), "")
         path = " → ".join((*entry.agent_path, entry.tool))
         return show_hidden(" ".join(f"{path}  {about}"[:_MAX_LINE_LENGTH].split()))
 
@@ -297,7 +297,7 @@ class AuditLogForm(QWidget):
         lines = [isolate(self._title(entry)), self._summary(entry)]
         if entry.was_edited:
             lines.append(self.tr("You edited the arguments."))
-        lines += [show_hidden(each) for each in (entry.reason, entry.message) if each]
+        lines += [show_hidden(widget) for widget in (entry.reason, entry.message) if widget]
         self._details.setPlainText("\n".join([*lines, "", ""]))
         written = QTextCharFormat()
         written.setFont(mono_font(self._themes.theme, self._themes.zoom))

@@ -31,20 +31,20 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class PriceTableModel(QAbstractTableModel):
-    """Server, model, and dollars for a million tokens in, out, read from the cache and written to it."""
+    """Server, model, and dollars per million tokens: input, output, cache read and cache write."""
 
     price_edited = Signal(str, str, object)
-    """Vendor, model, and a Price in which only the changed number is set."""
+    """Vendor, model, and a Price with only the changed number."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._models: Sequence[ModelPriceEntry] = ()
 
     def show_models(self, models: Sequence[ModelPriceEntry]) -> None:
-        """What there is. The same models again keep the place and the selection."""
+        """Show the models. The same models again keep scroll position and selection."""
         before, self._models = self._models, models
-        if [(each.vendor, each.server, each.model) for each in before] == [
-            (each.vendor, each.server, each.model) for each in models
+        if [(model.vendor, model.server, model.model) for model in before] == [
+            (model.vendor, model.server, model.model) for model in models
         ]:
             if models:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(models) - 1, self.columnCount() - 1))
@@ -53,19 +53,16 @@ class PriceTableModel(QAbstractTableModel):
         self.endResetModel()
 
     def row(self, number: int) -> ModelPriceEntry:
-        """One row."""
+        """Return the model of a row."""
         return self._models[number]
 
     def rowCount(self, parent: Index = _ROOT) -> int:
-        """How many models."""
         return 0 if parent.isValid() else len(self._models)
 
     def columnCount(self, parent: Index = _ROOT) -> int:
-        """Always the same."""
         return 0 if parent.isValid() else FIRST_PRICE_COLUMN + len(_PRICE_FIELDS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What the columns are."""
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -73,7 +70,7 @@ class PriceTableModel(QAbstractTableModel):
         return self._column_titles()[section] if role == Qt.ItemDataRole.DisplayRole else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What a cell says."""
+        """Return what a cell shows."""
         if not index.isValid():
             return None
         row, column = self._models[index.row()], index.column()
@@ -94,7 +91,7 @@ class PriceTableModel(QAbstractTableModel):
                 return None
 
     def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """A number was typed. What is no number changes nothing."""
+        """Emit an edited price. Text that is no number changes nothing."""
         if role != Qt.ItemDataRole.EditRole or index.column() < FIRST_PRICE_COLUMN:
             return False
         row, name = self._models[index.row()], _PRICE_FIELDS[index.column() - FIRST_PRICE_COLUMN]
@@ -105,7 +102,7 @@ class PriceTableModel(QAbstractTableModel):
         return True
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        """Numbers can be changed."""
+        """Prices can be edited."""
         flags = super().flags(index)
         return flags | Qt.ItemFlag.ItemIsEditable if index.column() >= FIRST_PRICE_COLUMN else flags
 
@@ -135,7 +132,7 @@ class PriceTableModel(QAbstractTableModel):
 
 
 def parse_price(typed: str) -> float | None:
-    """Dollars as people type them, with a comma or a point; None for what is no amount."""
+    """Parse dollars as people type them, with a comma or a point; None for what is no amount."""
     try:
         number = float(typed.strip().lstrip("$").replace(",", "."))
     except ValueError:
@@ -148,10 +145,10 @@ COLUMN_WIDTHS = {0: 92, 2: 68, 3: 68, 4: 96, 5: 96}
 
 
 class PricesForm(QWidget):
-    """Numbers are changed in place (F2 or a double click); a row goes back to what the program knows."""
+    """The prices, edited in place (F2 or double click), with a reset to what is shipped."""
 
     price_changed = Signal(str, str, object)
-    """Vendor, model, and the Price whose numbers are new, or None to go back."""
+    """Vendor, model, and a Price with the changed numbers, or None to reset."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -174,7 +171,7 @@ class PricesForm(QWidget):
         self._refresh()
 
     def show_models(self, models: Sequence[ModelPriceEntry]) -> None:
-        """What there is; nothing is reported."""
+        """Show the models without a signal."""
         self._rows.show_models(models)
         self._none.setVisible(not models)
 

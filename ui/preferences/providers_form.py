@@ -29,10 +29,10 @@ from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
 class EndpointEditor(QWidget):
-    """Says before saving when the key will not go along: it is only for the addresses that it was given for."""
+    """Warns before saving that the key will be lost: it is only for the addresses that it was given for."""
 
     saved = Signal(object)
-    """The Endpoint as it shall be."""
+    """The edited Endpoint."""
     cancelled = Signal()
 
     def __init__(self, themes: ThemeSource, endpoint: Endpoint, parent: QWidget | None = None) -> None:
@@ -58,24 +58,24 @@ class EndpointEditor(QWidget):
         self._update_warning()
 
     def set_holds_key(self, *, held: bool) -> None:
-        """Whether there is a key that could be lost."""
+        """Set whether there is a key that can be lost."""
         self._holds_key = held
         self._update_warning()
 
     def start_editing(self) -> None:
-        """The person wants to edit."""
+        """Focus the title."""
         self._title.setFocus()
         self._title.selectAll()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves everything as it was, and only that."""
+        """Escape cancels the editor, not the dialog."""
         if event.key() == Qt.Key.Key_Escape:
             self.cancelled.emit()
         else:
             super().keyPressEvent(event)
 
     def _edited_endpoint(self) -> Endpoint | str:
-        """The endpoint as typed, or the text that is no address."""
+        """Return the endpoint as typed, or the text that is no address."""
         address = complete_web_address(self._address.text())
         mirrors, wrong = self._mirrors.addresses()
         if address is None or wrong:
@@ -87,7 +87,7 @@ class EndpointEditor(QWidget):
             "base_url": base_url,
             "dialect": self._dialect.dialect,
             "models": self._models.models,
-            "mirrors": tuple(each for each in mirrors if each != address),
+            "mirrors": tuple(mirror for mirror in mirrors if mirror != address),
         }
         return self._endpoint.model_copy(update=update)
 
@@ -97,7 +97,7 @@ class EndpointEditor(QWidget):
         loses = self._holds_key and isinstance(changed, Endpoint) and not changed.origins <= old.origins
         words = self.tr(
             "The key was given for {0} and goes to no other address. Saving removes it; then enter the key again."
-        ).format(", ".join(dict.fromkeys(urlsplit(each).netloc for each in (old.base_url, *old.mirrors))))
+        ).format(", ".join(dict.fromkeys(urlsplit(url).netloc for url in (old.base_url, *old.mirrors))))
         self._warning.setText(words)
         if loses and self._warning.isHidden():
             announce(self, words)
@@ -138,17 +138,17 @@ class EndpointEditor(QWidget):
 
 
 class EndpointCard(QFrame):
-    """One server."""
+    """The card of one endpoint."""
 
     key_entered = Signal(object)
     """A SecretStr."""
     session_key_entered = Signal(object)
-    """The same, to be kept in memory only: the keyring does not take it."""
+    """A SecretStr to keep in memory only: the keyring does not take it."""
     remove_key_pressed = Signal()
     test_pressed = Signal()
     remove_pressed = Signal()
     edited = Signal(object)
-    """The Endpoint as it shall be."""
+    """The edited Endpoint."""
 
     def __init__(self, themes: ThemeSource, endpoint: Endpoint, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -186,7 +186,7 @@ class EndpointCard(QFrame):
         self._layout.addLayout(row)
 
     def show_key(self, *, held: bool) -> None:
-        """Whether a key is held."""
+        """Show whether a key is stored."""
         self._holds_key = held
         if self._editor is not None:
             self._editor.set_holds_key(held=held)
@@ -195,7 +195,7 @@ class EndpointCard(QFrame):
         self._remove_key.setVisible(held)
 
     def show_state(self, state: Status, sentence: Sentence | str) -> None:
-        """How a test or a change of key goes."""
+        """Show how a test or a change of key goes."""
         self._state.show_state(state, sentence)
         self._test.setEnabled(state is not Status.BUSY)
         self._field.setEnabled(state is not Status.BUSY)
@@ -205,7 +205,7 @@ class EndpointCard(QFrame):
             self._field.hide()
 
     def ask_for_key(self) -> None:
-        """The key is gone with the address it was for: enter it again."""
+        """Say that the key was removed with its address, and ask for one."""
         words = self.tr("The key was for another address and is removed. Enter the key for this one.")
         self._state.show_state(Status.NO_KEYRING, words)
         self._field.show()
@@ -255,7 +255,7 @@ class EndpointCard(QFrame):
 
 
 class ProvidersForm(QWidget):
-    """Asks for changes; the shell makes them and answers with `show_state`, `show_endpoints` and `show_keys`."""
+    """The page of providers. Answer its requests with `show_state`, `show_endpoints` and `show_keys`."""
 
     key_submitted = Signal(str, object)
     """Endpoint id and SecretStr."""
@@ -265,7 +265,7 @@ class ProvidersForm(QWidget):
     test_requested = Signal(str)
     endpoint_removed = Signal(str)
     endpoint_edited = Signal(object)
-    """The Endpoint as it shall be."""
+    """The edited Endpoint."""
     connect_requested = Signal()
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -284,16 +284,16 @@ class ProvidersForm(QWidget):
         )
 
     def show_keyring(self, name: str) -> None:
-        """Where keys are held, as the keyring calls itself."""
+        """Show which keyring stores the keys."""
         self._keyring_label.setText(self.tr("Keys are held by: {0}").format(name))
 
     def show_no_keyring(self, why: str) -> None:
-        """Why no keyring can hold keys."""
+        """Say why no keyring can store keys."""
         until = self.tr("A key can be held in memory until the program is closed.")
         self._keyring_label.setText(f"{why} {until}")
 
     def show_endpoints(self, endpoints: Sequence[Endpoint]) -> None:
-        """The servers in use."""
+        """Show the endpoints in use."""
         if list(endpoints) == list(self._endpoints):
             return
         self._endpoints = endpoints
@@ -316,13 +316,13 @@ class ProvidersForm(QWidget):
         self._invalidated_keys.clear()
 
     def show_keys(self, held: Iterable[str]) -> None:
-        """The endpoint ids whose key is held."""
+        """Set the ids of endpoints with a stored key."""
         self._stored_keys = frozenset(held)
         for endpoint_id, card in self._cards.items():
             card.show_key(held=endpoint_id in self._stored_keys)
 
     def show_state(self, endpoint_id: str, state: Status, sentence: Sentence | str) -> None:
-        """How a test or a change of key goes."""
+        """Show how a test or a change of key goes."""
         card = self._cards.get(endpoint_id)
         if card is not None:
             card.show_state(state, sentence)
@@ -334,8 +334,8 @@ class ProvidersForm(QWidget):
         self.session_key_submitted.emit(endpoint_id, key)
 
     def _on_edited(self, changed: Endpoint) -> None:
-        """A key that is lost by it is asked for as soon as the change is made."""
-        old = next(each for each in self._endpoints if each.id == changed.id)
+        """Note that the key is lost: it is asked for once the change is made."""
+        old = next(endpoint for endpoint in self._endpoints if endpoint.id == changed.id)
         if changed.id in self._stored_keys and not changed.origins <= old.origins:
             self._invalidated_keys.add(changed.id)
         self.endpoint_edited.emit(changed)

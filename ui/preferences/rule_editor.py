@@ -40,7 +40,7 @@ _EFFECT_TAGS: dict[RuleEffect, Tag] = {
 
 
 def effect_name(effect: RuleEffect) -> str:
-    """Allow, Ask or Deny."""
+    """Return Allow, Ask or Deny."""
     words = {
         RuleEffect.ALLOW: QCoreApplication.translate("Rules", "Allow"),
         RuleEffect.ASK: QCoreApplication.translate("Rules", "Ask"),
@@ -50,7 +50,7 @@ def effect_name(effect: RuleEffect) -> str:
 
 
 def effect_tag(effect: RuleEffect) -> QLabel:
-    """A label with that word."""
+    """Create a label with the name of the effect."""
     tag = label(effect_name(effect))
     tag.setProperty("tag", _EFFECT_TAGS[effect])
     return tag
@@ -63,7 +63,7 @@ _HOST = re.compile(r"(\*\.)?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]
 
 
 def pattern_kind_name(kind: PatternKind) -> str:
-    """What a person chooses from."""
+    """Return the name of a kind of pattern in the person's language."""
     words = {
         "any": QCoreApplication.translate("Modes", "With any arguments"),
         "path": QCoreApplication.translate("Modes", "With files in the folder"),
@@ -75,13 +75,13 @@ def pattern_kind_name(kind: PatternKind) -> str:
 
 
 def pattern_example(kind: PatternKind) -> str:
-    """What stands in the empty field."""
+    """Return the placeholder of the field."""
     examples = {"path": str(Path.home()), "host": "*.example.org", "begins": "git status", "exact": "make test"}
     return examples.get(kind, "")
 
 
 def format_pattern(pattern: Pattern | None) -> tuple[PatternKind, str] | None:
-    """As a person would write it; None for what is not written here."""
+    """Return a pattern as a person writes it; None for kinds that cannot be edited here."""
     match pattern:
         case None:
             return "any", ""
@@ -96,7 +96,7 @@ def format_pattern(pattern: Pattern | None) -> tuple[PatternKind, str] | None:
 
 
 def parse_pattern(kind: PatternKind, text: str) -> Pattern | str | None:
-    """The pattern; None for any arguments; a string says what is wrong with what was written."""
+    """Return the pattern, None for any arguments, or a string that says what is wrong."""
     text = text.strip()
     match kind:
         case "any":
@@ -110,7 +110,7 @@ def parse_pattern(kind: PatternKind, text: str) -> Pattern | str | None:
 
 
 def resolve_links(pattern: Pattern | None) -> Pattern | None:
-    """As calls name things: links followed, so that a rule about a link is about what it leads to."""
+    """Follow links in a path, as calls do: a rule about a link is about its target."""
     if not isinstance(pattern, PathPattern):
         return pattern
     return PathPattern(prefix=os.path.realpath(pattern.prefix).replace("\\", "/"))
@@ -153,7 +153,7 @@ MODE_ORIGIN = "a mode"
 
 
 class RuleEditor(QFrame):
-    """`saved` carries a Rule with an id of its own: one that was changed is another rule."""
+    """`saved` carries a Rule with a new id: a changed rule is another rule."""
 
     saved = Signal(object)
     cancelled = Signal()
@@ -182,15 +182,15 @@ class RuleEditor(QFrame):
         self._update_preview()
 
     def start_editing(self) -> None:
-        """The person wants to write."""
+        """Focus the effect."""
         self._effect.setFocus()
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """These are known; what is chosen stays."""
+        """Set the known tools; the selected one stays."""
         self._tools.show_tools(groups)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves the rule as it was, and only that."""
+        """Escape cancels the rule, not the editor around it."""
         if event.key() == Qt.Key.Key_Escape:
             self.cancelled.emit()
         else:
@@ -201,7 +201,7 @@ class RuleEditor(QFrame):
         return PATTERN_KINDS[max(0, self._kind_menu.currentIndex())]
 
     def _rule(self) -> Rule | str:
-        """The rule as it stands, or what is wrong."""
+        """Return the rule as it stands, or what is wrong."""
         pattern = parse_pattern(self._kind, self._pattern.text())
         if isinstance(pattern, str):
             return pattern
@@ -214,7 +214,7 @@ class RuleEditor(QFrame):
         return self._build_rule(tool, pattern)
 
     def _tool_name(self) -> str:
-        """Who denies or asks means the name, whatever the tool becomes; who allows means the tool as it is."""
+        """Return the identity of the tool for Allow, which means the tool as it is now; else its name."""
         known = self._tools.known_tool
         is_allowed = EFFECTS[self._effect.currentIndex()] is RuleEffect.ALLOW
         return known.identity if is_allowed and known is not None else self._tools.tool
@@ -232,7 +232,6 @@ class RuleEditor(QFrame):
         return before.model_copy(update=changes)
 
     def _update_preview(self) -> None:
-        """The words of it, as one writes."""
         rule = self._rule()
         wants_text = self._kind != "any"
         self._pattern.setVisible(wants_text)
@@ -295,12 +294,12 @@ class RuleEditor(QFrame):
 
 
 def _keep_folder(pattern: Pattern | None, before: Pattern | None) -> Pattern | None:
-    """Commands in the folder in which commands were before."""
+    """Keep the folder that the pattern of a command had before."""
     if not isinstance(pattern, CommandPattern) or not isinstance(before, CommandPattern):
         return pattern
     return pattern.model_copy(update={"folder": before.folder})
 
 
 def _base_name(tool: str) -> str:
-    """The name without what tells this version of the tool from others."""
+    """Return the name without the version of the tool."""
     return tool.partition(" @ ")[0]

@@ -39,7 +39,7 @@ from ui.style.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
 
 
 class TabOrder(QObject):
-    """Keeps the keys' way through a page in the order of its layouts, right after `before`."""
+    """Keeps the tab order of a page in the order of its layouts, right after `before`."""
 
     def __init__(self, before: QWidget, page: QWidget) -> None:
         super().__init__(page)
@@ -49,7 +49,6 @@ class TabOrder(QObject):
         page.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Something came, went or moved."""
         if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
             self._update()
         return False
@@ -64,7 +63,7 @@ class TabOrder(QObject):
 
 
 def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
-    """It and all in it that Tab stops at."""
+    """Yield the widgets that Tab stops at, in order."""
     if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
         yield widget
     layout = widget.layout()
@@ -72,8 +71,8 @@ def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
     if inside is not None:
         yield from _tab_stops(inside)
     elif isinstance(widget, FlowRows):
-        for each in widget.items:
-            yield from _tab_stops(each)
+        for item in widget.items:
+            yield from _tab_stops(item)
     elif layout is not None:
         yield from _tab_stops_in_layout(layout)
 
@@ -97,7 +96,7 @@ CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp"})
 
 
 class SettingsDialog(QDialog):
-    """Changes take effect at once; the dialog does not block anything. Show it with `open()` or `show()`."""
+    """The settings, shown with `open()` or `show()`. Changes take effect at once."""
 
     preferences_changed = Signal(object)
     """Preferences."""
@@ -109,18 +108,18 @@ class SettingsDialog(QDialog):
     test_requested = Signal(str)
     endpoint_removed = Signal(str)
     endpoint_edited = Signal(object)
-    """The Endpoint as it shall be."""
+    """The edited Endpoint."""
     connect_requested = Signal()
     about_requested = Signal()
     rule_revoked = Signal(str)
     dry_run_requested = Signal(str, object)
-    """A tool's name and the arguments of a call that is not made."""
+    """A tool's name and the arguments of a call to try."""
     audit_log_requested = Signal()
-    """The page of decisions came into sight."""
+    """The page of decisions was selected."""
     older_entries_requested = Signal()
     export_requested = Signal()
     price_changed = Signal(str, str, object)
-    """Vendor, model, and the Price whose numbers are new, or None to go back to what the program knows."""
+    """Vendor, model, and a Price with the changed numbers, or None to reset."""
 
     def __init__(self, themes: ThemeSource, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -161,12 +160,11 @@ class SettingsDialog(QDialog):
         self.set_preferences(preferences)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width."""
         super().resizeEvent(event)
         self._update_layout()
 
     def set_preferences(self, preferences: Preferences) -> None:
-        """Show these; nothing is reported."""
+        """Show the preferences without a signal."""
         self._preferences = preferences
         self.show_problem("")
         for name, form in self._forms.items():
@@ -176,31 +174,31 @@ class SettingsDialog(QDialog):
         self.specialists.show_specialists(preferences.specialists.defined)
 
     def set_keyring(self, name: str) -> None:
-        """Which keyring holds the keys."""
+        """Show which keyring stores the keys."""
         self._providers.show_keyring(name)
 
     def set_no_keyring(self, why: str) -> None:
-        """No keyring can hold keys, and why."""
+        """Say why no keyring can store keys."""
         self._providers.show_no_keyring(why)
 
     def set_keys(self, held: Iterable[str]) -> None:
-        """The endpoint ids whose key is held."""
+        """Set the ids of endpoints with a stored key."""
         self._providers.show_keys(held)
 
     def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
-        """How a test or a change of key goes: idle, busy, ok, error or no_keyring."""
+        """Show how a test or a change of key goes: idle, busy, ok, error or no_keyring."""
         self._providers.show_state(endpoint_id, Status(state), sentence)
 
     def show_problem(self, problem: Sentence | str) -> None:
-        """What went wrong that is about none of the cards; "" takes it away."""
+        """Show a problem that is about none of the cards; "" hides it."""
         self._problem.show_state(Status.ERROR, problem)
 
     def set_prices(self, models: Sequence[ModelPriceEntry]) -> None:
-        """What models cost."""
+        """Show what models cost."""
         self._prices.show_models(models)
 
     def show_page(self, page: str) -> None:
-        """Show the page of this section of the declaration, or "rules", "decisions" or "storage"."""
+        """Show the page of a section of the preferences, or "rules", "decisions" or "storage"."""
         self._list.setCurrentRow(self._pages_by_name.index(page))
 
     def _change_preference(self, section: str, name: str, value: Any) -> None:
@@ -279,8 +277,8 @@ class SettingsDialog(QDialog):
         self._menu.activated.connect(self._list.setCurrentRow)
         self._list.setCurrentRow(0)
         self._middle.setSpacing(SPACE_M)
-        for each in (self._menu, self._list):
-            self._middle.addWidget(each)
+        for widget in (self._menu, self._list):
+            self._middle.addWidget(widget)
         self._middle.addWidget(self._pages, 1)
         foot = QHBoxLayout()
         # Where people look for the version first; the help has it.

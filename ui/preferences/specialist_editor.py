@@ -26,7 +26,7 @@ _TOKEN_STEP = 10_000
 
 
 class BudgetFields:
-    """Its share of what is left to whoever calls it, and bounds of its own; 0 is none."""
+    """The share of the caller's remaining budget, and own limits; 0 is none."""
 
     def __init__(self, form: ValidatedForm, parent: QWidget) -> None:
         self._share = QSpinBox(parent)
@@ -46,7 +46,7 @@ class BudgetFields:
         form.add(QCoreApplication.translate("Budget", "Most turns"), self._turns)
 
     def show_budget(self, specialist: Specialist) -> None:
-        """As it is."""
+        """Show the budget of a specialist."""
         limits = specialist.limits
         self._share.setValue(round(specialist.share * 100))
         self._tokens.setValue(limits.tokens or 0)
@@ -58,13 +58,13 @@ class BudgetFields:
 
     @property
     def share(self) -> float:
-        """From 0 to 1. What was finer than is shown stays where nothing else was written."""
+        """Return the share from 0 to 1. A finer value than is shown stays until it is edited."""
         shown = self._share.value()
         return self._before.share if self._before is not None and shown == self._shown[0] else shown / 100
 
     @property
     def limits(self) -> dict[str, Any]:
-        """All limits, with what is written here; what was finer than is shown stays where nothing else was written."""
+        """Return all limits. A finer value than is shown stays until it is edited."""
         before = self._before.limits if self._before is not None else Limits()
         _, cost, minutes = self._shown
         return {
@@ -92,8 +92,8 @@ class BudgetFields:
         self._turns.setRange(1, MAX_TURNS)
         self._turns.setValue(Limits().turns)
         self._turns.setSuffix(QCoreApplication.translate("Budget", " turns for each call"))
-        for each in (self._tokens, self._cost, self._minutes):
-            each.setSpecialValueText(QCoreApplication.translate("Budget", "No limit"))
+        for widget in (self._tokens, self._cost, self._minutes):
+            widget.setSpecialValueText(QCoreApplication.translate("Budget", "No limit"))
 
 
 _CALLER_MODEL, _CUSTOM_MODEL = "", "\n"
@@ -102,7 +102,7 @@ MIN_MODEL_CHARS = 22
 
 
 class ModelChoice(QWidget):
-    """`model` is what is chosen; None: that of whoever calls it."""
+    """`model` is what is selected; None: the caller's."""
 
     changed = Signal()
 
@@ -127,21 +127,21 @@ class ModelChoice(QWidget):
 
     @property
     def model(self) -> str | None:
-        """What is chosen."""
+        """Return the selected model, or None for the caller's."""
         chosen = str(self.menu.currentData())
         return (self.other.text().strip() if chosen == _CUSTOM_MODEL else chosen) or None
 
     @property
     def is_missing(self) -> bool:
-        """Whether another one is wanted and not named."""
+        """Whether another model is selected and not named."""
         return self.menu.currentData() == _CUSTOM_MODEL and not self.other.text().strip()
 
     def set_model(self, model: str | None) -> None:
-        """This one; one that no server listed stays, and says so."""
+        """Select a model; one that no server lists is added with a note."""
         self._populate_menu(model)
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
-        """What servers listed; what is chosen stays."""
+        """Show what servers list; the selected model stays."""
         self._groups = tuple(groups)
         chosen = self.menu.currentData()
         self._populate_menu(self.model)
@@ -157,8 +157,8 @@ class ModelChoice(QWidget):
                     heading = QStandardItem(group.endpoint.title)
                     heading.setFlags(Qt.ItemFlag.NoItemFlags)
                     self._items.appendRow(heading)
-                for each in group.models:
-                    self._add_item(each.id, each.id)
+                for part in group.models:
+                    self._add_item(part.id, part.id)
             if model is not None and self.menu.findData(model) < 0:
                 self._add_item(self.tr("{0} (not listed)").format(model), model)
             self._add_item(self.tr("Another model…"), _CUSTOM_MODEL)
@@ -183,7 +183,7 @@ MAX_SPECIALIST_NAME_LENGTH = 64
 
 
 class SpecialistEditor(CardEditor):
-    """`saved` carries the Specialist. What is not shown here (its mode, its own specialists, how it reasons) stays."""
+    """`saved` carries the Specialist. What has no field here (mode, own specialists, reasoning) stays."""
 
     def __init__(self, specialist: Specialist | None, taken: Iterable[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -203,20 +203,20 @@ class SpecialistEditor(CardEditor):
             self._show_specialist(specialist)
 
     def start_editing(self) -> None:
-        """The person wants to write."""
+        """Focus the name."""
         self._name.setFocus()
 
     def show_tools(self, groups: Sequence[ToolGroup], taken: Iterable[str]) -> None:
-        """The tools to choose from, and the names that a specialist cannot have."""
+        """Set the tools to choose from, and the names that a specialist cannot have."""
         self._taken = frozenset(taken)
         self._tools.show_tools(groups)
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
-        """The models to choose from."""
+        """Set the models to choose from."""
         self._model.show_models(groups)
 
     def save(self) -> None:
-        """Hand it on, or say what is missing."""
+        """Emit `saved`, or show what is missing."""
         if self._form.show_errors():
             return
         made = self._build_specialist()

@@ -19,7 +19,7 @@ from ui.style.theme import SPACE_M, SPACE_S
 
 
 class SpecialistCard(Card):
-    """Its name, what it is for, and what it may use."""
+    """A specialist: its description, tools and budget."""
 
     edit_pressed = Signal()
     remove_pressed = Signal()
@@ -64,7 +64,7 @@ RESERVED_NAMES = ("ask_user", "change_mode")
 
 
 class SpecialistsForm(QWidget):
-    """Says how they shall be; whoever keeps them answers with `show_specialists`."""
+    """The page of specialists. Answer `changed` with `show_specialists`."""
 
     changed = Signal(object)
     """A tuple of Specialists."""
@@ -95,30 +95,30 @@ class SpecialistsForm(QWidget):
         layout.addStretch(1)
 
     def show_specialists(self, specialists: Sequence[Specialist]) -> None:
-        """These are defined; what is being written stays."""
+        """Show the specialists; an open editor stays."""
         if tuple(specialists) != self._specialists:
             self._specialists = tuple(specialists)
             self._rebuild_cards()
             self.show_tools(self._tools)
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """The tools to choose from."""
+        """Set the tools to choose from."""
         self._tools = tuple(groups)
         if self._editor is not None:
             self._editor.show_tools(self._tools, self._taken_names(self._edited_name))
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
-        """The models to choose from."""
+        """Set the models to choose from."""
         self._models = tuple(groups)
         if self._editor is not None:
             self._editor.show_models(self._models)
 
     def edit(self, name: str | None) -> None:
-        """Write this one, or a new one."""
+        """Edit a specialist, or a new one for None."""
         if self._editor is not None:
             self._editor.setFocus()
             return
-        before = next((each for each in self._specialists if each.name == name), None)
+        before = next((specialist for specialist in self._specialists if specialist.name == name), None)
         self._edited_name = before.name if before is not None else ""
         self._editor = SpecialistEditor(before, self._taken_names(self._edited_name))
         self._editor.show_tools(self._tools, self._taken_names(self._edited_name))
@@ -130,18 +130,17 @@ class SpecialistsForm(QWidget):
         self._editor.start_editing()
 
     def _taken_names(self, name: str) -> frozenset[str]:
-        """The names that this one cannot have."""
-        tools = (each.name for group in self._tools for each in group.tools)
-        return frozenset((*(each.name for each in self._specialists), *tools, *RESERVED_NAMES)) - {name}
+        tools = (tool.name for group in self._tools for tool in group.tools)
+        return frozenset((*(specialist.name for specialist in self._specialists), *tools, *RESERVED_NAMES)) - {name}
 
     def _save_specialist(self, made: Specialist) -> None:
-        names = [each.name for each in self._specialists]
+        names = [specialist.name for specialist in self._specialists]
         place = names.index(self._edited_name) if self._edited_name in names else len(names)
         self._close_editor()
         self._set_specialists((*self._specialists[:place], made, *self._specialists[place + 1 :]))
 
     def _remove_specialist(self, name: str) -> None:
-        self._set_specialists(tuple(each for each in self._specialists if each.name != name))
+        self._set_specialists(tuple(specialist for specialist in self._specialists if specialist.name != name))
 
     def _set_specialists(self, specialists: tuple[Specialist, ...]) -> None:
         self._specialists = specialists
@@ -161,14 +160,13 @@ class SpecialistsForm(QWidget):
 
     def _rebuild_cards(self) -> None:
         cards: dict[str, SpecialistCard] = {}
-        for each in self._specialists:
-            card = cards[each.name] = SpecialistCard(each)
-            card.edit_pressed.connect(partial(self.edit, each.name))
-            card.remove_pressed.connect(partial(self._remove_specialist, each.name))
+        for specialist in self._specialists:
+            card = cards[specialist.name] = SpecialistCard(specialist)
+            card.edit_pressed.connect(partial(self.edit, specialist.name))
+            card.remove_pressed.connect(partial(self._remove_specialist, specialist.name))
         self._cards.show_cards(cards)
         self._update_buttons()
 
     def _update_buttons(self) -> None:
-        """What can be begun now."""
         self._add.setEnabled(self._editor is None)
         self._empty_note.setVisible(not self._specialists and self._editor is None)

@@ -15,7 +15,7 @@ from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
 class StorageForm(QWidget):
-    """The data folder, when it was found whole last, and how the check goes that was asked for."""
+    """The data folder, its last check, and a button that checks it."""
 
     check_requested = Signal()
 
@@ -46,22 +46,22 @@ class StorageForm(QWidget):
         self.show_last_check(None)
 
     def show_folder(self, folder: str) -> None:
-        """Where it is."""
+        """Show the path of the data folder."""
         self._folder.setText(folder)
 
     def show_last_check(self, moment: datetime | None) -> None:
-        """When nothing was found wrong last; None where it was never looked."""
+        """Show when the last check found nothing wrong; None: never."""
         if moment is None:
             self._last_check.setText(self.tr("Not checked yet."))
         else:
             self._last_check.setText(self.tr("Checked last: {0}").format(exact_date(moment, now())))
 
     def show_checking(self) -> None:
-        """A check is under way."""
+        """Show that a check is running."""
         self._check.setEnabled(False)
         self._state.show_state(Status.BUSY, self.tr("Checking…"))
 
     def show_result(self, sentence: Sentence, *, is_whole: bool) -> None:
-        """How it went."""
+        """Show the result of a check."""
         self._check.setEnabled(True)
         self._state.show_state(Status.OK if is_whole else Status.ERROR, sentence)

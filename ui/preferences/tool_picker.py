@@ -19,12 +19,12 @@ MIN_TOOL_CHARS = 24
 
 
 def group_title(group: ToolGroup) -> str:
-    """The server's, or a word for what is built in."""
+    """Return the server's title, or a word for built-in tools."""
     return group.title or QCoreApplication.translate("Tools", "Built in")
 
 
 class ToolMenu(ComboBox):
-    """Every tool, or one; one that is not known now stays, and says so."""
+    """A menu of every tool, or one; a selected one that is unknown now stays, with a note."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,24 +37,24 @@ class ToolMenu(ComboBox):
 
     @property
     def tool(self) -> str:
-        """Its name, or `*`."""
+        """A name, or `*`."""
         return str(self.currentData())
 
     @property
     def known_tool(self) -> AvailableTool | None:
-        """The tool, where it is known."""
-        found = (each for group in self._groups for each in group.tools if each.name == self.tool)
+        """Return the selected tool, where it is known."""
+        found = (tool for group in self._groups for tool in group.tools if tool.name == self.tool)
         return next(found, None)
 
     def set_tool(self, name: str) -> None:
-        """This one."""
+        """Select a tool by name."""
         if self.findData(name) < 0:
             words = QCoreApplication.translate("Tools", "{0} (not here now)").format(name)
             self._add_item(words, name)
         self.setCurrentIndex(self.findData(name))
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """These are known; what is chosen stays."""
+        """Set the known tools; the selected one stays."""
         chosen = self.tool if self.count() else ANY_TOOL
         self._groups = tuple(groups)
         self._items.clear()
@@ -63,8 +63,8 @@ class ToolMenu(ComboBox):
             heading = QStandardItem(group_title(group))
             heading.setFlags(Qt.ItemFlag.NoItemFlags)
             self._items.appendRow(heading)
-            for each in group.tools:
-                self._add_item(each.name, each.name, each.description)
+            for tool in group.tools:
+                self._add_item(tool.name, tool.name, tool.description)
         self.set_tool(chosen)
 
     def _add_item(self, words: str, name: str, tip: str = "") -> None:
@@ -80,7 +80,7 @@ SEARCH_THRESHOLD = 20
 
 
 class ToolChecklist(QWidget):
-    """`tools` are the names that are ticked. Those that are not known now stay in the list, and say so."""
+    """`tools` are the checked names. Names that are unknown now stay in the list, with a note."""
 
     changed = Signal()
 
@@ -106,17 +106,17 @@ class ToolChecklist(QWidget):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """In the order in which they were chosen."""
+        """In the order in which they were checked."""
         return tuple(self._chosen)
 
     def set_tools(self, names: Sequence[str]) -> None:
-        """These, and no others."""
+        """Check these names and no others."""
         self._chosen = dict.fromkeys(names)
         self._initial = tuple(self._chosen)
         self._rebuild_rows()
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """These are known; what is ticked stays."""
+        """Set the known tools; checked ones stay."""
         if tuple(groups) != self._groups:
             self._groups = tuple(groups)
             self._rebuild_rows()
@@ -125,9 +125,9 @@ class ToolChecklist(QWidget):
         inside = QFrame()
         rows = vbox(parent=inside, spacing=SPACE_XS, margins=SPACE_S)
         self._rows = []
-        known = {each.name for group in self._groups for each in group.tools}
+        known = {tool.name for group in self._groups for tool in group.tools}
         for group in self._groups:
-            self._add_group(rows, group_title(group), [self._tool_box(each) for each in group.tools])
+            self._add_group(rows, group_title(group), [self._tool_box(tool) for tool in group.tools])
         # Also one that was just unticked: a slip of the hand is undone where it happened.
         missing = [name for name in self._initial if name not in known]
         if missing:
@@ -144,8 +144,8 @@ class ToolChecklist(QWidget):
 
     def _add_group(self, rows: QVBoxLayout, title: str, choices: list[WrappedChoice]) -> None:
         heading = label(title, "small", wrap=True)
-        for each in (heading, *choices):
-            rows.addWidget(each)
+        for widget in (heading, *choices):
+            rows.addWidget(widget)
         self._rows.append((heading, choices))
 
     def _tool_box(self, tool: AvailableTool) -> WrappedChoice:
@@ -169,12 +169,12 @@ class ToolChecklist(QWidget):
         self.changed.emit()
 
     def _filter_rows(self) -> None:
-        """Hide what is not looked for; a group with nothing left goes too."""
+        """Hide groups without matches too."""
         sought = self._search.text().strip().lower()
         for heading, choices in self._rows:
-            for each in choices:
-                each.setHidden(sought not in each.words.lower())
-            heading.setHidden(all(each.isHidden() for each in choices))
+            for choice in choices:
+                choice.setHidden(sought not in choice.words.lower())
+            heading.setHidden(all(choice.isHidden() for choice in choices))
 
     def _update_count(self) -> None:
         count = len(self._chosen)

@@ -25,7 +25,7 @@ _ID_ROLE = Qt.ItemDataRole.UserRole + 20
 
 
 class TrashDialog(QDialog):
-    """Blocks nothing. Enter restores the chosen conversation; Delete asks whether it shall go for good."""
+    """Not modal. Enter restores the selected conversation; Delete asks before it purges."""
 
     restore_requested = Signal(str)
     purge_requested = Signal(str)
@@ -54,15 +54,15 @@ class TrashDialog(QDialog):
         self.show_conversations(())
 
     def show_conversations(self, conversations: Sequence[ConversationRecord]) -> None:
-        """These are in the trash now. The row that was chosen stays chosen, or the one in its place is."""
+        """Show what is in the trash. The selected row stays, or the one in its place is selected."""
         row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
         before = self._selected_id()
         self._hide_confirmation()
         self.show_problem("")
         self._list.clear()
-        for each in conversations:
-            self._list.addItem(self._list_item(each, now))
-        kept = next((at for at, each in enumerate(conversations) if each.id == before), row)
+        for conversation in conversations:
+            self._list.addItem(self._list_item(conversation, now))
+        kept = next((at for at, conversation in enumerate(conversations) if conversation.id == before), row)
         self._list.setCurrentRow(min(kept, self._list.count() - 1))
         has_some = self._list.count() > 0
         if not has_some and self._list.hasFocus():
@@ -75,24 +75,24 @@ class TrashDialog(QDialog):
         self._refresh()
 
     def show_problem(self, problem: Sentence | str) -> None:
-        """What went wrong with one of them; "" takes it away."""
+        """Show what went wrong with a conversation; "" hides it."""
         self._problem.show_state(Status.ERROR, problem)
 
-    def _list_item(self, each: ConversationRecord, now: datetime) -> QListWidgetItem:
-        title = each.title or self.tr("New conversation")
-        at = each.deleted_at or now
-        left = math.ceil((at + timedelta(days=self._days) - now) / timedelta(days=1))
-        kept = self.tr("Goes for good in {0} days").format(left) if left > 1 else self.tr("Goes for good soon")
+    def _list_item(self, record: ConversationRecord, now: datetime) -> QListWidgetItem:
+        title = record.title or self.tr("New conversation")
+        deleted_at = record.deleted_at or now
+        days = math.ceil((deleted_at + timedelta(days=self._days) - now) / timedelta(days=1))
+        kept = self.tr("Goes for good in {0} days").format(days) if days > 1 else self.tr("Goes for good soon")
         item = QListWidgetItem(title)
-        item.setData(_ID_ROLE, each.id)
+        item.setData(_ID_ROLE, record.id)
         item.setData(RowRole.SUBTITLE, kept)
-        item.setData(RowRole.DETAIL, relative_date(at, now))
-        spoken = self.tr("{0}, deleted {1}. {2}").format(title, relative_date(at, now), kept)
+        item.setData(RowRole.DETAIL, relative_date(deleted_at, now))
+        spoken = self.tr("{0}, deleted {1}. {2}").format(title, relative_date(deleted_at, now), kept)
         item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
         return item
 
     def _selected_id(self) -> str | None:
-        return next((str(each.data(_ID_ROLE)) for each in self._list.selectedItems()), None)
+        return next((str(item.data(_ID_ROLE)) for item in self._list.selectedItems()), None)
 
     def _restore_selected(self) -> None:
         chosen = self._selected_id()
@@ -135,8 +135,8 @@ class TrashDialog(QDialog):
     def _refresh(self) -> None:
         can_act = self._list.count() > 0 and self._confirm.isHidden()
         self._empty.setEnabled(can_act)
-        for each in (self._restore, self._purge):
-            each.setEnabled(can_act and bool(self._list.selectedItems()))
+        for widget in (self._restore, self._purge):
+            widget.setEnabled(can_act and bool(self._list.selectedItems()))
         # Large text leaves room for one thing at a time: while it is asked, that is the question.
         self._foot.setVisible(self._confirm.isHidden())
         self._hint.setVisible(self._confirm.isHidden())

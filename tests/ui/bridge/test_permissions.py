@@ -15,7 +15,7 @@ from desktop_agent.tools.tool import Tool
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import CommandPreview, TextPreview, UntrustedSource
-from ui.bridge.permissions import Approvals, _waiting_call
+from ui.bridge.permissions import Approvals, _pending_approval
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 RULE = Sentence("A rule wants this to be asked.")
@@ -36,8 +36,8 @@ async def _run(*_given):
 def waiting(tool, arguments, preview=None, reasons=()):
     async def ask():
         verdict = Ask("digest", reasons)
-        return _waiting_call(
-            Approval("a", ToolUse(id="c", name=tool.name, input=arguments), tool, preview, verdict=verdict), ()
+        return _pending_approval(
+            Approval("a", ToolUse(id="c", name=tool.name, input=arguments), tool, preview, verdict=verdict), (), ""
         )
 
     return asyncio.run(ask())

@@ -36,7 +36,7 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
 
 @dataclass(frozen=True, slots=True)
 class FieldChoice:
-    """What is sent, and what is read."""
+    """A choice: the value that is sent, and the title that is shown."""
 
     value: str
     title: str
@@ -44,7 +44,7 @@ class FieldChoice:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One thing that a server wants to know. `minimum` and `maximum`: characters, a value, or how many choices."""
+    """A field of the form. `minimum` and `maximum` bound characters, a value, or the number of choices."""
 
     name: str
     title: str
@@ -59,16 +59,16 @@ class FormField:
 
     @property
     def looks_secret(self) -> bool:
-        """Whether it seems to ask for a password, a key or the like."""
+        """Whether the field seems to ask for a password or a key."""
         if self.kind in {"yes_no", "one", "several"}:
             return False
         # What is said of a number often warns of giving away others.
         said = (self.name, self.title, self.description if self.kind == "text" else "")
-        return _SECRET.search(" ".join(_WORD_START.sub(" ", each) for each in said)) is not None
+        return _SECRET.search(" ".join(_WORD_START.sub(" ", text) for text in said)) is not None
 
 
 def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:
-    """The fields in their order; None for a form that is none, or of too many."""
+    """Return the fields in order; None for a form that is broken or has too many."""
     properties: Any = form.get("properties")
     if not isinstance(properties, dict):
         return None
@@ -76,9 +76,9 @@ def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:
     if len(given) > MAX_FIELDS:
         return None
     needed: Any = form.get("required")
-    required = {each for each in cast("list[Any]", needed) if isinstance(each, str)} if isinstance(needed, list) else ()
+    required = {name for name in cast("list[Any]", needed) if isinstance(name, str)} if isinstance(needed, list) else ()
     fields = tuple(_parse_field(name, schema, required=name in required) for name, schema in given.items())
-    boxes = sum(len(each.choices) for each in fields if each.kind == "several")
+    boxes = sum(len(field.choices) for field in fields if field.kind == "several")
     return fields if boxes <= MAX_CHECKBOXES else None
 
 
@@ -131,15 +131,15 @@ def _parse_choices(said: dict[str, Any]) -> tuple[FieldChoice, ...]:
     if isinstance(values, list):
         names: Any = said.get("enumNames")
         titles = cast("list[Any]", names) if isinstance(names, list) else []
-        found = [each for each in cast("list[Any]", values) if isinstance(each, str)]
+        found = [value for value in cast("list[Any]", values) if isinstance(value, str)]
         if len(titles) != len(found) or len(found) != len(cast("list[Any]", values)):
             titles = found
         return tuple(FieldChoice(value, _as_string(title) or value) for value, title in zip(found, titles, strict=True))
     for word in ("oneOf", "anyOf"):
         given: Any = said.get(word)
         if isinstance(given, list):
-            titled = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
-            values = [(_as_string(each.get("const")), _as_string(each.get("title"))) for each in titled]
+            titled = [cast("dict[str, Any]", item) for item in cast("list[Any]", given) if isinstance(item, dict)]
+            values = [(_as_string(choice.get("const")), _as_string(choice.get("title"))) for choice in titled]
             return tuple(FieldChoice(value, title or value) for value, title in values if value)
     return ()
 
@@ -164,7 +164,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def parse_value(field: FormField, written: str | bool | list[str]) -> FieldValue:  # noqa: FBT001 - what stands in a field
-    """What is sent; None where that is nothing. Ask only where `validate_value` finds nothing."""
+    """Return the value to send, or None for none. Call it only where `validate_value` finds nothing."""
     if field.kind in {"integer", "number"} and isinstance(written, str):
         if not written.strip():
             return None
@@ -176,7 +176,7 @@ def parse_value(field: FormField, written: str | bool | list[str]) -> FieldValue
 
 
 def validate_value(field: FormField, written: str | bool | list[str]) -> str:  # noqa: FBT001 - what stands in a field
-    """A sentence, or nothing where it can be sent."""
+    """Return what is wrong with a value, or an empty string."""
     if isinstance(written, bool):
         return ""
     if isinstance(written, list):
@@ -240,7 +240,7 @@ def _validate_format(name: str, written: str) -> str:
 
 
 def _is_address(written: str) -> bool:
-    if any(each.isspace() for each in written):
+    if any(value.isspace() for value in written):
         return False
     try:
         parts = urlsplit(written)
@@ -250,7 +250,7 @@ def _is_address(written: str) -> bool:
 
 
 def _is_date_time(written: str) -> bool:
-    """RFC 3339, section 5.6: with its distance to UTC."""
+    """RFC 3339, section 5.6: the offset to UTC is required."""
     if not _DATE.match(written) or written[10:11].upper() not in {"T", " "}:
         return False
     return _is_parsed_by(lambda: datetime.fromisoformat(written).utcoffset() is not None)

@@ -19,7 +19,7 @@ MAX_TITLE_LENGTH = 200
 
 
 class FieldRow(QWidget):
-    """What is wrong is said from the first change on; until then nothing is said to be missing."""
+    """A field with its title, description and error. The error shows from the first change on."""
 
     changed = Signal()
 
@@ -39,19 +39,18 @@ class FieldRow(QWidget):
 
     @property
     def problem(self) -> str:
-        """Why it cannot be sent, or nothing."""
+        """Return why the value cannot be sent, or an empty string."""
         if self.field.kind == "unknown":
             return self.tr("This cannot be filled in here.") if self.field.required else ""
         return validate_value(self.field, self._input)
 
     @property
     def value(self) -> FieldValue:
-        """What is sent; None where that is nothing."""
+        """The value to send, or None for none."""
         return None if self.field.kind == "unknown" else parse_value(self.field, self._input)
 
     @property
     def initial_focus(self) -> QWidget:
-        """Where the keyboard begins."""
         return self._boxes[0] if self._boxes else self._control
 
     @property
@@ -78,12 +77,11 @@ class FieldRow(QWidget):
         self._set_descriptions(problem)
 
     def _set_descriptions(self, problem: str) -> None:
-        """For a screen reader, at the control itself."""
         warning = self._warning if self.field.looks_secret else ""
         optional = "" if self.field.required or self.field.kind == "yes_no" else self.tr("Optional.")
         parts = (problem, optional, show_hidden(self.field.description), warning)
-        for each in self._boxes or [self._control]:
-            each.setAccessibleDescription(" ".join(part for part in parts if part))
+        for box in self._boxes or [self._control]:
+            box.setAccessibleDescription(" ".join(part for part in parts if part))
 
     @property
     def _warning(self) -> str:
@@ -104,8 +102,8 @@ class FieldRow(QWidget):
         self._layout.addWidget(WrappedChoice(control, self.title) if isinstance(control, QCheckBox) else control)
         if field.looks_secret:
             self._layout.addWidget(label(self._warning, "warning", wrap=True))
-        for each in self.findChildren(QLabel):
-            each.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        for text in self.findChildren(QLabel):
+            text.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         return control
 
     def _heading(self) -> str:
@@ -174,7 +172,7 @@ class FieldRow(QWidget):
 
 
 class ElicitationForm(ScrollColumn):
-    """The server's words, and its fields under them."""
+    """The message of the server, and its fields below."""
 
     changed = Signal()
 
@@ -186,7 +184,7 @@ class ElicitationForm(ScrollColumn):
         form = ServerTextFrame(whose, SPACE_L)
         fields = parse_fields(request.form)
         self._is_whole = fields is not None
-        self.rows = [FieldRow(each, request.server) for each in fields or ()]
+        self.rows = [FieldRow(field, request.server) for field in fields or ()]
         form.column.addWidget(self.message_box)
         self.column.addWidget(form)
         for row in self.rows:
@@ -199,21 +197,19 @@ class ElicitationForm(ScrollColumn):
 
     @property
     def initial_focus(self) -> QWidget:
-        """Where the keyboard begins."""
         return next((row.initial_focus for row in self.rows if row.field.kind != "unknown"), self.message_box)
 
     @property
     def problems(self) -> list[str]:
-        """The names of the fields that keep it from being sent."""
+        """The titles of the fields with errors."""
         return [row.title for row in self.rows if row.problem]
 
     @property
     def can_send(self) -> bool:
-        """Whether every field can be sent as it stands."""
         return self._is_whole and not self.problems
 
     @property
     def content(self) -> dict[str, FieldValue]:
-        """What is sent: of what is optional only what was filled in."""
+        """Return the values to send, without optional fields that are empty."""
         values = {row.field.name: row.value for row in self.rows}
         return {name: value for name, value in values.items() if value is not None}

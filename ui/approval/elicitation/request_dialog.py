@@ -27,7 +27,7 @@ from ui.style.widgets import TextWithButtons
 
 
 class AnswerBar(ShortcutBar):
-    """Yes and no. Each question that waits has its own."""
+    """The buttons to accept and to decline. Each request has its own."""
 
     yes_pressed = Signal()
     no_pressed = Signal()
@@ -46,11 +46,10 @@ class AnswerBar(ShortcutBar):
 
     @property
     def last_in_tab_order(self) -> QWidget:
-        """Where the keyboard leaves it."""
         return self._yes
 
     def set_can_accept(self, can: bool, hint: str = "") -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether it can be agreed to as it stands, and what is missing where not."""
+        """Set whether the request can be accepted, and a hint at what is missing."""
         self._can_accept = can
         self._hint.setText(hint or self.tr("Esc closes without an answer."))
         self._refresh()
@@ -74,7 +73,7 @@ MAX_SMALL_FORM_FIELDS = 2
 
 
 class ServerRequestPage(QWidget):
-    """Keeps what is being filled in as long as it waits. `answered` carries an ElicitationAnswer, or yes or no."""
+    """One request, which keeps its input while it waits. `answered` carries an ElicitationAnswer or a bool."""
 
     answered = Signal(object)
     open_page_requested = Signal(str)
@@ -93,12 +92,11 @@ class ServerRequestPage(QWidget):
 
     @property
     def server(self) -> str:
-        """Who asks, as it can be read."""
         return quote_name(self.asked.request.server)
 
     @property
     def is_small(self) -> bool:
-        """Whether there is little to be read and filled in."""
+        """Return whether there is little to read and to fill in."""
         match self.view:
             case UrlElicitationView():
                 return not self.view.is_idn
@@ -109,13 +107,13 @@ class ServerRequestPage(QWidget):
 
     @property
     def initial_focus(self) -> QWidget:
-        """Where nothing can be typed yet: words on their way elsewhere must not land in a form."""
+        """Return the message while input is delayed: text typed for another place must not land in a form."""
         if isinstance(self.view, ElicitationForm) and not self.bar.is_input_delayed:
             return self.view.initial_focus
         return self.view.message_box or self
 
     def dismiss(self) -> None:
-        """The person does not answer."""
+        """Answer that the person did not decide."""
         if not self.bar.is_input_delayed:
             is_form = isinstance(self.asked, PendingElicitation)
             self.answered.emit(ElicitationAnswer("cancel") if is_form else False)
@@ -136,7 +134,7 @@ class ServerRequestPage(QWidget):
         )
 
     def _button_texts(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Yes and no, each with its key. Letters alone are keys where nothing is typed."""
+        """Return text and shortcut of both buttons. Letters are shortcuts only where nothing is typed."""
         return {
             "form": ((self.tr("Send"), "Ctrl+Enter"), (self.tr("Decline"), "Ctrl+D")),
             "page": ((self.tr("I am done"), "Ctrl+Enter"), (self.tr("Decline"), "Ctrl+D")),
@@ -154,7 +152,6 @@ class ServerRequestPage(QWidget):
 
     @property
     def short_title(self) -> str:
-        """What it is, in a list."""
         return {
             "form": self.tr("A form"),
             "page": self.tr("A page to open"),
@@ -192,7 +189,7 @@ class ServerRequestPage(QWidget):
     def _refresh(self) -> None:
         match self.view:
             case ElicitationForm():
-                missing = ", ".join(self.tr("“{0}”").format(quote_name(each)) for each in self.view.problems)
+                missing = ", ".join(self.tr("“{0}”").format(quote_name(problem)) for problem in self.view.problems)
                 hint = self.tr("Not right yet: {0}").format(missing) if missing else ""
                 self.bar.set_can_accept(self.view.can_send, hint)
             case UrlElicitationView():
@@ -223,14 +220,14 @@ class ServerRequestPage(QWidget):
     def _build_layout(self) -> None:
         head = vbox(spacing=SPACE_XS)
         titles = (label(self.title, "heading", wrap=True), label(self._subtitle(), "muted", wrap=True))
-        for each in titles:
-            head.addWidget(each)
+        for title in titles:
+            head.addWidget(title)
         layout = vbox(parent=self, spacing=SPACE_M, margins=0)
         # Where there is hardly room it scrolls, too; the window's title says the same.
         self.view.column.insertLayout(0, head)
-        for each in reversed(titles):
+        for title in reversed(titles):
             # Screen readers read in the order in which parts were made.
-            each.lower()
+            title.lower()
         layout.addWidget(self.view, 1)
         if isinstance(self.view, UrlElicitationView):
             layout.addWidget(self.view.action_row)
@@ -246,12 +243,12 @@ TITLE_BAR_HEIGHT = 40
 
 
 class ServerRequestDialog(GuardedDialog):
-    """Window-modal, shown with `open()`. Closing it answers the question on the screen with nothing, and no other."""
+    """Window-modal, shown with `open()`. Closing it dismisses the request on the screen and no other."""
 
     answered = Signal(str, object)
-    """A question's id, and an ElicitationAnswer, or yes or no."""
+    """A request's id, and an ElicitationAnswer or a bool."""
     open_page_requested = Signal(str)
-    """An address that the person wants opened."""
+    """A URL to open."""
     stop_requested = Signal()
 
     def __init__(
@@ -272,27 +269,25 @@ class ServerRequestDialog(GuardedDialog):
 
     @property
     def current(self) -> ServerRequestPage | None:
-        """The question on the screen."""
+        """Return the page on the screen."""
         page = self._stack.currentWidget()
         return page if isinstance(page, ServerRequestPage) else None
 
     @property
     def bar(self) -> AnswerBar | None:
-        """Yes and no."""
         return self.current.bar if self.current is not None else None
 
     @property
     def initial_focus(self) -> QWidget:
-        """The server's words, or the form once something can be typed in it."""
         return self.current.initial_focus if self.current is not None else self
 
     def set_requests(self, waiting: Sequence[McpRequest]) -> None:
-        """These wait now, oldest first. With none left the dialog closes. What cannot be shown is declined."""
+        """Show the requests that wait, oldest first; close without any. Decline those that cannot be shown."""
         before, was_writing = self.current, self.isVisible() and is_typing_in(self.focusWidget())
-        for gone in set(self._pages) - {each.id for each in waiting}:
+        for gone in set(self._pages) - {request.id for request in waiting}:
             remove_widget(self._stack, self._pages.pop(gone))
-        unshown = [each for each in waiting if each.id not in self._pages and not self._add_page(each)]
-        self._show_requests([each for each in waiting if each not in unshown], before, was_writing=was_writing)
+        unshown = [request for request in waiting if request.id not in self._pages and not self._add_page(request)]
+        self._show_requests([request for request in waiting if request not in unshown], before, was_writing=was_writing)
         for each in unshown:
             self.answered.emit(each.id, ElicitationAnswer("decline") if isinstance(each, PendingElicitation) else False)
 
@@ -312,11 +307,11 @@ class ServerRequestDialog(GuardedDialog):
         self._rebuild_list(waiting)
 
     def set_can_stop(self, can_stop: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether there is work to be stopped."""
+        """Set whether there is a run to stop."""
         self._stop.setVisible(can_stop)
 
     def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
-        """Sized before Qt puts it over the middle of the window; a question that appears rests."""
+        """Set the size first: Qt centres the dialog over its window. Input is delayed when it appears."""
         appears = visible and not self.isVisible()
         if appears:
             self._resize_to(DIALOG_WIDTH + (LIST_WIDTH if len(self._pages) > 1 else 0))
@@ -326,12 +321,10 @@ class ServerRequestDialog(GuardedDialog):
             self.set_initial_focus()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width, another place for the list."""
         super().resizeEvent(event)
         self._arrange_list(self.width())
 
     def _arrange_list(self, width: int) -> None:
-        """Where there is hardly room beside what is asked, it stands above that."""
         zoom = self._themes.zoom
         is_above = width < NARROW_WIDTH * zoom // 100
         self._main_layout.setDirection(
@@ -342,7 +335,7 @@ class ServerRequestDialog(GuardedDialog):
         self._list_panel.setMaximumHeight(4 * self.fontMetrics().height() if is_above else self.maximumHeight())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape answers as other keys do: not while it may have been meant for something else."""
+        """Escape is ignored during the input delay, as other shortcuts are."""
         is_early = self.is_blocking_keys or (self.bar is not None and self.bar.is_input_delayed)
         if event.key() == Qt.Key.Key_Escape and is_early:
             event.accept()
@@ -350,7 +343,7 @@ class ServerRequestDialog(GuardedDialog):
             super().keyPressEvent(event)
 
     def reject(self) -> None:
-        """Escape and the window's own button: no answer to this question; the others go on waiting."""
+        """Dismiss the request on the screen; the others wait on."""
         if self.current is not None:
             self.current.dismiss()
 
@@ -364,13 +357,13 @@ class ServerRequestDialog(GuardedDialog):
         self.resize(size)
 
     def show_open_error(self, sentence: Sentence) -> None:
-        """The page that was wanted last could not be opened."""
+        """Say that the page that was requested last could not be opened."""
         page = self._stack.currentWidget()
         if isinstance(page, ServerRequestPage) and isinstance(page.view, UrlElicitationView):
             page.view.show_open_error(translate_sentence(sentence))
 
     def _add_page(self, asked: McpRequest) -> bool:
-        """Whether it can be shown: what a server sends must not keep others from being asked."""
+        """Return whether the request can be shown: a broken one must not block the others."""
         try:
             self._pages[asked.id] = self._create_page(asked)
         except Exception as error:  # noqa: BLE001 - nobody knows all that can be wrong with what a server sends
@@ -403,10 +396,10 @@ class ServerRequestDialog(GuardedDialog):
     def _rebuild_list(self, waiting: Sequence[McpRequest]) -> None:
         blocker = QSignalBlocker(self._list)
         self._list.clear()
-        for each in waiting:
-            page = self._pages[each.id]
+        for request in waiting:
+            page = self._pages[request.id]
             item = QListWidgetItem(page.server, self._list)
-            item.setData(Qt.ItemDataRole.UserRole, each.id)
+            item.setData(Qt.ItemDataRole.UserRole, request.id)
             item.setData(RowRole.SUBTITLE, page.short_title)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, page.title)
             if page is self.current:

@@ -25,12 +25,12 @@ from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 
 class UrlElicitationView(ScrollColumn):
-    """Opens nothing by itself, and fetches nothing."""
+    """A URL to visit. It opens and fetches nothing by itself."""
 
     open_requested = Signal(str)
-    """The address, which may be opened."""
+    """The URL, which is safe to open."""
     action_row: QWidget
-    """What is to be done; below it, where it is always in sight."""
+    """The button, to be put below the view where it is always visible."""
 
     def __init__(self, themes: ThemeSource, request: ElicitationRequest, parent: QWidget | None = None) -> None:
         super().__init__(SPACE_M, parent, trailing=SPACE_S)
@@ -54,20 +54,18 @@ class UrlElicitationView(ScrollColumn):
         self._open_result = label(kind="ok", wrap=True)
         self._open_result.hide()
         self.action_row = self._create_action_row()
-        for each in (said, self._host, self._lookalike_label, self._address_box, self._note):
-            self.column.addWidget(each)
+        for widget in (said, self._host, self._lookalike_label, self._address_box, self._note):
+            self.column.addWidget(widget)
         self.column.addStretch(1)
         themes.changed.connect(self._highlight_host)
         self._highlight_host()
 
     @property
     def is_idn(self) -> bool:
-        """Whether there is something to be read about its name."""
         return self._address.is_idn
 
     @property
     def can_open(self) -> bool:
-        """Whether the address may be opened at all."""
         return self._address.is_safe
 
     def _create_action_row(self) -> QWidget:
@@ -83,7 +81,7 @@ class UrlElicitationView(ScrollColumn):
         return self.tr("Leads to {0}").format(show_hidden(written or host))
 
     def _lookalike_warning(self) -> str:
-        """What is unusual in the name, which looks like another to whoever reads it fast."""
+        """Warn of unusual letters in the host name, which can look like others."""
         if not self._address.is_idn:
             return ""
         advice = self.tr(
@@ -93,7 +91,7 @@ class UrlElicitationView(ScrollColumn):
         if not self._address.unicode_host:
             return " ".join((self.tr("This name has unusual letters that cannot be shown."), advice))
         words = self.tr("This name has unusual letters: it reads “{0}”, with {1}.")
-        letters = ", ".join(f"{each} ({name})" for each, name in unusual_letters(self._address.unicode_host))
+        letters = ", ".join(f"{letter} ({name})" for letter, name in unusual_letters(self._address.unicode_host))
         return " ".join((words.format(show_hidden(self._address.unicode_host), letters), advice))
 
     def _note_text(self) -> str:
@@ -113,14 +111,14 @@ class UrlElicitationView(ScrollColumn):
         )
 
     def show_opened(self) -> None:
-        """The page is open: what is to be done next is done there."""
+        """Say that the page is open in the browser."""
         set_style_property(self.open_button, "kind", "")
         set_style_property(self._open_result, "kind", "ok")
         self._open_result.setText(self.tr("Opened in your browser."))
         self._open_result.show()
 
     def show_open_error(self, words: str) -> None:
-        """Nothing here can open it."""
+        """Say why the page could not be opened."""
         set_style_property(self._open_result, "kind", "error")
         self._open_result.setText(words)
         self._open_result.show()
@@ -130,7 +128,6 @@ class UrlElicitationView(ScrollColumn):
         self.open_requested.emit(self._address.text)
 
     def _highlight_host(self) -> None:
-        """The host stands out of the address."""
         shown, host = self._address_box.toPlainText(), show_hidden(self._address.host)
         at = shown.lower().find(host.lower(), max(0, self._address.host_start)) if host else -1
         if at < 0:
@@ -151,7 +148,7 @@ _MAX_LINES = 14
 
 
 class SamplingView(ScrollColumn):
-    """With an answer, that stands first."""
+    """A sampling request; with an answer, that comes first."""
 
     def __init__(
         self, request: SamplingRequest, answer: SamplingAnswer | None = None, parent: QWidget | None = None
@@ -205,7 +202,7 @@ class SamplingView(ScrollColumn):
 
 
 def describe_model(request: SamplingRequest) -> list[str]:
-    """Who would answer, and what that may cost."""
+    """Return who would answer, and what it may cost."""
     model = request.answering_model
     if model is None:
         return [
@@ -220,7 +217,7 @@ def describe_model(request: SamplingRequest) -> list[str]:
 
 
 def describe_answer(request: SamplingRequest, answer: SamplingAnswer) -> list[str]:
-    """Who answered, and what it cost."""
+    """Return who answered, and what it cost."""
     title = request.answering_model.title if request.answering_model is not None else answer.model
     said = [QCoreApplication.translate("Sampling", "{0} answered").format(show_hidden(title))]
     about: list[str] = []

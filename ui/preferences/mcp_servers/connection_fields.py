@@ -31,18 +31,20 @@ _SECRET_KEY = re.compile(rf"(?:{KNOWN_KEY_PREFIXES})[\w.-]{{8,}}|[A-Za-z0-9+_-]{
 
 
 def format_arguments(arguments: tuple[str, ...]) -> str:
-    """One a line; one that would not be itself in a line of its own is written as JSON."""
-    return "\n".join(json.dumps(each, ensure_ascii=False) if _needs_quotes(each) else each for each in arguments)
+    """Write one argument a line; as JSON where a line would be read differently."""
+    return "\n".join(
+        json.dumps(argument, ensure_ascii=False) if _needs_quotes(argument) else argument for argument in arguments
+    )
 
 
 def parse_arguments(text: str) -> tuple[str, ...]:
-    """What `format_arguments` wrote, or a person: a line in quotation marks is what stands between them."""
-    lines = (each.strip() for each in text.split("\n"))
-    return tuple(_unquote(each) for each in lines if each)
+    """Parse lines of arguments; a line in quotation marks is unquoted."""
+    lines = (line.strip() for line in text.split("\n"))
+    return tuple(_unquote(line) for line in lines if line)
 
 
 def split_command_line(line: str) -> tuple[str, ...]:
-    """The words of a shell line; nothing where a quotation mark is left open."""
+    """Split a shell line into words; empty for an open quotation mark."""
     try:
         return tuple(shlex.split(line))
     except ValueError:
@@ -50,12 +52,12 @@ def split_command_line(line: str) -> tuple[str, ...]:
 
 
 def find_secret(arguments: tuple[str, ...]) -> str | None:
-    """The first argument that is probably a secret; it may be none."""
+    """Return the first argument that is probably a secret, shortened."""
     option = find_option_with_secret(arguments)
     if option is not None:
         return option
-    for each in arguments:
-        meant = each.partition("=")[2] or each
+    for argument in arguments:
+        meant = argument.partition("=")[2] or argument
         if _SECRET_KEY.fullmatch(meant) and re.search(r"\d", meant) and re.search(r"[A-Za-z]", meant):
             return meant[:6] + "…"
     return None
@@ -78,7 +80,7 @@ _MAX_CLIENT_ID_LENGTH = 500
 
 
 class OAuthClientFields(QWidget):
-    """The secret is hidden as it is typed, and never shown again. It belongs to one client id at one address."""
+    """Client id and secret. The secret is never shown, and belongs to one client id at one URL."""
 
     changed = Signal()
 
@@ -105,22 +107,21 @@ class OAuthClientFields(QWidget):
 
     @property
     def client_id(self) -> str:
-        """As typed."""
         return self._id.text().strip()
 
     @property
     def secrets(self) -> dict[str, SecretStr]:
-        """The secret, if a new one was typed for an id."""
+        """Return the secret, if a new one was typed."""
         typed = self._secret.text()
         return {CLIENT_SECRET: SecretStr(typed)} if typed and self.client_id else {}
 
     def set_stored_secrets(self, names: Collection[str]) -> None:
-        """These secrets have a value."""
+        """Set which secrets the keyring has."""
         self._is_stored = CLIENT_SECRET in names
         self._on_change()
 
     def invalidate_stored(self, *, forgotten: bool) -> None:
-        """The secret in the keyring was given for another address."""
+        """Set whether the secret in the keyring was given for another URL."""
         self._is_invalidated = forgotten
         self._on_change()
 
@@ -134,7 +135,7 @@ class OAuthClientFields(QWidget):
 
 
 class HttpFields(QObject):
-    """Fields for a form. What lies in the keyring goes to the host that it was given for, and to no other."""
+    """The fields of a URL. Secrets in the keyring go only to the host that they were given for."""
 
     changed = Signal()
 
@@ -160,7 +161,7 @@ class HttpFields(QObject):
         self._update_warning()
 
     def rows(self) -> tuple[tuple[str, QWidget], ...]:
-        """Each with its title."""
+        """Return the fields with their titles."""
         return (
             (self.tr("Address"), self._address_widget()),
             (self.tr("Headers"), self._headers),
@@ -169,7 +170,7 @@ class HttpFields(QObject):
 
     @property
     def connection(self) -> HttpConnection:
-        """As it is written; valid where `first_error` finds nothing."""
+        """Return the connection as typed; valid where `first_error` finds nothing."""
         written = {
             "url": self._url or "",
             "headers": self._headers.secret_names,
@@ -181,16 +182,16 @@ class HttpFields(QObject):
 
     @property
     def secrets(self) -> dict[str, SecretStr]:
-        """Values that are new."""
+        """New values for the keyring."""
         return {**self._headers.secrets, **(self._identity.secrets if self._sign_in_box.isChecked() else {})}
 
     def set_stored_secrets(self, names: Collection[str]) -> None:
-        """These secrets have a value."""
+        """Set which secrets the keyring has."""
         self._headers.set_stored_secrets(names)
         self._identity.set_stored_secrets(names)
 
     def first_error(self) -> tuple[QWidget, str] | None:
-        """The first field that cannot be saved, and why."""
+        """Return the first field that is wrong, and why."""
         if not self._address.text().strip():
             return self._address, self.tr("Enter the address of the server. It begins with https://.")
         if self._url is None:
@@ -251,7 +252,7 @@ _ARGUMENT_LINES = 4
 
 
 class StdioFields(QObject):
-    """Fields for a form. A whole line of a shell is taken apart when the person wants it so."""
+    """The fields of a program. A whole shell line can be split on demand."""
 
     changed = Signal()
 
@@ -278,7 +279,7 @@ class StdioFields(QObject):
         self._update_warnings()
 
     def rows(self) -> tuple[tuple[str, QWidget], ...]:
-        """Each with its title."""
+        """Return the fields with their titles."""
         return (
             (self.tr("Program"), self._program_widget()),
             (self.tr("Arguments"), self._arguments_widget()),
@@ -287,7 +288,7 @@ class StdioFields(QObject):
 
     @property
     def connection(self) -> StdioConnection:
-        """As it is written; valid where `first_error` finds nothing."""
+        """The connection as typed; valid where `first_error` finds nothing."""
         return StdioConnection(
             command=self._program.text().strip(),
             args=parse_arguments(self._arguments.toPlainText()),
@@ -297,15 +298,15 @@ class StdioFields(QObject):
 
     @property
     def secrets(self) -> dict[str, SecretStr]:
-        """Values that are new."""
+        """New values for the keyring."""
         return self._variables.secrets
 
     def set_stored_secrets(self, names: Collection[str]) -> None:
-        """These secrets have a value."""
+        """Set which secrets the keyring has."""
         self._variables.set_stored_secrets(names)
 
     def first_error(self) -> tuple[QWidget, str] | None:
-        """The first field that cannot be saved, and why."""
+        """Return the first field that is wrong, and why."""
         if not self._program.text().strip():
             return self._program, self.tr("Enter the program that is started, for example npx or uvx.")
         if "\0" in self._program.text() or "\0" in self._arguments.toPlainText():
@@ -315,10 +316,10 @@ class StdioFields(QObject):
     def _update_warnings(self) -> None:
         words = split_command_line(self._program.text())
         is_line = len(words) > 1
-        shown = "  ·  ".join(show_hidden(each) for each in words)
+        shown = "  ·  ".join(show_hidden(word) for word in words)
         self._split_note.setText(self.tr("This is a whole command line: {0}").format(shown))
-        for each in (self._split_note, self._split_button):
-            each.setVisible(is_line)
+        for widget in (self._split_note, self._split_button):
+            widget.setVisible(is_line)
         secret = find_secret((*words[1:], *parse_arguments(self._arguments.toPlainText())))
         warning = self.tr(
             "“{0}” seems to hold a secret. Arguments are kept in a file, and every program of this machine can read "
@@ -369,6 +370,6 @@ class StdioFields(QObject):
         column = QVBoxLayout(part)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE_XS)
-        for each in (self._arguments, label(words, "muted", wrap=True), self._warning, self._changed_warning):
-            column.addWidget(each)
+        for widget in (self._arguments, label(words, "muted", wrap=True), self._warning, self._changed_warning):
+            column.addWidget(widget)
         return part

@@ -24,7 +24,7 @@ _MAX_LINES = 12
 
 
 class ImportCard(QFrame):
-    """All of what would be started is to be seen, before it is."""
+    """A server that can be imported, with all of what it would start."""
 
     changed = Signal()
 
@@ -47,7 +47,6 @@ class ImportCard(QFrame):
 
     @property
     def is_selected(self) -> bool:
-        """Whether it is to be taken."""
         return self._checkbox.isChecked()
 
     def _notes(self, found: ImportCandidate) -> list[tuple[str, Literal["muted", "warning"]]]:
@@ -57,14 +56,14 @@ class ImportCard(QFrame):
             plain = [f"{show_hidden(n)}={show_hidden(v)}" for n, v in server.connection.env.items()]
             if plain:
                 remarks.append((self.tr("Plain variables: {0}").format(", ".join(plain)), "muted"))
-        secret = [show_hidden(each) for each in server.secret_names if each not in found.placeholders]
+        secret = [show_hidden(name) for name in server.secret_names if name not in found.placeholders]
         if secret:
             remarks.append((self.tr("Goes to the keyring: {0}").format(", ".join(secret)), "muted"))
         if not server.on:
             remarks.append((self.tr("It is off there, and stays off."), "muted"))
         if found.placeholders:
             words = self.tr("The other program asks for these values itself: {0}. Enter them with Edit afterwards.")
-            remarks.append((words.format(", ".join(show_hidden(each) for each in found.placeholders)), "warning"))
+            remarks.append((words.format(", ".join(show_hidden(name) for name in found.placeholders)), "warning"))
         if found.unresolved:
             words = self.tr("Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.")
             remarks.append((words, "warning"))
@@ -76,13 +75,13 @@ _TEXT_LINES = 6
 
 
 class ImportPanel(QFrame):
-    """`preview_requested` asks what a text would bring: answer with `show_preview` or `show_problem`."""
+    """The import of servers. Answer `preview_requested` with `show_preview` or `show_problem`."""
 
     preview_requested = Signal(str)
     file_chosen = Signal(object)
     """A Path."""
     import_requested = Signal(object, object)
-    """The ImportPreview, and the ids that are wanted of it."""
+    """The ImportPreview and the ids to import."""
     cancelled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -112,11 +111,11 @@ class ImportPanel(QFrame):
         self._update_view(None, "")
 
     def start_editing(self) -> None:
-        """The person wants to import."""
+        """Focus the text field."""
         self._text.setFocus()
 
     def show_files(self, files: Sequence[ConfigFile]) -> None:
-        """What other programs keep on this machine."""
+        """Show the configuration files of other programs."""
         clear_layout(self._files)
         for file in files:
             take = button(self.tr("From {0}").format(file.program), partial(self.file_chosen.emit, file.path))
@@ -126,26 +125,26 @@ class ImportPanel(QFrame):
             take.show()
 
     def show_text(self, text: str) -> None:
-        """What stands in a file; it is looked at at once."""
+        """Show the text of a file and request its preview at once."""
         self._text.setPlainText(text)
         self._delay_timer.stop()
         self._request_preview()
 
     def show_preview(self, preview: ImportPreview) -> None:
-        """What would be taken over."""
+        """Show the servers that can be imported."""
         self._update_view(preview, "")
         words = self.tr("{0} can be imported, {1} cannot.").format(len(preview.found), len(preview.refused))
         announce(self, words)
 
     def show_problem(self, sentence: Sentence) -> None:
-        """Nothing is taken, and why; the text stays."""
+        """Say why nothing is imported; the text stays."""
         self._cancel.setEnabled(True)
         self._update_view(self._preview if self._is_importing else None, show_hidden(translate_sentence(sentence)))
         self._is_importing = False
         announce(self, self._problem.text())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape takes nothing, and only that."""
+        """Escape cancels the import, not the dialog."""
         if event.key() == Qt.Key.Key_Escape and self._cancel.isEnabled():
             self.cancelled.emit()
         else:
@@ -169,14 +168,16 @@ class ImportPanel(QFrame):
         self._preview = preview
         for card in self._cards:
             remove_widget(self._card_layout, card)
-        self._cards = [ImportCard(each) for each in preview.found] if preview is not None else []
+        self._cards = [ImportCard(candidate) for candidate in preview.found] if preview is not None else []
         for card in self._cards:
             card.changed.connect(self._update_button)
             self._card_layout.addWidget(card)
             card.show()
-        programs = [each for each in preview.found if _is_program(each)] if preview is not None else []
+        programs = [candidate for candidate in preview.found if _is_program(candidate)] if preview is not None else []
         self._warning.setVisible(bool(programs))
-        refused = [show_hidden(translate_sentence(each)) for each in preview.refused] if preview is not None else []
+        refused = (
+            [show_hidden(translate_sentence(sentence)) for sentence in preview.refused] if preview is not None else []
+        )
         self._rejected.setText("\n".join(refused))
         self._rejected.setVisible(bool(refused))
 

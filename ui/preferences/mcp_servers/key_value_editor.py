@@ -21,7 +21,7 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class KeyValueLabels:
-    """How variables are spoken of, or headers."""
+    """The words and rules for variables or for headers."""
 
     name: str
     value: str
@@ -37,7 +37,7 @@ class KeyValueLabels:
 
 
 def variable_labels() -> KeyValueLabels:
-    """Of the environment of a program."""
+    """Return the words for environment variables."""
     return KeyValueLabels(
         name=_tr("Name of the variable"),
         value=_tr("Value of the variable"),
@@ -54,7 +54,7 @@ def variable_labels() -> KeyValueLabels:
 
 
 def header_labels() -> KeyValueLabels:
-    """Of what goes along with each question to an address."""
+    """Return the words for HTTP headers."""
     return KeyValueLabels(
         name=_tr("Name of the header"),
         value=_tr("Value of the header"),
@@ -71,7 +71,7 @@ def header_labels() -> KeyValueLabels:
 
 
 class KeyValueRow(QWidget):
-    """A secret is hidden as it is typed."""
+    """A name and its value. A secret is hidden as it is typed."""
 
     changed = Signal()
     removed = Signal()
@@ -104,54 +104,51 @@ class KeyValueRow(QWidget):
         self._on_change()
 
     def show_plain(self, name: str, value: str) -> None:
-        """One that lies in a file."""
+        """Show a value that is stored in a file."""
         self._kind.setCurrentIndex(1)
         self.name_field.setText(name)
         self.value_field.setText(value)
 
     def show_stored(self, name: str) -> None:
-        """One whose value lies in the keyring."""
+        """Show a name whose value is in the keyring."""
         self._stored_name = name
         self.name_field.setText(name)
 
     def set_stored_secrets(self, names: Collection[str]) -> None:
-        """These have a value in the keyring: one that is not among them has to be given."""
+        """Set which names have a value in the keyring; another one must be entered."""
         if self._stored_name not in names:
             self._stored_name = ""
             self._on_change()
 
     def invalidate_stored(self, *, forgotten: bool) -> None:
-        """What lies in the keyring was given for something else."""
+        """Set whether the value in the keyring was given for something else."""
         self._is_invalidated = forgotten
         self._on_change()
 
     @property
     def name(self) -> str:
-        """As typed."""
         return self.name_field.text().strip()
 
     @property
     def value(self) -> str:
-        """As typed; nothing where the keyring has it."""
+        """As typed; empty where the keyring has it."""
         return self.value_field.text()
 
     @property
     def is_secret(self) -> bool:
-        """Whether it belongs into the keyring."""
         return bool(self._kind.currentData())
 
     @property
     def uses_stored(self) -> bool:
-        """Whether the value in the keyring is meant: it was given under this very name."""
+        """Whether the value in the keyring is used: it was stored under this name."""
         return self.is_secret and bool(self._stored_name) and self.name == self._stored_name and not self.value
 
     @property
     def is_empty(self) -> bool:
-        """Nothing stands in it."""
         return not self.name and not self.value
 
     def first_error(self) -> tuple[QWidget, str] | None:
-        """What cannot be saved, and why."""
+        """Return the field that is wrong, and why."""
         if not self._labels.names.fullmatch(self.name):
             return self.name_field, self._labels.invalid_name
         if self.is_secret and not self.value and (not self.uses_stored or self._is_invalidated):
@@ -177,7 +174,7 @@ def _tr(text: str) -> str:
 
 
 class KeyValueEditor(QWidget):
-    """`kept` are names whose values lie in the keyring: they are never shown, and can be replaced."""
+    """Rows of names and values. Values in the keyring are never shown, and can be replaced."""
 
     changed = Signal()
 
@@ -193,44 +190,43 @@ class KeyValueEditor(QWidget):
         layout.addWidget(label(words.explanation, "muted", wrap=True))
 
     def show_values(self, plain: Mapping[str, str], kept: Sequence[str]) -> None:
-        """Those that are there."""
+        """Show plain values, and names whose values the keyring has (`kept`)."""
         for name, value in plain.items():
             self._create_row().show_plain(name, value)
         for name in kept:
             self._create_row().show_stored(name)
 
     def invalidate_stored(self, *, forgotten: bool) -> None:
-        """The values in the keyring were given for something else: each must be given again, or not any more."""
+        """Set whether values in the keyring were given for something else: each must be entered again."""
         for row in self._rows:
             row.invalidate_stored(forgotten=forgotten)
 
     def set_stored_secrets(self, names: Collection[str]) -> None:
-        """Of those whose values should lie in the keyring these do."""
+        """Set which names have a value in the keyring."""
         for row in self._rows:
             row.set_stored_secrets(names)
 
     @property
     def uses_stored(self) -> bool:
-        """Whether a value in the keyring would be used."""
         return any(row.uses_stored for row in self._rows)
 
     @property
     def plain(self) -> dict[str, str]:
-        """Values that lie in a file."""
+        """Values that are stored in a file."""
         return {row.name: row.value for row in self._filled_rows if not row.is_secret}
 
     @property
     def secret_names(self) -> tuple[str, ...]:
-        """Names whose values lie in the keyring, or will."""
+        """Names whose values are or will be in the keyring."""
         return tuple(row.name for row in self._filled_rows if row.is_secret)
 
     @property
     def secrets(self) -> dict[str, SecretStr]:
-        """Values that are new."""
+        """New values for the keyring."""
         return {row.name: SecretStr(row.value) for row in self._filled_rows if row.is_secret and row.value}
 
     def first_error(self) -> tuple[QWidget, str] | None:
-        """The first field that cannot be saved, and why."""
+        """Return the first field that is wrong, and why."""
         seen: set[str] = set()
         for row in self._filled_rows:
             found = row.first_error()
@@ -244,7 +240,6 @@ class KeyValueEditor(QWidget):
 
     @property
     def _filled_rows(self) -> list[KeyValueRow]:
-        """A row in which nothing stands is none."""
         return [row for row in self._rows if not row.is_empty]
 
     def _add_row(self) -> None:

@@ -18,27 +18,27 @@ from ui.style.theme import SPACE_M, ThemeSource
 
 
 class McpServersForm(QWidget):
-    """Asks for changes; whoever makes them answers with `show_servers`, `show_saved` or `show_error`, and keeps the
+    """The page of MCP servers. Answer its requests with `show_servers`, `show_saved` or `show_error`, and keep the
     cards and the import up to date.
     """
 
     saved = Signal(object, object)
-    """The McpServer as it shall be, and the new values of its secrets by name."""
+    """The edited McpServer, and new values of its secrets by name."""
     change_requested = Signal(str, object)
-    """A server's id, and a function that answers the McpServer as it shall be, given it as it is then."""
+    """A server's id, and a function that returns the changed McpServer, given the current one."""
     removed = Signal(str)
     test_requested = Signal(str)
     log_followed = Signal(str)
-    """Whose log is looked at; "": nobody's."""
+    """The id of the server whose log is open; "" for none."""
     sign_in_requested = Signal(str)
     sign_in_cancelled = Signal(str)
     sign_out_requested = Signal(str)
     states_requested = Signal()
-    """Cards were made: say how each server is."""
+    """New cards were created: answer with the state of each server."""
     stored_secrets_requested = Signal(str)
-    """A server is being written: say with `set_stored_secrets` which of its secrets have a value."""
+    """A server is being edited: answer with `set_stored_secrets`."""
     import_started = Signal(object)
-    """The ImportPanel that is open from now on."""
+    """The ImportPanel that was opened."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,11 +65,11 @@ class McpServersForm(QWidget):
         self._build_layout()
 
     def card(self, server_id: str) -> McpServerCard | None:
-        """The card of a server."""
+        """Return the card of a server."""
         return self._cards.get(server_id)
 
     def show_servers(self, servers: Sequence[McpServer]) -> None:
-        """These are set up; what is being written stays, and so do tools and logs that are open."""
+        """Show the servers. An open editor, open tools and logs stay."""
         self._servers = tuple(servers)
         before, self._cards = self._cards, {}
         for server in servers:
@@ -88,17 +88,17 @@ class McpServersForm(QWidget):
             self.states_requested.emit()
 
     def add(self, kind: ServerKind) -> None:
-        """Write a new one."""
+        """Open an editor for a new server."""
         self._open_editor(kind, None)
 
     def edit(self, server_id: str) -> None:
-        """Write this one."""
-        server = next((each for each in self._servers if each.id == server_id), None)
+        """Open an editor for a server."""
+        server = next((server for server in self._servers if server.id == server_id), None)
         if server is not None:
             self._open_editor("program" if isinstance(server.connection, StdioConnection) else "address", server)
 
     def start_import(self) -> None:
-        """Take over what other programs know."""
+        """Open the import panel."""
         if self._focus_open_panel():
             return
         self._import = ImportPanel()
@@ -108,17 +108,17 @@ class McpServersForm(QWidget):
         self.import_started.emit(self._import)
 
     def finish_import(self) -> None:
-        """It is done."""
+        """Close the import panel."""
         if self._import is not None:
             self._close_panel()
 
     def show_saved(self, server_id: str) -> None:
-        """It is kept."""
+        """Close the editor whose server was saved."""
         if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
             self._close_panel()
 
     def show_error(self, server_id: str, sentence: Sentence) -> None:
-        """What the person wanted of this server is not done, and why."""
+        """Say why a request about a server failed."""
         card = self._cards.get(server_id)
         if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
             self._editor.show_error(sentence)
@@ -126,7 +126,7 @@ class McpServersForm(QWidget):
             card.show_problem(sentence)
 
     def set_stored_secrets(self, server_id: str, names: Collection[str]) -> None:
-        """Of this server these secrets have a value."""
+        """Set which secrets of a server the keyring has."""
         if self._editor is not None and self._is_edited(server_id):
             self._editor.set_stored_secrets(names)
 
@@ -138,7 +138,7 @@ class McpServersForm(QWidget):
         return self._editor or self._import
 
     def _focus_open_panel(self) -> bool:
-        """What is written already goes first, and the keys go there."""
+        """Focus the open editor or import, if there is one."""
         if self._panel is not None:
             self._panel.setFocus()
         return self._panel is not None
@@ -146,7 +146,7 @@ class McpServersForm(QWidget):
     def _open_editor(self, kind: ServerKind, server: McpServer | None) -> None:
         if self._focus_open_panel():
             return
-        taken = frozenset(each.id for each in self._servers)
+        taken = frozenset(server.id for server in self._servers)
         self._editor = ServerEditor(self._themes, kind, server, taken)
         self._editor.saved.connect(self.saved)
         self._editor.cancelled.connect(self._close_panel)
@@ -158,8 +158,8 @@ class McpServersForm(QWidget):
     def _open_panel(self, panel: QWidget, instead_of: str = "") -> None:
         self._card_list.open(panel, instead_of)
         self._empty_note.hide()
-        for each in self._add_buttons:
-            each.setEnabled(False)
+        for control in self._add_buttons:
+            control.setEnabled(False)
 
     def _close_panel(self) -> None:
         focus = self._add_buttons[0]
@@ -172,8 +172,8 @@ class McpServersForm(QWidget):
             focus = self._add_buttons[-1]
         self._editor = self._import = None
         self._card_list.close()
-        for each in self._add_buttons:
-            each.setEnabled(True)
+        for control in self._add_buttons:
+            control.setEnabled(True)
         self._empty_note.setVisible(not self._servers)
         focus.setFocus()
 
@@ -190,7 +190,7 @@ class McpServersForm(QWidget):
         return card
 
     def _follow_log_of(self, card_id: str, server_id: str) -> None:
-        """One log at a time."""
+        """Close the log of another card first."""
         before = self._cards.get(self._followed_id)
         if before is not None and self._followed_id != card_id:
             before.close_log()

@@ -24,7 +24,7 @@ from ui.style.widgets import ConfirmBar
 
 
 class SignInBar(QWidget):
-    """Asks for it; whoever does it answers with `show_page` and `show_result`."""
+    """Sign-in with OAuth. Answer its requests with `show_page` and `show_result`."""
 
     sign_in_requested = Signal()
     cancelled = Signal()
@@ -52,12 +52,12 @@ class SignInBar(QWidget):
         self._update_buttons()
 
     def show_state(self, state: McpServerState) -> None:
-        """Whether there is something to sign in to, or out of."""
+        """Offer to sign in or out, as the state allows."""
         self._state = state
         self._update_buttons()
 
     def show_page(self, address: str, *, is_open: bool) -> None:
-        """This page has to be visited; `is_open`: the browser shows it."""
+        """Show that this page has to be visited; `is_open`: it is open in the browser."""
         self._page = address
         words = self.tr("Your browser opened a page of the server. Sign in there; this goes on by itself then.")
         if not is_open:
@@ -66,7 +66,7 @@ class SignInBar(QWidget):
         self._update_buttons()
 
     def show_result(self, problem: str) -> None:
-        """It is done, or why not."""
+        """Show that signing in is done, or why it failed."""
         self._is_waiting = False
         self._page = ""
         had_focus = self._cancel.hasFocus()
@@ -102,15 +102,15 @@ class SignInBar(QWidget):
 
 
 class McpServerCard(Card):
-    """Every signal begins with the server's id."""
+    """The card of a server. Every signal begins with the server's id."""
 
     changed = Signal(str, object)
-    """And what shall become of it: a function that answers the McpServer as it shall be, given it as it is then."""
+    """With a function that returns the changed McpServer, given the current one."""
     test_pressed = Signal(str)
     edit_pressed = Signal(str)
     removed = Signal(str)
     log_followed = Signal(str)
-    """Whose log is looked at from now on; "": nobody's."""
+    """The server whose log was opened; "" when it was closed."""
     sign_in_pressed = Signal(str)
     sign_in_cancelled = Signal(str)
     sign_out_pressed = Signal(str)
@@ -155,21 +155,19 @@ class McpServerCard(Card):
 
     @property
     def server_id(self) -> str:
-        """Whose card it is."""
         return self._server.id
 
     @property
     def title(self) -> str:
-        """What the server was called when the card was made."""
+        """The title when the card was created."""
         return self._server.title
 
     @property
     def edit_button(self) -> QPushButton:
-        """Where the keys go when it was edited."""
         return self._edit
 
     def show_server(self, server: McpServer) -> None:
-        """As it is set up now."""
+        """Show the configuration of the server."""
         self._server = server
         self._on.setChecked(server.on)
         self._connection.show_text(describe_connection(server))
@@ -182,7 +180,7 @@ class McpServerCard(Card):
             self.tools.show_server(server)
 
     def show_state(self, state: McpServerState) -> None:
-        """How it is now."""
+        """Show the state of the server."""
         if state == self._shown_state:
             return
         self._shown_state = state
@@ -193,7 +191,7 @@ class McpServerCard(Card):
             self.tools.show_state(state)
 
     def show_testing(self) -> None:
-        """It was told to start."""
+        """Show that the server is being started for a test."""
         self._problem.hide()
         self._set_can_test(can=False)
         words = self.tr("Starting it, and asking what it offers. If it is fetched first, this takes up to a minute…")
@@ -201,31 +199,31 @@ class McpServerCard(Card):
         self._shown_state = None
 
     def show_tested(self, state: McpServerState) -> None:
-        """What came of it: its tools are shown, or what is wrong."""
+        """Show the result of a test: the tools, or what is wrong."""
         self.show_state(state)
         if self.tools is None and state.reason is None and (state.tools or state.state == "running"):
             self._toggle_tools()
 
     def show_problem(self, sentence: Sentence) -> None:
-        """What the person wanted is not done."""
+        """Show why a request failed."""
         self.show_server(self._server)
         self._problem.setText(show_hidden(translate_sentence(sentence)))
         self._problem.show()
 
     def show_lines(self, lines: Sequence[McpLogLine], *, is_all: bool) -> None:
-        """Lines of the log that came, or all of them."""
+        """Add lines to the open log, or replace it."""
         if self.log is not None:
             (self.log.show_lines if is_all else self.log.add_lines)(lines)
 
     def close_log(self) -> None:
-        """Another one is looked at."""
+        """Close the log."""
         if self.log is not None:
             remove_widget(self._layout, self.log)
             self.log = None
             self._log_button.setText(self.tr("Show log"))
 
     def _set_can_test(self, *, can: bool) -> None:
-        """The keys come back to the button that they started from, unless the person went elsewhere."""
+        """Give the focus back to the button after a test, unless the person moved it."""
         self._has_tested |= self._test.hasFocus() and not can
         self._test.setEnabled(can)
         if can and self._has_tested:
@@ -284,7 +282,7 @@ class McpServerCard(Card):
         facts: list[str] = []
         if server.trusted:
             facts.append(self.tr("What it says about its tools is believed"))
-        names = ", ".join(show_hidden(each) for each in server.secret_names)
+        names = ", ".join(show_hidden(name) for name in server.secret_names)
         if names:
             is_program = isinstance(server.connection, StdioConnection)
             words = self.tr("Secret variables: {0}") if is_program else self.tr("Headers: {0}")
@@ -311,7 +309,7 @@ class McpServerCard(Card):
         self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         self._layout.setSpacing(SPACE_S)
         self._layout.addLayout(head)
-        for each in (self._state, self._connection, self._details, self._problem, self.sign_in):
-            self._layout.addWidget(each)
+        for widget in (self._state, self._connection, self._details, self._problem, self.sign_in):
+            self._layout.addWidget(widget)
         self._layout.addLayout(row)
         self._layout.addWidget(self._confirm_bar)

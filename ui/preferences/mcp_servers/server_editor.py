@@ -35,10 +35,10 @@ _MAX_TIMEOUT = 3600
 
 
 class ServerEditor(QFrame):
-    """A new server of a kind, or one that is there. Whoever keeps it answers a failure with `show_error`."""
+    """The editor of a new or an existing server. Answer a failure with `show_error`."""
 
     saved = Signal(object, object)
-    """The McpServer as it shall be, and the new values of its secrets by name."""
+    """The edited McpServer, and new values of its secrets by name."""
     cancelled = Signal()
 
     def __init__(
@@ -72,27 +72,27 @@ class ServerEditor(QFrame):
 
     @property
     def server_id(self) -> str:
-        """The id that it has, or got when it was saved first."""
+        """The server's id; a new one gets it when it is saved first."""
         return self._id
 
     @property
     def is_saving(self) -> bool:
-        """Whether it was handed on, and nothing came of it yet."""
+        """Whether it was saved and waits for the result."""
         return not self._save.isEnabled()
 
     def start_editing(self) -> None:
-        """The person wants to write."""
+        """Focus the title."""
         self._title.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves everything as it was, and only that."""
+        """Escape cancels the editor, not the dialog."""
         if event.key() == Qt.Key.Key_Escape and self._cancel.isEnabled():
             self.cancelled.emit()
         else:
             super().keyPressEvent(event)
 
     def save(self) -> None:
-        """Hand it on, or say what is missing."""
+        """Emit `saved`, or show what is missing."""
         self._was_touched = True
         first_error = self._find_error()
         made = None if first_error is not None else self._build_server()
@@ -108,11 +108,11 @@ class ServerEditor(QFrame):
         self.saved.emit(made, self._fields.secrets)
 
     def set_stored_secrets(self, names: Collection[str]) -> None:
-        """These secrets have a value; the others were never given one, or lost it."""
+        """Set which secrets the keyring has."""
         self._fields.set_stored_secrets(names)
 
     def show_error(self, sentence: Sentence) -> None:
-        """It is not kept; all that was written is still here."""
+        """Say why saving failed; the input stays."""
         self._set_busy(busy=False)
         words = show_hidden(translate_sentence(sentence))
         self._set_error(words, None)
@@ -126,15 +126,15 @@ class ServerEditor(QFrame):
             self._set_error(words, field)
 
     def _set_error(self, words: str, first_error: QWidget | None) -> None:
-        for each in self.findChildren(QLineEdit):
-            set_style_property(each, "invalid", "true" if each is first_error else "false")
+        for field in self.findChildren(QLineEdit):
+            set_style_property(field, "invalid", "true" if field is first_error else "false")
         self._problem.setText(words)
         self._problem.setAccessibleName(words)
         self._problem.setVisible(bool(words))
 
     def _set_busy(self, *, busy: bool) -> None:
-        for each in (self._save, self._cancel, self._title, *(field for _, field in self._rows)):
-            each.setEnabled(not busy)
+        for widget in (self._save, self._cancel, self._title, *(field for _, field in self._rows)):
+            widget.setEnabled(not busy)
 
     def _find_error(self) -> tuple[QWidget, str] | None:
         if not self._title.text().strip():
@@ -151,7 +151,7 @@ class ServerEditor(QFrame):
                     "id": self._id or unused_server_id(title, self._taken),
                     "title": title,
                     "trusted": self._trust.isChecked(),
-                    "effects": frozenset(each for each, box in self._effects.items() if box.isChecked()),
+                    "effects": frozenset(effect for effect, box in self._effects.items() if box.isChecked()),
                     "timeout": float(self._timeout.value()),
                     "connection": self._fields.connection,
                 }
@@ -218,10 +218,10 @@ class ServerEditor(QFrame):
 
 
 def unused_server_id(title: str, taken: Collection[str]) -> str:
-    """An id made of the title that no other server has: the names of its tools begin with it."""
+    """Make an unused id of the title; names of tools begin with it."""
     plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_MAX_ID_LENGTH].strip("-") or "server"
     numbered = (f"{plain}-{number}" for number in range(2, 1_000))
-    return plain if plain not in taken else next(each for each in numbered if each not in taken)
+    return plain if plain not in taken else next(name for name in numbered if name not in taken)
 
 
 def _create_fields(

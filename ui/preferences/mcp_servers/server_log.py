@@ -38,7 +38,7 @@ _SEVERITIES = {
 
 
 class LogFilter(StrEnum):
-    """Which lines are shown: all, what the server reports from a level on, or only what the program itself wrote."""
+    """Which lines are shown: all, from a level on, or only the error stream of the program."""
 
     ALL = "all"
     INFO = "info"
@@ -54,31 +54,31 @@ class LogRole(IntEnum):
     """What a row says beyond its text."""
 
     TIME = Qt.ItemDataRole.UserRole + 1
-    """Hours, minutes and seconds of the day here, a string."""
+    """Local time as hours, minutes and seconds; a string."""
     LEVEL = Qt.ItemDataRole.UserRole + 2
-    """As the server says it; "" for what the program wrote to its error stream."""
+    """The server's word; "" for lines of the error stream."""
     SEVERITY = Qt.ItemDataRole.UserRole + 3
-    """From 0, for debugging, to 3, for errors; -1 for what has no level."""
+    """From 0 for debugging to 3 for errors; -1 without a level."""
 
 
 def severity_of(level: str) -> int:
-    """From 0, for debugging, to 3, for errors; -1 for none. A level that nobody knows counts as information."""
+    """Return 0 for debugging to 3 for errors, -1 without a level. Unknown levels count as information."""
     return _SEVERITIES.get(level.lower(), 1) if level else -1
 
 
 def format_line(line: McpLogLine) -> str:
-    """A whole line, as it is copied."""
+    """Return a whole line, as it is copied."""
     level = f"[{line.level}] " if line.level else ""
     return f"{format_time(line)} {level}{line.text}"
 
 
 def format_time(line: McpLogLine) -> str:
-    """The time of day here."""
+    """Return the local time of day."""
     return line.at.astimezone().strftime("%H:%M:%S")
 
 
 class LogModel(QAbstractListModel):
-    """At most MOST_LINES, oldest first. `dropped` counts the rows that went at the top to make room."""
+    """At most MAX_LINES lines, oldest first. `dropped` counts the rows removed at the top."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -88,12 +88,12 @@ class LogModel(QAbstractListModel):
         self.dropped = 0
 
     def show_lines(self, lines: Sequence[McpLogLine]) -> None:
-        """These and no others."""
+        """Replace all lines."""
         self._lines = list(lines)[-MAX_LINES:]
         self._reset()
 
     def add(self, lines: Sequence[McpLogLine]) -> None:
-        """These came."""
+        """Append lines, and drop the oldest beyond the limit."""
         self._lines += lines
         gone, self._lines = self._lines[:-MAX_LINES], self._lines[-MAX_LINES:]
         left = len(self._filtered(gone))
@@ -110,22 +110,21 @@ class LogModel(QAbstractListModel):
             self.endInsertRows()
 
     def set_filter(self, shown: LogFilter) -> None:
-        """Show only such lines."""
+        """Show only lines that the filter accepts."""
         self._filter = shown
         self._reset()
 
     def lines(self, rows: Iterable[int] | None = None) -> tuple[McpLogLine, ...]:
-        """Those of these rows, or all that are shown."""
+        """Return the lines of these rows, or all visible ones."""
         if rows is None:
             return tuple(self._rows)
-        return tuple(self._rows[each] for each in sorted(rows) if 0 <= each < len(self._rows))
+        return tuple(self._rows[row] for row in sorted(rows) if 0 <= row < len(self._rows))
 
     def rowCount(self, parent: Index = _ROOT) -> int:
-        """One for each line that is shown."""
         return 0 if parent.isValid() else len(self._rows)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """The text, its time and its level."""
+        """Return text, time, level or severity of a row."""
         if not 0 <= index.row() < len(self._rows):
             return None
         line = self._rows[index.row()]
@@ -159,9 +158,9 @@ class LogModel(QAbstractListModel):
         if self._filter is LogFilter.ALL:
             return list(lines)
         if self._filter is LogFilter.WRITTEN:
-            return [each for each in lines if not each.level]
+            return [line for line in lines if not line.level]
         least = _MIN_SEVERITY[self._filter]
-        return [each for each in lines if severity_of(each.level) >= least]
+        return [line for line in lines if severity_of(line.level) >= least]
 
 
 _FONT_SCALE = 0.9
@@ -170,7 +169,7 @@ _WIDEST_LEVEL = "warning"
 
 
 class LogDelegate(QStyledItemDelegate):
-    """One line each: its time, its level in words and colour, its text in a font in which columns stand."""
+    """Draws a line in columns: time, level and text in a monospaced font."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -179,11 +178,10 @@ class LogDelegate(QStyledItemDelegate):
         themes.changed.connect(self._on_theme)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's name
-        """All alike."""
         return QSize(80, round(option.fontMetrics.height() * 1.1) + self._themes.space(SPACE_XS))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """One line."""
+        """Paint one line."""
         theme, state = self._themes.theme, option.state
         painter.save()
         if state & QStyle.StateFlag.State_Selected:
@@ -205,7 +203,7 @@ class LogDelegate(QStyledItemDelegate):
         painter.restore()
 
     def _draw_column(self, painter: QPainter, area: QRect, text: str, widest: str, colour: str) -> QRect:
-        """Answers where the next column begins."""
+        """Return where the next column begins."""
         metrics = painter.fontMetrics()
         width = metrics.horizontalAdvance(widest) if widest else area.width()
         painter.setPen(QColor(colour))
@@ -222,7 +220,7 @@ LOG_HEIGHT = 220
 
 
 class LogPane(QWidget):
-    """Follows the end until the person scrolls up, and again from the end on."""
+    """Follows the end of the log until the person scrolls up, and again from the end on."""
 
     def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -254,12 +252,12 @@ class LogPane(QWidget):
         self.show_lines(())
 
     def show_lines(self, lines: Sequence[McpLogLine]) -> None:
-        """These and no others."""
+        """Replace all lines."""
         self.model.show_lines(lines)
         self._scroll_to_end()
 
     def add_lines(self, lines: Sequence[McpLogLine]) -> None:
-        """These came."""
+        """Append lines."""
         bar = self._list.verticalScrollBar()
         before, follows = bar.value(), self._is_following
         self.model.add(lines)
@@ -273,15 +271,15 @@ class LogPane(QWidget):
         self._scroll_to_end()
 
     def copy(self) -> None:
-        """The chosen lines, or else all that are shown."""
-        chosen = [each.row() for each in self._list.selectionModel().selectedIndexes()]
+        """Copy the selected lines, or all visible ones."""
+        chosen = [index.row() for index in self._list.selectionModel().selectedIndexes()]
         lines = self.model.lines(chosen or None)
         if lines:
-            QGuiApplication.clipboard().setText("\n".join(format_line(each) for each in lines))
+            QGuiApplication.clipboard().setText("\n".join(format_line(line) for line in lines))
             announce(self, self.tr("{0} lines copied").format(len(lines)))
 
     def take_focus(self) -> None:
-        """The person wants to read."""
+        """Focus the list."""
         self._list.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _filter_names(self) -> dict[LogFilter, str]:
@@ -309,7 +307,7 @@ class LogPane(QWidget):
             self._list.scrollToBottom()
 
     def _show_selected_line(self) -> None:
-        chosen = [each.row() for each in self._list.selectionModel().selectedIndexes()]
+        chosen = [index.row() for index in self._list.selectionModel().selectedIndexes()]
         line = self.model.lines(chosen[:1]) if len(chosen) == 1 else ()
         self._selected_line.setVisible(bool(line))
         if line:

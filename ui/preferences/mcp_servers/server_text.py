@@ -16,7 +16,7 @@ def _tr(text: str) -> str:
 
 
 def describe_state(state: McpServerState) -> tuple[Status, str]:
-    """How it is, and what should be done about it."""
+    """Return status and words for a server's state, with what to do about it."""
     why = show_hidden(translate_sentence(state.reason)) if state.reason is not None else ""
     match state.state:
         case "off":
@@ -34,7 +34,7 @@ def describe_state(state: McpServerState) -> tuple[Status, str]:
 
 
 def _describe_off(state: McpServerState, why: str) -> tuple[Status, str]:
-    """It may have been tried all the same."""
+    """A server that is off may have been tested all the same."""
     if why:
         return Status.ERROR, _tr("Off. It was tried: {0}").format(why) + "\n" + _describe_remedy(state)
     if state.tools:
@@ -57,12 +57,12 @@ def _describe_running(state: McpServerState) -> str:
 
 
 def describe_tool_count(count: int) -> str:
-    """How many tools it offers."""
+    """Return the number of tools in words."""
     return _tr("1 tool") if count == 1 else _tr("{0} tools").format(count)
 
 
 def describe_connection(server: McpServer) -> str:
-    """The whole command line, or the address; hidden characters can be seen."""
+    """Return the whole command line or URL, with hidden characters shown."""
     connection = server.connection
     if isinstance(connection, StdioConnection):
         return show_hidden(shlex.join((connection.command, *connection.args)))
@@ -70,7 +70,7 @@ def describe_connection(server: McpServer) -> str:
 
 
 def describe_declared_class(said: ToolClass | None) -> str:
-    """What the server says about a tool."""
+    """Return what the server says about a tool's class."""
     if said is None:
         return _tr("The server says nothing about it.")
     if said is ToolClass.READ_ONLY:
@@ -79,7 +79,7 @@ def describe_declared_class(said: ToolClass | None) -> str:
 
 
 def describe_kinds(kinds: Sequence[str], of: Sequence[str] = ()) -> str:
-    """The words of JSON Schema for what an argument may be; `of`: for what a list holds."""
+    """Return words for JSON Schema types; `of` are the types of a list's items."""
     known = {
         "string": _tr("text"),
         "integer": _tr("whole number"),
@@ -91,4 +91,4 @@ def describe_kinds(kinds: Sequence[str], of: Sequence[str] = ()) -> str:
     }
     if of:
         known["array"] = _tr("list ({0})").format(describe_kinds(of))
-    return _tr(" or ").join(known[each] for each in kinds if each in known) or _tr("anything")
+    return _tr(" or ").join(known[kind] for kind in kinds if kind in known) or _tr("anything")

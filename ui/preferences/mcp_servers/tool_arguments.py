@@ -32,10 +32,10 @@ SchemaAlternatives = tuple[JsonObject, ...]
 
 @dataclass(frozen=True, slots=True)
 class ToolArgument:
-    """One argument; `name` says with dots and [] what it is a part of.
+    """One argument; `name` is its path, with dots and [].
 
-    `kinds` are the words of JSON Schema, `of` those of what a list holds; empty: anything. `choices` are the only
-    values that it takes, as JSON, and `omitted_parts_note` so many more. `default` is JSON, too; empty: none is said.
+    `kinds` and `item_kinds` are types of JSON Schema; empty: any. `choices` are the allowed values as JSON, and
+    `omitted_choices` the number of further ones. `default` is JSON; empty: none.
     """
 
     name: str
@@ -49,13 +49,13 @@ class ToolArgument:
 
 
 def parse_tool_arguments(schema: JsonObject) -> tuple[tuple[ToolArgument, ...], bool]:
-    """The first of them, those inside of others after them; and whether these are all."""
+    """Return the first arguments, nested ones after theirs, and whether these are all."""
     found = tuple(islice(_walk(schema, schema, "", 0), MAX_ARGUMENTS + 1))
     return found[:MAX_ARGUMENTS], len(found) <= MAX_ARGUMENTS
 
 
 def count_arguments(schema: JsonObject) -> int:
-    """How many there are, without those inside of others."""
+    """Count the arguments, without nested ones."""
     return len(_as_object(schema.get("properties")))
 
 
@@ -64,7 +64,7 @@ def _walk(schema: JsonObject, root: JsonObject, before: str, depth: int) -> Iter
     for name, given in _as_object(schema.get("properties")).items():
         whole = f"{before}{_truncate(name, MAX_ARGUMENT_NAME_LENGTH)}"
         ways = _alternatives(_resolve_ref(given, root), root)
-        held = tuple(way for each in ways for way in _alternatives(_resolve_ref(each.get("items"), root), root))
+        held = tuple(way for schema in ways for way in _alternatives(_resolve_ref(schema.get("items"), root), root))
         yield _argument(whole, name, ways, held, is_required=name in required)
         if depth < _MAX_DEPTH:
             for way in ways:
@@ -87,21 +87,23 @@ def _argument(
         _schema_types(held),
         is_required,
         _truncate(told, MAX_DESCRIPTION_LENGTH),
-        tuple(_as_json(each) for each in choices[:MAX_CHOICES]),
+        tuple(_as_json(choice) for choice in choices[:MAX_CHOICES]),
         max(0, len(choices) - MAX_CHOICES),
         _as_json(default) if default is not None else "",
     )
 
 
 def _alternatives(said: JsonObject, root: JsonObject) -> SchemaAlternatives:
-    """It may be any of these: itself, and what it names as alternatives."""
+    """Return a schema and its alternatives (anyOf, oneOf)."""
     others = [*_as_list(said.get("anyOf")), *_as_list(said.get("oneOf"))][:MAX_CHOICES]
-    return (said, *(_resolve_ref(each, root) for each in others))
+    return (said, *(_resolve_ref(schema, root) for schema in others))
 
 
 def _schema_types(ways: SchemaAlternatives) -> tuple[str, ...]:
-    found = (each.get("type") for each in ways)
-    kinds = (kind for each in found for kind in (_as_strings(each) if isinstance(each, list) else _as_strings([each])))
+    types = (schema.get("type") for schema in ways)
+    kinds = (
+        kind for value in types for kind in (_as_strings(value) if isinstance(value, list) else _as_strings([value]))
+    )
     return tuple(dict.fromkeys(kinds))
 
 
@@ -110,7 +112,7 @@ def _enum_values(said: JsonObject) -> list[Any]:
 
 
 def _resolve_ref(given: Any, root: JsonObject) -> JsonObject:
-    """With what a reference inside of the schema leads to; what stands beside it wins."""
+    """Follow a reference inside of the schema; keywords beside it take precedence."""
     said = _as_object(given)
     reference = said.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#/"):
@@ -130,7 +132,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _as_strings(value: Any) -> tuple[str, ...]:
-    return tuple(each for each in _as_list(value) if isinstance(each, str))
+    return tuple(item for item in _as_list(value) if isinstance(item, str))
 
 
 def _as_string(value: Any) -> str:
@@ -153,7 +155,7 @@ MAX_JSON_LENGTH = 20_000
 
 
 class ArgumentsPane(QWidget):
-    """Closed at first; what is open stays open when another tool is chosen."""
+    """The arguments of a tool, closed at first. The choice stays when another tool is selected."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -171,12 +173,12 @@ class ArgumentsPane(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
         layout.addWidget(FlowRows((self._toggle_button, self._json_button)))
-        for each in (self._list, self._raw, self._truncation_note):
-            layout.addWidget(each)
+        for widget in (self._list, self._raw, self._truncation_note):
+            layout.addWidget(widget)
         self._update_view()
 
     def show_schema(self, schema: JsonObject) -> None:
-        """Of another tool, or of the same."""
+        """Show the schema of a tool."""
         self._schema = schema
         self._update_view()
 
@@ -225,7 +227,7 @@ class ArgumentsPane(QWidget):
         self._shown = self._schema
         clear_layout(self._rows)
         arguments, are_all = parse_tool_arguments(self._schema)
-        rows = [self._create_row(each) for each in arguments]
+        rows = [self._create_row(argument) for argument in arguments]
         if not arguments:
             rows.append(label(self.tr("The server names no arguments of this tool."), "muted", wrap=True))
         if not are_all:

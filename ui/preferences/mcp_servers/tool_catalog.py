@@ -52,23 +52,23 @@ class ToolRole(IntEnum):
     DESCRIPTION = Qt.ItemDataRole.UserRole + 1
     """The beginning of the description."""
     TAG = Qt.ItemDataRole.UserRole + 2
-    """Words and colour of what counts about it: a pair of str and Tag."""
+    """Text and colour of the tool's class: a pair of str and Tag."""
 
 
 class ToolListModel(QAbstractListModel):
-    """Checked: the agent may call it."""
+    """The tools of a server. Checked: the agent may call it."""
 
     tool_toggled = Signal(str, bool)
-    """The server's name of a tool, and whether the agent may call it from now on."""
+    """The server's name of a tool, and whether the agent may call it."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tools: tuple[McpToolInfo, ...] = ()
 
     def show_tools(self, tools: Sequence[McpToolInfo]) -> None:
-        """These; rows of the same names stay where they are."""
+        """Show these tools. Rows stay where the names are the same."""
         new = tuple(tools)
-        if [each.name for each in new] == [each.name for each in self._tools]:
+        if [tool.name for tool in new] == [tool.name for tool in self._tools]:
             self._tools = new
             if new:
                 self.dataChanged.emit(self.index(0), self.index(len(new) - 1))
@@ -78,26 +78,25 @@ class ToolListModel(QAbstractListModel):
         self.endResetModel()
 
     def tool(self, row: int) -> McpToolInfo | None:
-        """The tool of a row; None outside."""
+        """Return the tool of a row; None outside."""
         return self._tools[row] if 0 <= row < len(self._tools) else None
 
     def rowCount(self, parent: Index = _ROOT) -> int:
-        """One for each tool."""
         return 0 if parent.isValid() else len(self._tools)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        """Each can be switched."""
+        """Each row can be checked."""
         return super().flags(index) | Qt.ItemFlag.ItemIsUserCheckable
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What the row shows, and what a screen reader says of it."""
+        """Return what a row shows, and what a screen reader says."""
         tool = self.tool(index.row())
         if tool is None:
             return None
         name = show_hidden(tool.name)
         under = show_hidden(" ".join(tool.description[:_MAX_SUMMARY_LENGTH].split()))
         if tool.has_changed:
-            under = " · ".join(each for each in (self.tr("Changed: choose again"), under) if each)
+            under = " · ".join(part for part in (self.tr("Changed: choose again"), under) if part)
         tag = tool_class_label(tool.tool_class)
         match role:
             case Qt.ItemDataRole.DisplayRole:
@@ -114,7 +113,7 @@ class ToolListModel(QAbstractListModel):
                 return None
 
     def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """The person turns it on or off; the row follows when that is kept."""
+        """Emit the change; the row follows when it is saved."""
         tool = self.tool(index.row())
         if tool is None or role != Qt.ItemDataRole.CheckStateRole:
             return False
@@ -127,18 +126,17 @@ _TOGGLE_KEYS = {Qt.Key.Key_Space, Qt.Key.Key_Select}
 
 
 class ToolDelegate(QStyledItemDelegate):
-    """A box to tick, the name over the description, and at the right what counts, in words and colour."""
+    """Draws a check box, name and description, and the tag of the class."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's name
-        """Two lines, all alike."""
         return QSize(80, round(option.fontMetrics.height() * 1.9) + 2 * self._themes.space(SPACE_S))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """One row."""
+        """Paint one row."""
         painter.save()
         painter.setLayoutDirection(option.direction)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -156,7 +154,6 @@ class ToolDelegate(QStyledItemDelegate):
         option: QStyleOptionViewItem,
         index: Index,
     ) -> bool:
-        """A click on the box, or the space bar, switches the tool."""
         kind = event.type()
         if kind == QEvent.Type.MouseButtonRelease:
             hit = self._box_rect(option).adjusted(-SPACE_S, -SPACE_S, SPACE_S, SPACE_S)
@@ -189,7 +186,7 @@ class ToolDelegate(QStyledItemDelegate):
             painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
 
     def _paint_box(self, painter: QPainter, option: QStyleOptionViewItem, *, is_on: bool) -> None:
-        """Like the check boxes of the style sheet, which does not reach into rows."""
+        """Draw it like the style sheet's check boxes, which rows do not get."""
         theme, box = self._themes.theme, self._box_rect(option)
         painter.setPen(QColor(theme.accent if is_on else theme.muted))
         painter.setBrush(QColor(theme.accent if is_on else theme.window))
@@ -199,7 +196,7 @@ class ToolDelegate(QStyledItemDelegate):
             painter.drawPixmap(box, pixmap("check", theme.on_accent, box.width(), ratio))
 
     def _paint_tag(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> int:
-        """Answers where it begins."""
+        """Return where the tag begins."""
         words, tag = cast("tuple[str, Tag]", index.data(ToolRole.TAG))
         theme = self._themes.theme
         colours = {
@@ -252,10 +249,10 @@ _MAX_VISIBLE_ROWS = 6
 
 
 class ToolsPane(QWidget):
-    """Says what shall become of the server; what is shown follows when that is kept."""
+    """The tools of a server and their details. It follows `show_server` after a change."""
 
     changed = Signal(object)
-    """A Change."""
+    """A function that returns the changed McpServer, given the current one."""
 
     def __init__(self, themes: ThemeSource, server: McpServer, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -277,15 +274,15 @@ class ToolsPane(QWidget):
         self._build_layout()
 
     def show_server(self, server: McpServer) -> None:
-        """As it is now."""
+        """Show the configuration of the server."""
         self._server = server
         self._show_details()
 
     def show_state(self, state: McpServerState) -> None:
-        """What it offers; the chosen tool stays chosen."""
+        """Show the server's tools; the selected one stays."""
         chosen = self._selected_tool()
         self._model.show_tools(state.tools)
-        names = [each.name for each in state.tools]
+        names = [tool.name for tool in state.tools]
         row = names.index(chosen.name) if chosen is not None and chosen.name in names else 0
         if state.tools:
             self._list.setCurrentIndex(self._model.index(row))
@@ -297,7 +294,7 @@ class ToolsPane(QWidget):
         self._show_details()
 
     def take_focus(self) -> None:
-        """The person wants to see the tools."""
+        """Focus the list."""
         self._list.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _empty_text(self, state: McpServerState) -> str:
@@ -311,7 +308,7 @@ class ToolsPane(QWidget):
             self._list.setFixedHeight(height + 2 * self._list.frameWidth() + SPACE_XS)
 
     def _show_omitted(self, left_out: Sequence[Sentence]) -> None:
-        self._omitted.setText("\n".join(show_hidden(translate_sentence(each)) for each in left_out))
+        self._omitted.setText("\n".join(show_hidden(translate_sentence(sentence)) for sentence in left_out))
         self._omitted.setVisible(bool(left_out))
 
     def _selected_tool(self) -> McpToolInfo | None:
@@ -381,8 +378,8 @@ class ToolsPane(QWidget):
         self._list.setAccessibleName(self.tr("Tools of {0}").format(show_hidden(self._server.title)))
         self._list.selectionModel().currentRowChanged.connect(self._show_details)
         self._class.addItem("", "")
-        for each in (ToolClass.READ_ONLY, ToolClass.MUTATING):
-            self._class.addItem(tool_class_label(each)[0], each.value)
+        for tool_class in (ToolClass.READ_ONLY, ToolClass.MUTATING):
+            self._class.addItem(tool_class_label(tool_class)[0], tool_class.value)
         self._class.activated.connect(self._set_tool_class)
         self._on.clicked.connect(self._toggle_selected)
         choice = hbox(self._class, spacing=SPACE_S, end_stretch=True)
@@ -390,8 +387,8 @@ class ToolsPane(QWidget):
         self._changed_warning.setText(
             self.tr("You said that it only reads, but of what it was before. Look at it, and choose again.")
         )
-        for each in (self._name, self._description, self._arguments, self._declared, self._changed_warning):
-            inner.addWidget(each)
+        for widget in (self._name, self._description, self._arguments, self._declared, self._changed_warning):
+            inner.addWidget(widget)
         inner.addLayout(choice)
         inner.addWidget(self._on)
         vbox(self._empty_note, self._list, self._omitted, self._details, parent=self, spacing=SPACE_S, margins=0)
