@@ -49,7 +49,7 @@ class ApprovalDialog(GuardedDialog):
         super().__init__(parent)
         self._calls: dict[str, PendingApproval] = {}
         self._decided: set[str] = set()
-        # Also of calls that are not here now: they may wait in a conversation that the person comes back to.
+        # Also of calls that are not shown: they may wait in a conversation that the person returns to.
         self._edits: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         self._current: str | None = None
@@ -148,7 +148,7 @@ class ApprovalDialog(GuardedDialog):
 
     def _show_approval(self, approval_id: str) -> None:
         call = self._calls[approval_id]
-        # About a call that was answered elsewhere: who sends a message of their own has done with it.
+        # The call may have been answered elsewhere. After their own decision the person is done typing.
         was_writing = self.isVisible() and self._current not in self._decided and is_typing_in(self.focusWidget())
         self._current = approval_id
         self._preview_timer.stop()
@@ -161,7 +161,7 @@ class ApprovalDialog(GuardedDialog):
         )
         self._preview.set_known_folder(call.workspace)
         self._preview.show_preview(call.preview)
-        # Where they are edited, their preview is asked for anew.
+        # For edited arguments this requests a new preview.
         self._arguments.show_call(call.arguments, call.validate, self._edits.get(approval_id))
         self._bar.set_message(self._messages.get(approval_id, ""))
         self._set_editing()
@@ -181,15 +181,15 @@ class ApprovalDialog(GuardedDialog):
             ids += [other.approval_id for other in self._same_tool_calls(call)]
         self._decided.update(ids)
         for approval_id in ids:
-            own = approval_id == call.approval_id
-            self.decided.emit(approval_id, decision if own else _decision_for_others(decision))
+            is_own = approval_id == call.approval_id
+            self.decided.emit(approval_id, decision if is_own else _decision_for_others(decision))
             if approval_id not in self._decided:
-                # It was refused. The others wait with it: the person has to answer once more.
+                # The decision was rejected. The others wait too: the person has to decide again.
                 break
         for approval_id in self._decided.intersection(ids):
             self._edits.pop(approval_id, None)
             self._messages.pop(approval_id, None)
-        # Only now: a listener may have called set_approvals already, and what it removed must not come back.
+        # Only now: a listener may have called set_approvals, and calls that it removed must not come back.
         self.set_approvals(list(self._calls.values()))
 
     def _store_message(self, text: str) -> None:
@@ -254,7 +254,7 @@ class ApprovalDialog(GuardedDialog):
         self.setAccessibleName(self.tr("Approve tool call"))
         self.setWindowTitle(self.tr("Approve tool call"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        # Else Qt gives the keys to some part of it where it has them itself.
+        # Else Qt moves the focus from the dialog to one of its children.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         detail = vbox(self._scroll_area, self._sizer.foot, spacing=SPACE_M, grow=self._scroll_area)
         line = self._sizer.main_layout

@@ -17,10 +17,10 @@ from ui.style.controls import set_style_property
 from ui.style.text_display import arguments_as_json, arguments_from_json
 from ui.style.theme import SPACE_XS, ThemeSource, mono_font
 
-# Longer texts are checked a moment after the last key; until then they count as not checked.
+# Longer texts are validated after a pause in typing; until then they are not valid.
 MAX_IMMEDIATE_LENGTH = 100_000
 VALIDATION_DELAY_MS = 200
-# At least and at most. What the arguments do is said above them, so they give way first.
+# Minimum and maximum. The preview above says what the arguments do, so they shrink first.
 SHOWN_ROWS, EDITED_ROWS = (3, 8), (6, 16)
 
 ArgumentsValidator = Callable[[JsonObject], str | None]
@@ -157,7 +157,7 @@ class ArgumentsView(QWidget):
 
     def _show_problem(self, problem: str) -> None:
         self._problem.setText(problem)
-        # Its line is kept while one writes: the buttons under it would jump.
+        # Its line stays while the person types: the buttons below would jump.
         self._problem.setVisible(self.is_editing or bool(problem))
         self._editor.setAccessibleDescription(problem)
         set_style_property(self._editor, "invalid", "true" if problem else "false")
@@ -171,7 +171,7 @@ class ArgumentsView(QWidget):
         self._view.setAccessibleName(self.tr("Arguments"))
         self._editor.setAccessibleName(self.tr("Arguments as JSON"))
         layout = vbox(self._heading, parent=self, spacing=SPACE_XS, margins=0)
-        # What can be written in looks like every field.
+        # Not the editor, which looks like every field.
         self._view.setProperty("kind", "code")
         for widget in (self._view, self._editor):
             layout.addWidget(widget)

@@ -59,9 +59,9 @@ class CallList(QWidget):
             item = QListWidgetItem(isolate_untrusted(call.tool), self._list)
             item.setData(Qt.ItemDataRole.UserRole, call.approval_id)
             item.setData(RowRole.SUBTITLE, isolate_untrusted(call.subject))
-            whole = f"{item.text()}: {isolate_untrusted(call.subject)}"
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, strip_bidi_marks(whole))
-            item.setToolTip(plain_tooltip(whole))
+            full_text = f"{item.text()}: {isolate_untrusted(call.subject)}"
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, strip_bidi_marks(full_text))
+            item.setToolTip(plain_tooltip(full_text))
             if call.approval_id == current:
                 self._list.setCurrentItem(item)
         blocker.unblock()
@@ -74,7 +74,7 @@ class CallList(QWidget):
 
 
 _ICON_SIZE = 16
-# What a button needs beside its words, in pixels at 100 %.
+# Of a button, in pixels at 100 % zoom.
 _BUTTON_MARGIN = 32
 
 
@@ -129,11 +129,11 @@ class ReasonNote(QFrame):
         self._elide_trust_text()
 
     def _elide_trust_text(self) -> None:
-        whole = self._trust_text
-        around = 2 * SPACE_M + self._icon_size + SPACE_S + _BUTTON_MARGIN * self._themes.zoom // 100
-        shown = self._trust.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideMiddle, self.width() - around)
+        full_text = self._trust_text
+        margins = 2 * SPACE_M + self._icon_size + SPACE_S + _BUTTON_MARGIN * self._themes.zoom // 100
+        shown = self._trust.fontMetrics().elidedText(full_text, Qt.TextElideMode.ElideMiddle, self.width() - margins)
         self._trust.setText(escape_mnemonics(shown))
-        self._trust.setToolTip(plain_tooltip(whole) if shown != whole else "")
+        self._trust.setToolTip(plain_tooltip(full_text) if shown != full_text else "")
 
     def _draw_icon(self) -> None:
         ratio = 2 if self.devicePixelRatioF() > 1 else 1
@@ -229,17 +229,17 @@ class CallHeader(QWidget):
         self._server.show_description(call.server, call.server_says)
         self._folder.setVisible(bool(call.workspace))
         self._folder.setText(self.tr("In the folder {0}").format(isolate_untrusted(call.workspace)))
-        # What only looks leaves nothing behind, whatever it reached for that.
+        # A read-only tool leaves nothing to undo, whatever its effects.
         is_reading = call.tool_class is ToolClass.READ_ONLY
         self._undo.setVisible(call.undoable is not None and not is_reading)
         words = self.tr("What it changes can be undone.")
         self._undo.setText(words if call.undoable else self.tr("What it does cannot be undone."))
         tags = self._tag_names(call)
-        for at, tag in enumerate(self._tags):
-            tag.setVisible(at < len(tags))
-            if at < len(tags):
-                set_style_property(tag, "tag", tags[at][1])
-                tag.setText(tags[at][0])
+        for index, tag in enumerate(self._tags):
+            tag.setVisible(index < len(tags))
+            if index < len(tags):
+                set_style_property(tag, "tag", tags[index][1])
+                tag.setText(tags[index][0])
 
     def _tag_names(self, call: PendingApproval) -> list[tuple[str, Tag]]:
         names = effect_names()

@@ -12,7 +12,7 @@ from ui.style.text_display import LogicalOrderText, displayed_positions
 from ui.style.theme import ThemeSource, mono_font
 
 _PREFERRED_WIDTH = 240
-# Where the last line only just fits, a bar appears.
+# Without it a scroll bar appears when the last line just fits.
 _SLACK = 2
 
 
@@ -73,9 +73,9 @@ class AutoHeightText(LogicalOrderText):
 
     def update_height(self) -> None:
         """Ask the layout for the height that the text needs now."""
-        asked = (self.spare_height, self.sizeHint().height())
-        if asked != self._requested:
-            self._requested = asked
+        hint = (self.spare_height, self.sizeHint().height())
+        if hint != self._requested:
+            self._requested = hint
             self.updateGeometry()
 
     def _row_count(self) -> int:
@@ -89,7 +89,7 @@ class AutoHeightText(LogicalOrderText):
 
     def _height_of_rows(self, rows: int) -> int:
         first = self.document().firstBlock().layout().lineAt(0)
-        # What a layout gives a line is more than the distance that the font names.
+        # A laid-out line is higher than the line spacing of the font.
         line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
         frame = 2 * self.frameWidth() + _SLACK
         beside = self.horizontalScrollBar()
@@ -100,12 +100,12 @@ class AutoHeightText(LogicalOrderText):
         return self.lineWrapMode() is QPlainTextEdit.LineWrapMode.NoWrap
 
     def _parent_can_scroll(self, delta: int) -> bool:
-        above = self.parentWidget()
-        while above is not None and not isinstance(above, QScrollArea):
-            above = above.parentWidget()
-        if above is None:
+        area = self.parentWidget()
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        if area is None:
             return False
-        bar = above.verticalScrollBar()
+        bar = area.verticalScrollBar()
         return bar.value() > bar.minimum() if delta > 0 else bar.value() < bar.maximum()
 
 
@@ -138,15 +138,17 @@ class CodeView(AutoHeightText):
         self._lines = lines
         self._highlights = []
         self.set_text("\n".join(words))
-        # It has the keyboard first; a blinking caret would say that one can write here.
+        # It gets the initial focus; a blinking caret would look editable.
         self.setCursorWidth(0)
         self._apply_theme()
 
     def highlight(self, passages: Sequence[tuple[int, int, bool]]) -> None:
         """Colour these spans (start, end, is severe) of `text`, which are in rising order."""
-        places = displayed_positions(self.text, [at for start, end, _ in passages for at in (start, end)])
-        graves = [is_grave for _, _, is_grave in passages]
-        self._highlights = list(zip(places[::2], places[1::2], graves, strict=True))
+        positions = displayed_positions(
+            self.text, [position for start, end, _ in passages for position in (start, end)]
+        )
+        severities = [is_grave for _, _, is_grave in passages]
+        self._highlights = list(zip(positions[::2], positions[1::2], severities, strict=True))
         self._apply_highlights()
 
     def margin_width(self) -> int:
@@ -191,15 +193,15 @@ class CodeView(AutoHeightText):
             painter.drawText(first.translated(column + 5 * cell // 2, 0), right, _SIGNS[line.kind])
 
     def _visible_blocks(self) -> list[tuple[QTextBlock, QRect]]:
-        found: list[tuple[QTextBlock, QRect]] = []
+        blocks: list[tuple[QTextBlock, QRect]] = []
         block = self.firstVisibleBlock()
         while block.isValid():
             area = self.blockBoundingGeometry(block).translated(self.contentOffset()).toAlignedRect()
             if area.top() > self.viewport().height():
                 break
-            found.append((block, QRect(0, area.top(), self.viewport().width(), area.height())))
+            blocks.append((block, QRect(0, area.top(), self.viewport().width(), area.height())))
             block = block.next()
-        return found
+        return blocks
 
     def _background(self, number: int) -> QColor:
         theme = self._themes.theme
@@ -231,13 +233,13 @@ class CodeView(AutoHeightText):
         theme = self._themes.theme
         selections: list[QTextEdit.ExtraSelection] = []
         for start, end, is_grave in self._highlights:
-            made = QTextEdit.ExtraSelection()
-            made.cursor = QTextCursor(self.document())
-            made.cursor.setPosition(start)
-            made.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-            made.format.setForeground(QColor(theme.danger if is_grave else theme.warning))
-            made.format.setFontWeight(QFont.Weight.DemiBold)
-            selections.append(made)
+            selection = QTextEdit.ExtraSelection()
+            selection.cursor = QTextCursor(self.document())
+            selection.cursor.setPosition(start)
+            selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+            selection.format.setForeground(QColor(theme.danger if is_grave else theme.warning))
+            selection.format.setFontWeight(QFont.Weight.DemiBold)
+            selections.append(selection)
         self.setExtraSelections(selections)
 
 

@@ -31,14 +31,14 @@ def risks_first(parts: Sequence[CommandPart]) -> list[CommandPart]:
     """Sort commands with risks first, each with those it starts; otherwise keep their order."""
     risky: list[CommandPart] = []
     others: list[CommandPart] = []
-    at = 0
-    while at < len(parts):
-        end = at + 1
+    index = 0
+    while index < len(parts):
+        end = index + 1
         while end < len(parts) and parts[end].depth:
             end += 1
-        group = parts[at:end]
+        group = parts[index:end]
         (risky if any(part.risks for part in group) else others).extend(group)
-        at = end
+        index = end
     return risky + others
 
 
@@ -50,7 +50,7 @@ def find_risk_spans(line: str, parts: Sequence[CommandPart]) -> list[RiskSpan]:
     """
     flat = _NormalizedLine(line)
     spans: list[RiskSpan] = []
-    # Where a command writes to is listed behind all commands.
+    # Redirections are listed behind all commands.
     ends = {False: 0, True: 0}
     for part in parts:
         if part.depth:
@@ -67,9 +67,9 @@ def find_risk_spans(line: str, parts: Sequence[CommandPart]) -> list[RiskSpan]:
                         not SEVERE_RISKS.isdisjoint(part.risks),
                     )
                 )
-    graves = [span for span in spans if span[2]][:MAX_SPANS]
-    kept = sorted(graves + [span for span in spans if not span[2]][: MAX_SPANS - len(graves)])
-    return [span for at, span in enumerate(kept) if at == 0 or span[0] >= kept[at - 1][1]]
+    severe = [span for span in spans if span[2]][:MAX_SPANS]
+    kept = sorted(severe + [span for span in spans if not span[2]][: MAX_SPANS - len(severe)])
+    return [span for index, span in enumerate(kept) if index == 0 or span[0] >= kept[index - 1][1]]
 
 
 class _NormalizedLine:
@@ -79,25 +79,25 @@ class _NormalizedLine:
         self._text = _WHITESPACE.sub(" ", line)
         self._flat_places, self._places = [0], [0]
         removed = 0
-        for found in _WHITESPACE.finditer(line):
-            if len(found[0]) > 1:
-                removed += len(found[0]) - 1
-                self._flat_places.append(found.end() - removed)
-                self._places.append(found.end())
+        for match in _WHITESPACE.finditer(line):
+            if len(match[0]) > 1:
+                removed += len(match[0]) - 1
+                self._flat_places.append(match.end() - removed)
+                self._places.append(match.end())
 
-    def find(self, text: str, at: int) -> tuple[int, int]:
+    def find(self, text: str, offset: int) -> tuple[int, int]:
         """Return start and end of a text behind a position; a start of -1 where it is missing."""
-        sought = _WHITESPACE.sub(" ", show_hidden(text))
-        start = self._text.find(sought, at)
-        return start, start + len(sought)
+        query = _WHITESPACE.sub(" ", show_hidden(text))
+        start = self._text.find(query, offset)
+        return start, start + len(query)
 
-    def original_position(self, at: int) -> int:
+    def original_position(self, position: int) -> int:
         """Map a position in the normalized line to the original one."""
-        index = bisect_right(self._flat_places, at) - 1
-        return self._places[index] + at - self._flat_places[index]
+        index = bisect_right(self._flat_places, position) - 1
+        return self._places[index] + position - self._flat_places[index]
 
 
-# The line above shows all of them; a row for each of thousands would only take time.
+# The line above shows all commands; thousands of rows would only take time.
 MAX_ROWS = 100
 MAX_PLAIN_ROWS = 20
 """Nor do rows without a risk grow the dialog beyond the screen."""
@@ -134,21 +134,21 @@ class CommandView(QWidget):
     @property
     def accessible_text(self) -> str:
         """Return the whole preview for a screen reader."""
-        rows = [self._row_at(at) for at in range(self._rows.count())]
+        rows = [self._row_at(index) for index in range(self._rows.count())]
         parts = [row.accessibleName() for row in rows if row is not None]
-        doubt = [] if self._warning.isHidden() else [self._warning.text()]
+        warning = [] if self._warning.isHidden() else [self._warning.text()]
         return "\n".join(
-            filter(None, [self._line.text, *doubt, *parts, self._hosts.accessible_text, self._sandbox_note.text])
+            filter(None, [self._line.text, *warning, *parts, self._hosts.accessible_text, self._sandbox_note.text])
         )
 
     def show_command(self, preview: CommandPreview) -> str:
         """Show a command line with its risks, and return the heading."""
         line = show_hidden(preview.line)
         self._line.show_lines([], [fold_lines(line)])
-        found = find_risk_spans(line, preview.parts)
-        places = map_folded_positions(line, [at for start, end, _ in found for at in (start, end)])
-        graves = [is_grave for _, _, is_grave in found]
-        self._line.highlight(list(zip(places[::2], places[1::2], graves, strict=True)))
+        spans = find_risk_spans(line, preview.parts)
+        positions = map_folded_positions(line, [position for start, end, _ in spans for position in (start, end)])
+        severities = [is_grave for _, _, is_grave in spans]
+        self._line.highlight(list(zip(positions[::2], positions[1::2], severities, strict=True)))
         self._show_parts(preview.parts)
         self._show_warnings(preview)
         self._hosts.show_hosts(preview.hosts, only=preview.only_hosts)
@@ -182,7 +182,7 @@ class CommandView(QWidget):
 
     def _show_parts(self, parts: Sequence[CommandPart]) -> None:
         clear_layout(self._rows)
-        # One plain command stands above already.
+        # The line above shows a single plain command already.
         if len(parts) < 2 and not any(part.risks for part in parts):
             return
         ordered = parts if len(parts) <= MAX_ROWS_IN_ORDER else risks_first(parts)
@@ -224,14 +224,14 @@ class CommandView(QWidget):
         }
         return words[risk]
 
-    def _row_at(self, at: int) -> QWidget | None:
-        item = self._rows.itemAt(at)
+    def _row_at(self, index: int) -> QWidget | None:
+        item = self._rows.itemAt(index)
         return None if item is None else item.widget()
 
     def _apply_theme(self) -> None:
         font = mono_font(self._themes.theme, self._themes.zoom)
-        for at in range(self._rows.count()):
-            row = self._row_at(at)
+        for index in range(self._rows.count()):
+            row = self._row_at(index)
             text = None if row is None else row.findChild(SelectableLabel)
             if text is not None:
                 text.setFont(font)
@@ -266,8 +266,8 @@ class _HostList(QWidget):
 
     @property
     def accessible_text(self) -> str:
-        said = self._any if self._only.isHidden() else self._only
-        return "" if self.isHidden() else f"{said.text()}\n{self._list.text}"
+        intro = self._any if self._only.isHidden() else self._only
+        return "" if self.isHidden() else f"{intro.text()}\n{self._list.text}"
 
     def show_hosts(self, hosts: Sequence[str], *, only: bool) -> None:
         """Show the hosts; `only` says that the sandbox enforces them."""

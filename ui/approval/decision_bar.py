@@ -35,17 +35,17 @@ from ui.style.text import escape_mnemonics, plain_tooltip, translate_sentence
 from ui.style.text_display import isolate_untrusted, isolate_values, strip_bidi_marks
 from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
-# Pixels of a check box beside its words.
+# Pixels of a check box without its text.
 _CHECKBOX_WIDTH = 40
-# What a line to write in has around its words.
+# Pixels of a field without its text.
 _FIELD_MARGIN = 2 * SPACE_S + 14
 
 
 class _SameToolBox(QCheckBox):
     """A check box that elides its text where there is no room; the tooltip has all of it."""
 
-    def set_full_text(self, whole: str) -> None:
-        self.setAccessibleName(whole)
+    def set_full_text(self, text: str) -> None:
+        self.setAccessibleName(text)
         self._elide()
 
     def sizeHint(self) -> QSize:
@@ -60,10 +60,10 @@ class _SameToolBox(QCheckBox):
         self._elide()
 
     def _elide(self) -> None:
-        whole, room = self.accessibleName(), self.width() - _CHECKBOX_WIDTH
-        shown = self.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideRight, room)
+        full_text, room = self.accessibleName(), self.width() - _CHECKBOX_WIDTH
+        shown = self.fontMetrics().elidedText(full_text, Qt.TextElideMode.ElideRight, room)
         self.setText(escape_mnemonics(shown))
-        self.setToolTip(plain_tooltip(whole) if shown != whole else "")
+        self.setToolTip(plain_tooltip(full_text) if shown != full_text else "")
 
 
 class _MessageField(ClearableField):
@@ -243,22 +243,22 @@ class RuleChoice(QFrame):
     @property
     def selected(self) -> RuleOffer | None:
         """Return the selected rule."""
-        at = self._group.checkedId()
-        return self._offers[at] if 0 <= at < len(self._offers) else None
+        index = self._group.checkedId()
+        return self._offers[index] if 0 <= index < len(self._offers) else None
 
     def set_offers(self, offers: Sequence[RuleOffer], after: QWidget) -> None:
         """Show these rules. Tab comes to them from `after`."""
         self._offers = tuple(offers)
         clear_layout(self._choices)
-        places = [offer.workspace for offer in self._offers]
-        for at, offer in enumerate(self._offers):
-            if at == 0 or places[at - 1] != places[at]:
-                if at:
+        folders = [offer.workspace for offer in self._offers]
+        for index, offer in enumerate(self._offers):
+            if index == 0 or folders[index - 1] != folders[index]:
+                if index:
                     self._choices.addSpacing(SPACE_S)
                 self._choices.addWidget(WrappingLabel(self._scope_text(offer), "strong"))
-            self._choices.addWidget(self._create_row(at, offer))
-        # They were made after all that stands below them.
-        for choice in (self._group.button(at) for at in range(len(self._offers))):
+            self._choices.addWidget(self._create_row(index, offer))
+        # They were created after the widgets below them.
+        for choice in (self._group.button(index) for index in range(len(self._offers))):
             self.setTabOrder(after, choice)
             after = choice
         self._grant.setEnabled(bool(self._offers))
@@ -278,14 +278,14 @@ class RuleChoice(QFrame):
             return
         super().keyPressEvent(event)
 
-    def _create_row(self, at: int, offer: RuleOffer) -> QWidget:
+    def _create_row(self, index: int, offer: RuleOffer) -> QWidget:
         words = translate_sentence(isolate_values(offer.words))
         row = _RuleRow(
             self._themes,
             fold_lines(words),
-            self.tr("The narrowest of these") if at == 0 and len(self._offers) > 1 else "",
+            self.tr("The narrowest of these") if index == 0 and len(self._offers) > 1 else "",
         )
-        self._group.addButton(row.choice, at)
+        self._group.addButton(row.choice, index)
         row.choice.setAccessibleName(strip_bidi_marks(f"{words}. {self._scope_text(offer)}"))
         return row
 
@@ -294,9 +294,9 @@ class RuleChoice(QFrame):
             return self.tr("In every conversation")
         return self.tr("Only in conversations of the folder {0}").format(isolate_untrusted(offer.workspace))
 
-    def _on_clicked(self, at: int) -> None:
-        # Who clicks on half of it sees the whole before they grant it.
-        self._group.button(at).setFocus()
+    def _on_clicked(self, index: int) -> None:
+        # Scroll all of it into view: it may have been clicked while half hidden.
+        self._group.button(index).setFocus()
         self.reveal_requested.emit([self, self.focused_row or self])
 
     def _emit_granted(self) -> None:
@@ -327,7 +327,7 @@ class _RuleRow(QWidget):
         super().__init__()
         self._themes = themes
         self.choice = _RuleButton(self)
-        # The ring of the button alone would leave out what is chosen.
+        # The row draws the focus ring.
         self.choice.setStyleSheet("QRadioButton:focus { border-color: transparent; }")
         texts = vbox(WrappingLabel(words), spacing=0)
         if note:

@@ -52,12 +52,11 @@ class ShrinkingScrollArea(QScrollArea):
         self._shrinkables = givers
         self._pending_reveal: list[QWidget] = []
         self._content = _Content()
-        # Not at once: the area is in the middle of making its own size.
+        # Not at once: the area is being resized itself.
         self._shrink_timer = QTimer(self, singleShot=True, interval=0)
         self._shrink_timer.timeout.connect(self._shrink_to_fit)
         self._content.layout_requested.connect(self._shrink_timer.start)
         self._layout = QVBoxLayout(self._content)
-        # Room for the ring of what has the focus, and for the bar.
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(SPACE_M)
         for part in parts:
@@ -102,10 +101,10 @@ class ShrinkingScrollArea(QScrollArea):
     def _shrink_to_fit(self) -> None:
         missing = self.preferred_height(self.viewport().width()) - self.viewport().height()
         for shrinkable in self._visible_shrinkables():
-            given = max(0, min(missing, shrinkable.spare_height))
-            missing -= given
-            if given != shrinkable.shrunk_height:
-                shrinkable.shrink_by(given)
+            pixels = max(0, min(missing, shrinkable.spare_height))
+            missing -= pixels
+            if pixels != shrinkable.shrunk_height:
+                shrinkable.shrink_by(pixels)
         self.needs_changed.emit()
 
 
@@ -138,7 +137,7 @@ class DialogSizer(QObject):
         super().__init__(dialog)
         self.foot = ScrollColumn(0, most=self._max_bar_height)
         middle.setMinimumHeight(MIN_CONTENT_HEIGHT)
-        # What it is about gives way first.
+        # The content gives way first.
         self.foot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.foot.column.addWidget(bar)
         self._list_height = 0
@@ -162,23 +161,23 @@ class DialogSizer(QObject):
         beside, above = self._arrange_list(width)
         self._list_height = above
         inside = width - 2 * SPACE_L - beside
-        # A bar would take width from the buttons, for which they would want more height, and so would stay.
+        # A scroll bar would narrow the buttons, which would then need more height and keep the bar.
         scrolls = self._bar.heightForWidth(inside) > self._max_bar_height()
         policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.foot.setVerticalScrollBarPolicy(policy)
-        around = self._bar.heightForWidth(inside) + SPACE_M + 2 * SPACE_L + above
-        wanted = max(self._scroll_area.preferred_height(inside) + around, self._dialog.height())
+        frame_height = self._bar.heightForWidth(inside) + SPACE_M + 2 * SPACE_L + above
+        wanted = max(self._scroll_area.preferred_height(inside) + frame_height, self._dialog.height())
         self._dialog.resize(width, min(wanted, room.height()))
 
     def grow(self) -> None:
         """Fit the height, and keep the dialog on the screen."""
         if not self._dialog.isVisible():
             return
-        before = self._dialog.size()
+        old_size = self._dialog.size()
         self.fit_height()
-        # Where it stands is not known at once after it was shown: only what grew is moved.
-        if self._dialog.size() != before:
-            self._move_onto_screen(is_wider=self._dialog.width() > before.width())
+        # Its position is not known right after it was shown: move it only when it grew.
+        if self._dialog.size() != old_size:
+            self._move_onto_screen(is_wider=self._dialog.width() > old_size.width())
         self._scroll_area.reveal_pending()
 
     def _arrange_list(self, width: int) -> tuple[int, int]:
@@ -213,8 +212,8 @@ class DialogSizer(QObject):
         if not self._list_panel.isHidden():
             usual += self._list_width(usual) + SPACE_L
         window = self._dialog.parentWidget()
-        most = usual if window is None else max(window.width(), MIN_WIDTH)
-        return min(usual, most, self.available_rect().width())
+        maximum = usual if window is None else max(window.width(), MIN_WIDTH)
+        return min(usual, maximum, self.available_rect().width())
 
     def _list_width(self, dialog_width: int) -> int:
         return max(MIN_LIST_WIDTH, min(LIST_WIDTH * self._themes.zoom // 100, dialog_width // 4))
@@ -224,10 +223,10 @@ class DialogSizer(QObject):
         area, room, window = self._dialog.geometry(), self.available_rect(), self._dialog.parentWidget()
         if window is not None and is_wider:
             area.moveLeft(window.geometry().center().x() - area.width() // 2)
-        for around in (room if window is None else window.geometry(), room):
-            area.moveRight(min(area.right(), around.right()))
-            area.moveBottom(min(area.bottom(), around.bottom()))
-            area.moveLeft(max(area.left(), around.left()))
-            area.moveTop(max(area.top(), around.top()))
+        for bounds in (room if window is None else window.geometry(), room):
+            area.moveRight(min(area.right(), bounds.right()))
+            area.moveBottom(min(area.bottom(), bounds.bottom()))
+            area.moveLeft(max(area.left(), bounds.left()))
+            area.moveTop(max(area.top(), bounds.top()))
         if area != self._dialog.geometry():
             self._dialog.setGeometry(area)

@@ -37,7 +37,7 @@ def whole_file_lines(
     """Return the lines of a new or deleted file, numbered from `first`; of very many the first `most`."""
     if not text:
         return []
-    # What ends with a line break has no line after it.
+    # A final line break begins no line.
     count = text.count("\n") + (not text.endswith("\n"))
     texts = text.split("\n", most)[: min(count, most)]
     if kind == "added":
@@ -82,7 +82,7 @@ def diff_texts(before: str, after: str, context: int = CONTEXT) -> list[DiffLine
 def _compare(before: str, after: str, context: int) -> list[DiffLine]:
     old, new = before.split("\n"), after.split("\n")
     if not old[-1] and not new[-1]:
-        # What ends with a line break has no line after it.
+        # A final line break begins no line.
         old, new = old[:-1], new[:-1]
     return list(_collapse_unchanged(list(_merged_lines(old, new)), context))
 
@@ -103,9 +103,9 @@ def _changed_part(before: str, after: str, context: int) -> tuple[int, int]:
     return start, old - tail
 
 
-def _longest_common(most: int, is_same: Callable[[int, int], bool]) -> int:
+def _longest_common(limit: int, is_same: Callable[[int, int], bool]) -> int:
     """Return the largest end for which `is_same` holds, by bisection."""
-    low, high = 0, most
+    low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
         if is_same(low, middle):
@@ -168,24 +168,24 @@ def _matches(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
     tail = 0
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    found = [(0, 0, head)] if head else []
-    found += _matches_between(old, new, (head, len(old) - tail), (head, len(new) - tail))
+    matches = [(0, 0, head)] if head else []
+    matches += _matches_between(old, new, (head, len(old) - tail), (head, len(new) - tail))
     if tail:
-        found.append((len(old) - tail, len(new) - tail, tail))
-    return found
+        matches.append((len(old) - tail, len(new) - tail, tail))
+    return matches
 
 
 def _matches_between(
     old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]
 ) -> list[tuple[int, int, int]]:
-    found: list[tuple[int, int, int]] = []
+    matches: list[tuple[int, int, int]] = []
     at_old, at_new = in_old[0], in_new[0]
     for anchor_old, anchor_new in [*_anchors(old, new, in_old, in_new), (in_old[1], in_new[1])]:
-        found += _short_matches(old[at_old:anchor_old], new[at_new:anchor_new], at_old, at_new)
+        matches += _short_matches(old[at_old:anchor_old], new[at_new:anchor_new], at_old, at_new)
         if anchor_old < in_old[1]:
-            found.append((anchor_old, anchor_new, 1))
+            matches.append((anchor_old, anchor_new, 1))
         at_old, at_new = anchor_old + 1, anchor_new + 1
-    return found
+    return matches
 
 
 def _short_matches(old: list[str], new: list[str], at_old: int, at_new: int) -> list[tuple[int, int, int]]:
@@ -218,8 +218,8 @@ def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             tops[pile], top_pairs[pile] = second, index
     rise: list[tuple[int, int]] = []
-    at = top_pairs[-1] if top_pairs else -1
-    while at >= 0:
-        rise.append(pairs[at])
-        at = previous[at]
+    index = top_pairs[-1] if top_pairs else -1
+    while index >= 0:
+        rise.append(pairs[index])
+        index = previous[index]
     return rise[::-1]

@@ -48,7 +48,7 @@ class ShortcutButton(QPushButton):
 
     def set_shortcut(self, scope: QWidget, key: str, command: Callable[[], None]) -> None:
         """Run the command on the shortcut, within the window of `scope`, and on a click."""
-        # A shortcut of the button itself would press it 100 ms later, when another call may be on the screen.
+        # The button's own shortcut would press it 100 ms later, when another call may be on the screen.
         self._shortcut = QShortcut(QKeySequence(), scope, autoRepeat=False)
         self._shortcut.setKeys(_key_sequences(key))
         self._shortcut.activated.connect(command)
@@ -87,11 +87,11 @@ class ShortcutButton(QPushButton):
     def wrap_text(self, width: int) -> None:
         """Wrap the text to this width: words of a button may not be cut."""
         super().setText(escape_mnemonics(self._label_text))
-        around = QPushButton.sizeHint(self).width() - self.fontMetrics().horizontalAdvance(self._label_text)
+        padding = QPushButton.sizeHint(self).width() - self.fontMetrics().horizontalAdvance(self._label_text)
         lines = [""]
         for word in self._label_text.split(" "):
             longer = f"{lines[-1]} {word}".strip()
-            if lines[-1] and self.fontMetrics().horizontalAdvance(longer) + around > width:
+            if lines[-1] and self.fontMetrics().horizontalAdvance(longer) + padding > width:
                 lines.append(word)
             else:
                 lines[-1] = longer
@@ -165,7 +165,7 @@ def _key_sequences(key: str) -> list[QKeySequence]:
     return [QKeySequence(name) for name in dict.fromkeys((key, key.replace("Enter", "Return")))]
 
 
-# What was on its way when something appeared, a click or a word being typed, must not answer it.
+# A click or a word that was begun before something appeared must not answer it.
 INPUT_DELAY_MS = 400
 
 
@@ -208,9 +208,9 @@ class ShortcutBar(QWidget):
         self._typing_hint.setVisible(writing)
 
     def _create_button(self, text: str, key: str, kind: ButtonKind, command: Callable[[], None]) -> ShortcutButton:
-        made = ShortcutButton(self._themes, text, key, kind)
-        made.set_shortcut(self, key, command)
-        return made
+        shortcut_button = ShortcutButton(self._themes, text, key, kind)
+        shortcut_button.set_shortcut(self, key, command)
+        return shortcut_button
 
     def _refresh(self) -> None:
         """Enable the buttons that can be used now."""
@@ -259,7 +259,7 @@ class GuardedDialog(QDialog):
             if self.bar is not None:
                 self.bar.extend_input_delay()
             if self.is_blocking_keys:
-                # Then it is no shortcut. Ctrl+Enter, too, may be meant for the message.
+                # Accepting it makes it no shortcut. Ctrl+Enter, too, may be meant for the message.
                 event.accept()
                 return True
         return super().event(event)

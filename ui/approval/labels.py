@@ -47,7 +47,7 @@ class WrappingLabel(QLabel):
     def setText(self, text: str) -> None:
         self._drawn_text = text.replace("\n", "\u2028")
         super().setText(strip_bidi_marks(text))
-        # Qt's own is the same where only the marks are others.
+        # Qt does not repaint where only the bidi marks differ.
         self.update()
 
     def hasHeightForWidth(self) -> bool:
@@ -68,8 +68,8 @@ class WrappingLabel(QLabel):
         del event
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        laid, _ = self._layout_at(self.width())
-        laid.draw(painter, QPointF(0, 0))
+        layout, _ = self._layout_at(self.width())
+        layout.draw(painter, QPointF(0, 0))
 
     def _size_for_width(self, width: int) -> QSize:
         self.ensurePolished()
@@ -79,20 +79,20 @@ class WrappingLabel(QLabel):
         is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft and width != _UNLIMITED_WIDTH
         edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
         option = QTextOption(edge | Qt.AlignmentFlag.AlignAbsolute)
-        # The window says where it begins.
+        # The alignment follows the window.
         option.setTextDirection(self.direction)
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        laid = QTextLayout(self._drawn_text, self.font())
-        laid.setTextOption(option)
-        laid.beginLayout()
+        layout = QTextLayout(self._drawn_text, self.font())
+        layout.setTextOption(option)
+        layout.beginLayout()
         height = widest = 0.0
-        while (line := laid.createLine()).isValid():
+        while (line := layout.createLine()).isValid():
             line.setLineWidth(width)
             line.setPosition(QPointF(0, height))
             height += line.height()
             widest = max(widest, line.naturalTextWidth())
-        laid.endLayout()
-        return laid, QSize(ceil(widest), ceil(height))
+        layout.endLayout()
+        return layout, QSize(ceil(widest), ceil(height))
 
 
 _BLANKS = frozenset(" \t\u2028")
@@ -135,9 +135,9 @@ class SelectableLabel(WrappingLabel):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            place = self._position_at(event.position().toPoint())
+            position = self._position_at(event.position().toPoint())
             is_more = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self._select(self._anchor if is_more else place, place)
+            self._select(self._anchor if is_more else position, position)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if event.buttons() & Qt.MouseButton.LeftButton:
@@ -145,8 +145,8 @@ class SelectableLabel(WrappingLabel):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Select everything between two blanks: a word of a command, a path."""
-        place = self._position_at(event.position().toPoint())
-        begin = end = place
+        position = self._position_at(event.position().toPoint())
+        begin = end = position
         while begin > 0 and self._char_at(begin - 1) not in _BLANKS:
             begin -= 1
         while end < self._length and self._char_at(end) not in _BLANKS:
@@ -179,8 +179,8 @@ class SelectableLabel(WrappingLabel):
         part.start, part.length, part.format = min(self._anchor, self._cursor), abs(self._anchor - self._cursor), ground
         painter = QPainter(self)
         painter.setPen(colours.color(self.foregroundRole()))
-        laid, _ = self._layout_at(self.width())
-        laid.draw(painter, QPointF(0, 0), [part] if part.length else [])
+        layout, _ = self._layout_at(self.width())
+        layout.draw(painter, QPointF(0, 0), [part] if part.length else [])
 
     def _select(self, begin: int, end: int) -> None:
         self._anchor, self._cursor = begin, end
@@ -190,21 +190,21 @@ class SelectableLabel(WrappingLabel):
     def _length(self) -> int:
         return len(self._utf16) // 2
 
-    def _char_at(self, at: int) -> str:
-        return self._utf16[2 * at : 2 * at + 2].decode("utf-16-le", "surrogatepass")
+    def _char_at(self, position: int) -> str:
+        return self._utf16[2 * position : 2 * position + 2].decode("utf-16-le", "surrogatepass")
 
     def _next_position(self, key: Qt.Key) -> int:
         """Move by one visible letter."""
-        laid, _ = self._layout_at(self.width())
-        before, at = self._cursor, _CURSOR_MOVES[key](laid, self._cursor)
-        while at != before and self._char_at(min(at, before)) in BIDI_MARKS:
-            before, at = at, _CURSOR_MOVES[key](laid, at)
-        return at
+        layout, _ = self._layout_at(self.width())
+        previous, position = self._cursor, _CURSOR_MOVES[key](layout, self._cursor)
+        while position != previous and self._char_at(min(position, previous)) in BIDI_MARKS:
+            previous, position = position, _CURSOR_MOVES[key](layout, position)
+        return position
 
     def _position_at(self, point: QPoint) -> int:
-        laid, _ = self._layout_at(self.width())
-        for at in range(laid.lineCount()):
-            line = laid.lineAt(at)
+        layout, _ = self._layout_at(self.width())
+        for index in range(layout.lineCount()):
+            line = layout.lineAt(index)
             if point.y() < line.y() + line.height():
                 return line.xToCursor(point.x()) if point.y() >= line.y() else 0
         return self._length

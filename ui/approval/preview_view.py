@@ -35,7 +35,7 @@ class TextView(QWidget):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._view = CodeView(themes, self.tr("Preview of the effect"), MIN_ROWS, MAX_ROWS)
-        # Blanks must not carry the end of a line out of sight.
+        # Blanks must not push the end of a line out of view.
         self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         vbox(self._view, parent=self, margins=0)
 
@@ -102,10 +102,10 @@ def _fold_long_lines(lines: list[DiffLine]) -> tuple[list[DiffLine], list[str]]:
     rows: list[DiffLine] = []
     words: list[str] = []
     characters = 0
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if line.kind != "more" and (len(rows) >= MAX_TOTAL_ROWS or characters >= MAX_CHARACTERS):
-            left = sum(int(line.text) if line.kind == "more" else line.kind != "gap" for line in lines[at:])
-            return [*rows, DiffLine("more", str(left))], [*words, ""]
+            hidden_lines = sum(int(line.text) if line.kind == "more" else line.kind != "gap" for line in lines[index:])
+            return [*rows, DiffLine("more", str(hidden_lines))], [*words, ""]
         pieces = fold_lines(show_hidden(line.text)).split("\n")
         rows += [line, *(DiffLine(line.kind, "") for _ in pieces[1:])]
         words += pieces
@@ -150,7 +150,7 @@ class NetworkView(QWidget):
         return self.tr("Network request")
 
 
-# Larger than any screen that it could be shown on.
+# Larger than any screen.
 MAX_SIDE = 2_400
 _MIN_SIZE = QSize(120, 90)
 _PREFERRED_SIZE = QSize(480, 320)
@@ -190,14 +190,14 @@ class PictureView(QWidget):
         return self.tr("The picture {0}").format(name)
 
     @Slot(object, QImage)
-    def _on_loaded(self, reading: "_ImageLoad", image: QImage) -> None:
-        # One that was on its way before the last was asked for still arrives.
-        if reading is not self._load:
+    def _on_loaded(self, load: "_ImageLoad", image: QImage) -> None:
+        # Pictures that were requested earlier may still arrive.
+        if load is not self._load:
             return
         self._load = None
         self._canvas.show_image(image)
         broken = self.tr("The picture cannot be shown: its file is damaged or of another kind.")
-        self._show_note(reading.preview.note, broken if image.isNull() else "")
+        self._show_note(load.preview.note, broken if image.isNull() else "")
 
     def _show_note(self, note: str, state: str) -> None:
         words = " ".join(filter(None, (isolate_untrusted(note), state)))
@@ -217,9 +217,9 @@ class _ImageLoad(QObject):
 
 
 class _LoadTask(QRunnable):
-    def __init__(self, reading: _ImageLoad) -> None:
+    def __init__(self, load: _ImageLoad) -> None:
         super().__init__()
-        self._reading = reading
+        self._reading = load
 
     def run(self) -> None:
         self._reading.finished.emit(self._reading, _decode_image(self._reading.preview.data))
@@ -267,7 +267,7 @@ class _ImageCanvas(QWidget):
 
 def _decode_image(data: bytes) -> QImage:
     """Decode a picture, no larger than MAX_SIDE; null when it cannot be read."""
-    # Left to itself, Qt reads SVG too, and the files that it names.
+    # Autodetected, SVG would be read too, with the files that it references.
     kind = detect_media_type(data)
     if kind is None:
         return QImage()
@@ -298,7 +298,7 @@ class PreviewView(QWidget):
         self._shown: TextView | CommandView | NetworkView | PictureView = self._text
         layout = vbox(self._heading, self._status, parent=self, spacing=SPACE_XS, margins=0)
         layout.addSpacing(SPACE_S - SPACE_XS)
-        # A stack would be as high as the highest of them.
+        # Not a stack, which would be as high as its highest page.
         self._views = (self._text, self._command, self._network, self._picture)
         for view in self._views:
             layout.addWidget(view)

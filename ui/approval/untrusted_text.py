@@ -42,28 +42,28 @@ def fold_lines(text: str, width: int = FOLD_WIDTH) -> str:
     return "\n".join(_fold_line(line, width) for line in text.split("\n"))
 
 
-def map_folded_positions(text: str, places: Sequence[int], width: int = FOLD_WIDTH) -> list[int]:
+def map_folded_positions(text: str, positions: Sequence[int], width: int = FOLD_WIDTH) -> list[int]:
     """Map rising positions in a text to positions in what `fold_lines` returns for it."""
     if len(text) <= width:
-        return list(places)
-    found: list[int] = []
+        return list(positions)
+    folded: list[int] = []
     added, start, end = 0, 0, _line_end(text, 0)
-    for place in places:
-        while place > end:
+    for position in positions:
+        while position > end:
             added += _fold_count(end - start, end - start, width)
             start, end = end + 1, _line_end(text, end + 1)
-        found.append(place + len(FOLD_MARK) * (added + _fold_count(place - start, end - start, width)))
-    return found
+        folded.append(position + len(FOLD_MARK) * (added + _fold_count(position - start, end - start, width)))
+    return folded
 
 
-def _line_end(text: str, at: int) -> int:
-    end = text.find("\n", at)
+def _line_end(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
     return len(text) if end < 0 else end
 
 
-def _fold_count(at: int, length: int, width: int) -> int:
+def _fold_count(offset: int, length: int, width: int) -> int:
     """Return how often a line of this length is broken before an offset."""
-    return min(at // width, (length - 1) // width) if length else 0
+    return min(offset // width, (length - 1) // width) if length else 0
 
 
 def _fold_line(line: str, width: int) -> str:
@@ -81,17 +81,17 @@ def describe_host(host: str) -> str:
 
     A wildcard in front and a port behind stay in place.
     """
-    found = _HOST_PATTERN.fullmatch(host)
-    wildcard, name, port = (found[1] or "", found[2], found[3] or "") if found else ("", host, "")
+    match = _HOST_PATTERN.fullmatch(host)
+    wildcard, name, port = (match[1] or "", match[2], match[3] or "") if match else ("", host, "")
     plain, letters = _ascii_host(name), decode_punycode(name) if name.isascii() else name
-    whole = isolate_untrusted(f"{wildcard}{plain}{port}")
+    ascii_text = isolate_untrusted(f"{wildcard}{plain}{port}")
     if letters in {"", plain.lower()}:
-        return whole
-    alike = find_lookalike(letters, is_name=True)
-    if alike is None:
-        return f"{whole} ({isolate_untrusted(letters)})"
+        return ascii_text
+    lookalike = find_lookalike(letters, is_name=True)
+    if lookalike is None:
+        return f"{ascii_text} ({isolate_untrusted(letters)})"
     words = QCoreApplication.translate("Hosts", "{0} (reads “{1}”, but “{2}” is {3})")
-    return words.format(whole, isolate_untrusted(letters), alike.char, alike.name)
+    return words.format(ascii_text, isolate_untrusted(letters), lookalike.char, lookalike.name)
 
 
 def decode_punycode(ascii_host: str) -> str:
@@ -139,10 +139,10 @@ def parse_address(text: str) -> PageAddress:
         _ = parts.port
     except ValueError:
         return PageAddress(text, "", "", -1, is_safe=False)
-    user, _, place = parts.netloc.rpartition("@")
-    start = text.find(parts.netloc) + len(parts.netloc) - len(place)
-    found = text.lower().find(host, start) if host else -1
-    # As Qt and a browser would go there; where they read another host than we do, nothing is opened.
+    user, _, authority = parts.netloc.rpartition("@")
+    start = text.find(parts.netloc) + len(parts.netloc) - len(authority)
+    host_start = text.lower().find(host, start) if host else -1
+    # Qt opens the URL: if it parses another host than we do, the URL is not safe.
     url = QUrl(text, QUrl.ParsingMode.StrictMode)
     ascii_host = url.host(QUrl.ComponentFormattingOption.FullyEncoded).lower()
     reads_alike = url.isValid() and bool(ascii_host) and _is_same_host(host, url)
@@ -151,7 +151,7 @@ def parse_address(text: str) -> PageAddress:
     is_unusual = any(label.startswith(_ACE) for label in ascii_host.split(".")) or not host.isascii()
     letters = decode_punycode(ascii_host) if is_unusual else ""
     is_safe = is_secure and reads_alike and not has_hidden
-    return PageAddress(text, host, ascii_host, found, is_safe, user, is_unusual, letters)
+    return PageAddress(text, host, ascii_host, host_start, is_safe, user, is_unusual, letters)
 
 
 def unusual_letters(host: str) -> list[tuple[str, str]]:

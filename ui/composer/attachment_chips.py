@@ -96,10 +96,10 @@ class AttachmentChip(QFrame):
 
 
 def _rounded_thumbnail(image: QImage, side: int, ratio: float) -> QPixmap:
-    whole = QPixmap(round(side * ratio), round(side * ratio))
-    whole.setDevicePixelRatio(ratio)
-    whole.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(whole)
+    canvas = QPixmap(round(side * ratio), round(side * ratio))
+    canvas.setDevicePixelRatio(ratio)
+    canvas.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(canvas)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     path = QPainterPath()
     path.addRoundedRect(0, 0, side, side, RADIUS_S, RADIUS_S)
@@ -112,7 +112,7 @@ def _rounded_thumbnail(image: QImage, side: int, ratio: float) -> QPixmap:
     scaled.setDevicePixelRatio(ratio)
     painter.fillPath(path, QBrush(scaled))
     painter.end()
-    return whole
+    return canvas
 
 
 _RETRY_MS = 20
@@ -223,35 +223,35 @@ class AttachmentRow(QScrollArea):
             self._drop_entry(entry)
         self.changed.emit()
 
-    def _add_entry(self, held: AttachmentEntry) -> AttachmentEntry:
-        held.chip.removed.connect(lambda: self._remove_entry(held))
-        self._entries.append(held)
-        self._row.insertWidget(self._row.count() - 1, held.chip)
-        self.setFixedHeight(held.chip.sizeHint().height() + self.horizontalScrollBar().sizeHint().height())
+    def _add_entry(self, entry: AttachmentEntry) -> AttachmentEntry:
+        entry.chip.removed.connect(lambda: self._remove_entry(entry))
+        self._entries.append(entry)
+        self._row.insertWidget(self._row.count() - 1, entry.chip)
+        self.setFixedHeight(entry.chip.sizeHint().height() + self.horizontalScrollBar().sizeHint().height())
         self.show()
-        return held
+        return entry
 
-    def _remove_entry(self, held: AttachmentEntry) -> None:
-        at = self._entries.index(held)
-        self._drop_entry(held)
+    def _remove_entry(self, entry: AttachmentEntry) -> None:
+        index = self._entries.index(entry)
+        self._drop_entry(entry)
         self.lost.emit()
         if self._entries:
-            self._entries[min(at, len(self._entries) - 1)].chip.setFocus()
+            self._entries[min(index, len(self._entries) - 1)].chip.setFocus()
         self.changed.emit()
 
-    def _drop_entry(self, held: AttachmentEntry) -> None:
-        if held not in self._entries:
+    def _drop_entry(self, entry: AttachmentEntry) -> None:
+        if entry not in self._entries:
             return
-        self._entries.remove(held)
-        if held.fetch is not None:
-            held.fetch.cancel()
-        if held.task is not None:
-            held.task.cancel()
-        remove_widget(self._row, held.chip)
+        self._entries.remove(entry)
+        if entry.fetch is not None:
+            entry.fetch.cancel()
+        if entry.task is not None:
+            entry.task.cancel()
+        remove_widget(self._row, entry.chip)
         self.setVisible(bool(self._entries))
 
-    def _start_task(self, held: AttachmentEntry, work: Coroutine[Any, Any, None]) -> None:
-        self._waiting.append((held, work))
+    def _start_task(self, entry: AttachmentEntry, work: Coroutine[Any, Any, None]) -> None:
+        self._waiting.append((entry, work))
         self._start_waiting()
 
     @Slot()
@@ -267,8 +267,8 @@ class AttachmentRow(QScrollArea):
             return
         self._retry_timer.stop()
         waiting, self._waiting = self._waiting, []
-        for held, work in waiting:
-            if held in self._entries:
-                held.task = loop.create_task(work)
+        for entry, work in waiting:
+            if entry in self._entries:
+                entry.task = loop.create_task(work)
             else:
                 work.close()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".svg")
-# Read no file that is certainly too large: the intake has its own, tighter limit.
+# Do not read a file that is certainly too large: the intake has its own, tighter limit.
 MAX_FILE_SIZE = 100_000_000
 _RAW_FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
@@ -118,12 +118,12 @@ def thumbnail(data: bytes, side: int) -> QImage:
     source = QBuffer()
     source.setData(QByteArray(data))
     source.open(QIODevice.OpenModeFlag.ReadOnly)
-    # Told what it is: some of what Qt would find out by itself reads other files.
+    # With a known format: some formats that Qt detects read other files.
     reader = QImageReader(source, QByteArray((detect_media_type(data) or "").rpartition("/")[2].encode()))
     reader.setAutoDetectImageFormat(False)
-    whole = reader.size()
-    if whole.isValid():
-        reader.setScaledSize(whole.scaled(QSize(side, side), Qt.AspectRatioMode.KeepAspectRatioByExpanding))
+    size = reader.size()
+    if size.isValid():
+        reader.setScaledSize(size.scaled(QSize(side, side), Qt.AspectRatioMode.KeepAspectRatioByExpanding))
     image = reader.read()
     left, top = (image.width() - side) // 2, (image.height() - side) // 2
     return image if image.isNull() else image.copy(max(left, 0), max(top, 0), side, side)
@@ -146,15 +146,15 @@ def picture_notices(
             )
         ]
     limits = limits or _default_limits()
-    remarks = [words for picture in pictures if (words := _conversion_notice(picture, limits))]
+    notices = [words for picture in pictures if (words := _conversion_notice(picture, limits))]
     if limits.max_count is not None and len(pictures) > limits.max_count:
         words = translate("Pictures", "This model takes at most {0} pictures: the first of these are left out.")
-        remarks.append(words.format(limits.max_count))
-    return remarks + _scaling_notices(pictures, limits)
+        notices.append(words.format(limits.max_count))
+    return notices + _scaling_notices(pictures, limits)
 
 
 def _default_limits() -> "ImageLimits":
-    # Late: nothing is attached to the window when it is drawn for the first time.
+    # Late: nothing is attached when the window is drawn first.
     from desktop_agent.types.providers import ImageLimits
 
     return ImageLimits()
@@ -175,20 +175,20 @@ def _conversion_notice(picture: PendingPicture, limits: "ImageLimits") -> str:
 def _scaling_notices(pictures: Sequence[PendingPicture], limits: "ImageLimits") -> list[str]:
     crowded = limits.many_images is not None and len(pictures) > limits.many_images
     edges = [limits.max_edge, limits.downscale_edge, limits.many_images_max_edge if crowded else None]
-    most = min((edge for edge in edges if edge is not None), default=None)
+    max_edge = min((edge for edge in edges if edge is not None), default=None)
     names = [
         picture.name
         for picture in pictures
-        if most is not None and max(picture.taken.width, picture.taken.height) > most
+        if max_edge is not None and max(picture.taken.width, picture.taken.height) > max_edge
     ]
     translate = QCoreApplication.translate
     if not names:
         return []
     if len(names) == 1:
         words = translate("Pictures", "“{0}” is scaled down: this model sees at most {1} pixels a side.")
-        return [words.format(names[0], f"{most:,}")]
+        return [words.format(names[0], f"{max_edge:,}")]
     words = translate("Pictures", "{0} pictures are scaled down: this model sees at most {1} pixels a side.")
-    return [words.format(len(names), f"{most:,}")]
+    return [words.format(len(names), f"{max_edge:,}")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class AttachmentFetch:
 
     async def result(self) -> FetchResult:
         """Start the fetch if need be, and wait for it. Raises whatever the fetch raises."""
-        # Late: the window is drawn before there is a loop.
+        # Late: the window is drawn before the loop runs.
         import asyncio
 
         if self._task is None:

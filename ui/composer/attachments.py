@@ -36,7 +36,7 @@ from ui.style.theme import ThemeSource
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Three device pixels to one is as fine as screens get.
+# Screens have at most three device pixels to one.
 THUMBNAIL_PIXELS = THUMBNAIL_SIZE * 3
 
 
@@ -76,14 +76,14 @@ class Attachments(AttachmentRow):
                 case PromptSource():
                     self._prompt_sources += [attachment] if attachment not in self._prompt_sources else []
                 case PendingPicture():
-                    held = self._add_picture_chip(attachment.name)
-                    held.picture = attachment
-                    self._show_details(held, attachment)
-                    self._start_task(held, self._draw_thumbnail(held, attachment.taken.data))
+                    entry = self._add_picture_chip(attachment.name)
+                    entry.picture = attachment
+                    self._show_details(entry, attachment)
+                    self._start_task(entry, self._draw_thumbnail(entry, attachment.taken.data))
                 case UnreadablePicture():
-                    held = self._add_picture_chip(attachment.image.name or self.tr("Picture"))
-                    held.unreadable = attachment
-                    held.chip.show_detail(self.tr("Cannot be read now"))
+                    entry = self._add_picture_chip(attachment.image.name or self.tr("Picture"))
+                    entry.unreadable = attachment
+                    entry.chip.show_detail(self.tr("Cannot be read now"))
         self.changed.emit()
 
     def create_fetch(
@@ -96,18 +96,18 @@ class Attachments(AttachmentRow):
         """Create a fetch of a server's picture, in the same way."""
         return AttachmentFetch(picture.title, lambda: self._prepare_server_picture(picture), is_picture=True)
 
-    def add_fetches(self, several: Sequence[AttachmentFetch]) -> None:
+    def add_fetches(self, fetches: Sequence[AttachmentFetch]) -> None:
         """Attach fetches that are under way, also ones started for another composer or draft."""
-        for fetch in several:
-            held = self._add_picture_chip(fetch.name) if fetch.is_picture else self._add_resource_chip(fetch.name)
-            held.fetch = fetch
-            held.chip.show_detail(self.tr("Preparing…") if fetch.is_picture else self.tr("Reading…"))
-            self._start_task(held, self._finish_fetch(held, fetch))
+        for fetch in fetches:
+            entry = self._add_picture_chip(fetch.name) if fetch.is_picture else self._add_resource_chip(fetch.name)
+            entry.fetch = fetch
+            entry.chip.show_detail(self.tr("Preparing…") if fetch.is_picture else self.tr("Reading…"))
+            self._start_task(entry, self._finish_fetch(entry, fetch))
         self.changed.emit()
 
     def add_text(self, text: str) -> None:
         """Attach a long pasted text: the editor would freeze on it."""
-        # Encoding 50 MB only to count them would hold the window up.
+        # Encoding 50 MB only to count bytes would block the window.
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         name = self.tr("Pasted text, {0}").format(format_bytes(size))
         chip = AttachmentChip(self._themes, "document", name)
@@ -139,11 +139,11 @@ class Attachments(AttachmentRow):
         items: list[PendingPicture | PendingResource] = []
         problems: list[AgentError] = []
         try:
-            for piece in await read():
+            for content in await read():
                 fetched = (
-                    await self._prepare_server_picture(piece)
-                    if isinstance(piece, ServerPicture)
-                    else FetchResult([piece])
+                    await self._prepare_server_picture(content)
+                    if isinstance(content, ServerPicture)
+                    else FetchResult([content])
                 )
                 items += fetched.items
                 problems += fetched.problems
@@ -151,53 +151,53 @@ class Attachments(AttachmentRow):
             problems.append(error)
         return FetchResult(items, problems)
 
-    async def _finish_fetch(self, held: AttachmentEntry, fetching: AttachmentFetch) -> None:
+    async def _finish_fetch(self, entry: AttachmentEntry, fetch: AttachmentFetch) -> None:
         fetched = FetchResult()
         try:
-            fetched = await fetching.result()
+            fetched = await fetch.result()
         finally:
-            # Whatever went wrong, a picture that never comes must not keep the message from being sent.
-            held.fetch = None
-            if held in self._entries and (fetched.problems or not fetched.items):
+            # After any failure: a picture that never arrives must not block sending.
+            entry.fetch = None
+            if entry in self._entries and (fetched.problems or not fetched.items):
                 self.lost.emit()
-            if held.is_picture and fetched.items and isinstance(picture := fetched.items[0], PendingPicture):
-                held.picture = picture
+            if entry.is_picture and fetched.items and isinstance(picture := fetched.items[0], PendingPicture):
+                entry.picture = picture
             else:
-                held.task = None  # which is this one: dropping must not cancel it
-                self._drop_entry(held)
+                entry.task = None  # the current task: dropping must not cancel it
+                self._drop_entry(entry)
             self.changed.emit()
         for problem in fetched.problems:
             announce(self, translate_sentence(problem.sentence))
             self.problem.emit(problem.sentence, problem.remedy)
-        if held.picture is None:
+        if entry.picture is None:
             self.add_items(fetched.items)
         else:
-            self._show_details(held, held.picture)
-            await self._draw_thumbnail(held, held.picture.taken.data)
+            self._show_details(entry, entry.picture)
+            await self._draw_thumbnail(entry, entry.picture.taken.data)
 
     def _add_resource_chip(self, title: str) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "document", show_hidden(title))
         chip.setAccessibleName(self.tr("Attached resource: {0}").format(show_hidden(title)))
         return self._add_entry(AttachmentEntry(chip))
 
-    def _show_resource(self, held: AttachmentEntry, resource: PendingResource) -> None:
-        held.resource = resource
+    def _show_resource(self, entry: AttachmentEntry, resource: PendingResource) -> None:
+        entry.resource = resource
         words = self.tr("{0} · from {1}")
-        held.chip.show_detail(words.format(format_bytes(resource.size), show_hidden(resource.server)))
+        entry.chip.show_detail(words.format(format_bytes(resource.size), show_hidden(resource.server)))
 
-    async def _draw_thumbnail(self, held: AttachmentEntry, data: bytes) -> None:
+    async def _draw_thumbnail(self, entry: AttachmentEntry, data: bytes) -> None:
         image = await _in_thread(thumbnail, data, THUMBNAIL_PIXELS)
-        held.chip.show_picture(image)
+        entry.chip.show_picture(image)
 
-    def _show_details(self, held: AttachmentEntry, picture: PendingPicture) -> None:
+    def _show_details(self, entry: AttachmentEntry, picture: PendingPicture) -> None:
         size, tokens = format_bytes(picture.size), f"{picture.tokens:,}"
         words = self.tr("{0} · about {1} tokens").format(size, tokens)
         if picture.server:
             words = self.tr("{0} · from {1}").format(size, show_hidden(picture.server))
-        held.chip.show_detail(words)
+        entry.chip.show_detail(words)
         notes = [translate_sentence(note) for note in picture.taken.notes]
         if notes:
-            held.chip.setAccessibleDescription(" ".join([words, *notes]))
+            entry.chip.setAccessibleDescription(" ".join([words, *notes]))
 
     def _add_picture_chip(self, name: str) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "picture", name)
@@ -205,8 +205,8 @@ class Attachments(AttachmentRow):
         return self._add_entry(AttachmentEntry(chip, is_picture=True))
 
 
-def _in_thread(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> Awaitable[T]:
-    # Late: the window is drawn before there is a loop.
+def _in_thread(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> Awaitable[T]:
+    # Late: the window is drawn before the loop runs.
     import asyncio
 
-    return asyncio.to_thread(work, *given, **named)
+    return asyncio.to_thread(work, *args, **named)

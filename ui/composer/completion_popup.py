@@ -132,11 +132,11 @@ class PromptArgumentsDialog(QDialog):
         self.setAccessibleName(title)
         self.setWindowTitle(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        asked = ScrollColumn(SPACE_M, trailing=SPACE_S)
+        form = ScrollColumn(SPACE_M, trailing=SPACE_S)
         for argument in self._arguments.values():
-            asked.column.addLayout(self._create_row(argument))
-        asked.column.addStretch(1)
-        asked.setMinimumHeight(min(asked.column.sizeHint().height(), _MAX_FORM_HEIGHT))
+            form.column.addLayout(self._create_row(argument))
+        form.column.addStretch(1)
+        form.setMinimumHeight(min(form.column.sizeHint().height(), _MAX_FORM_HEIGHT))
         self._insert.setDefault(True)
         foot = hbox(
             self._missing, button(self.tr("Cancel"), self.reject), self._insert, spacing=SPACE_S, grow=self._missing
@@ -144,7 +144,7 @@ class PromptArgumentsDialog(QDialog):
         layout = vbox(label(title, "heading", wrap=True), parent=self, spacing=SPACE_M, margins=SPACE_L)
         if description:
             layout.addWidget(label(description, "muted", wrap=True))
-        layout.addWidget(asked, 1)
+        layout.addWidget(form, 1)
         layout.addLayout(foot)
         self.setMinimumWidth(DIALOG_WIDTH)
 

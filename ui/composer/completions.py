@@ -42,11 +42,11 @@ class CompletionTriggers(QObject):
 
     def remove_trigger(self) -> None:
         """Remove the trigger character if it is still in the text."""
-        at, self._position = self._position, None
-        if at is None or self._editor.toPlainText()[at : at + 1] not in TRIGGER_CHARACTERS:
+        position, self._position = self._position, None
+        if position is None or self._editor.toPlainText()[position : position + 1] not in TRIGGER_CHARACTERS:
             return
         cursor = self._editor.textCursor()
-        cursor.setPosition(at)
+        cursor.setPosition(position)
         cursor.deleteChar()
 
     def continue_typing(self, words: str) -> None:
@@ -56,15 +56,17 @@ class CompletionTriggers(QObject):
         self._position = None
 
     def _on_text_changed(self) -> None:
-        sign, self._character = self._character, ""
-        at = self._editor.textCursor().position() - 1
-        if not sign or at < 0:
+        character, self._character = self._character, ""
+        position = self._editor.textCursor().position() - 1
+        if not character or position < 0:
             return
         text = self._editor.toPlainText()
-        before = text[at - 1 : at]
-        if text[at : at + 1] == sign and (text == sign if sign == "/" else not before or before.isspace()):
-            self._position = at
-            self.triggered.emit(sign)
+        preceding = text[position - 1 : position]
+        if text[position : position + 1] == character and (
+            text == character if character == "/" else not preceding or preceding.isspace()
+        ):
+            self._position = position
+            self.triggered.emit(character)
 
 
 CompletionKind = Literal["all", "prompts", "resources"]
@@ -86,17 +88,17 @@ def completion_items(groups: Sequence[ServerCatalog], typed: str, wanted: Comple
 
 
 def _items_of(group: ServerCatalog, typed: str, wanted: CompletionKind) -> list[CompletionItem]:
-    title, found, of = show_hidden(group.title), group.contents, (group.server_id, group.title)
-    heading = CompletionItem(text=title, server_id=of[0], server=of[1], is_heading=True)
-    if found is None:
+    title, contents, server = show_hidden(group.title), group.contents, (group.server_id, group.title)
+    heading = CompletionItem(text=title, server_id=server[0], server=server[1], is_heading=True)
+    if contents is None:
         words = translate_sentence(group.problem) if group.problem is not None else _tr("Starting…")
         badge = "problem" if group.problem is not None else ""
-        return [heading, CompletionItem(text=words, server_id=of[0], server=of[1], badge=badge, is_faded=True)]
-    prompts: tuple[CatalogItem, ...] = found.prompts if wanted != "resources" else ()
-    readable: tuple[CatalogItem, ...] = (*found.resources, *found.templates) if wanted != "prompts" else ()
+        return [heading, CompletionItem(text=words, server_id=server[0], server=server[1], badge=badge, is_faded=True)]
+    prompts: tuple[CatalogItem, ...] = contents.prompts if wanted != "resources" else ()
+    readable: tuple[CatalogItem, ...] = (*contents.resources, *contents.templates) if wanted != "prompts" else ()
     rows = [_item_of(group, item) for item in (*prompts, *readable) if typed in _search_text(item)]
     if not rows and not typed:
-        rows = [CompletionItem(text=_empty_text(wanted), server_id=of[0], server=of[1], is_faded=True)]
+        rows = [CompletionItem(text=_empty_text(wanted), server_id=server[0], server=server[1], is_faded=True)]
     return [heading, *rows] if rows else []
 
 
@@ -155,7 +157,7 @@ def _tr(text: str) -> str:
 
 _EXPRESSION = re.compile(r"\{([+#./;?&]?)([A-Za-z0-9_.,:*%]+)\}")
 _RESERVED = ":/?#[]@!$&'()*+,;="
-# First, between, whether names are written, and what stays as it is (section 3.2.1).
+# Prefix, separator, whether names are written, and characters kept unescaped (section 3.2.1).
 _OPERATORS = {
     "": ("", ",", False, ""),
     "+": ("", ",", False, _RESERVED),
@@ -170,17 +172,17 @@ _OPERATORS = {
 
 def template_variables(template: str) -> tuple[str, ...]:
     """Return the variable names in order, each once."""
-    names = [_variable_name(variable) for found in _EXPRESSION.finditer(template) for variable in found[2].split(",")]
+    names = [_variable_name(variable) for match in _EXPRESSION.finditer(template) for variable in match[2].split(",")]
     return tuple(dict.fromkeys(names))
 
 
 def expand_template(template: str, values: dict[str, str]) -> str:
     """Return the URI; a variable without a value becomes empty."""
 
-    def fill(found: re.Match[str]) -> str:
-        first, between, is_named, safe = _OPERATORS[found[1]]
+    def fill(match: re.Match[str]) -> str:
+        first, between, is_named, safe = _OPERATORS[match[1]]
         parts: list[str] = []
-        for variable in found[2].split(","):
+        for variable in match[2].split(","):
             name, _, length = variable.partition(":")
             value = values.get(_variable_name(variable), "")
             if not value:

@@ -35,7 +35,7 @@ class _ComposerFrame(QFrame):
         self._themes = themes
         self.setProperty("kind", "composer")
         if is_focused:
-            # Marked later it would be polished again, for which Python makes all enumerations of styles.
+            # Set later, the frame would be polished again, which loads all enumerations of styles.
             self.setProperty("focused", "true")
         self.column = vbox(parent=self, spacing=SPACE_XS)
         themes.changed.connect(self._apply_theme)
@@ -98,7 +98,7 @@ class Composer(QWidget):
     def draft(self) -> tuple[str, list[Attachment]]:
         """Return the text and the attachments of the message being written."""
         text = self._editor.toPlainText()
-        # Whose words stand in the text is known on while there is none: what was taken out can be put back.
+        # Prompt sources are kept while the text is empty: an undo can restore the text.
         has_words = bool(text or self.attachments.texts)
         return text, [item for item in self.attachments.items if has_words or not isinstance(item, PromptSource)]
 
@@ -125,14 +125,14 @@ class Composer(QWidget):
         if is_too_long(f"{written}{gap}{text}"):
             self.attachments.add_text(text)
         else:
-            # Who is writing goes on writing where they are.
-            place = self._editor.textCursor()
-            at = place.position()
+            # Keep the cursor of a person who is typing.
+            cursor = self._editor.textCursor()
+            position = cursor.position()
             end = self._editor.textCursor()
             end.movePosition(end.MoveOperation.End)
             end.insertText(gap + text)
-            place.setPosition(at if gap else end.position())
-            self._editor.setTextCursor(place)
+            cursor.setPosition(position if gap else end.position())
+            self._editor.setTextCursor(cursor)
         if attached:
             self.attachments.add_items(attached)
 
@@ -145,8 +145,8 @@ class Composer(QWidget):
         from desktop_agent.types.errors import join_remedy
 
         words = translate_sentence(sentence if remedy is None else join_remedy(sentence, remedy))
-        before = self._problems.text().split("\n") if self._problems.text() else []
-        self._problems.setText("\n".join(dict.fromkeys([*before, words])))
+        earlier = self._problems.text().split("\n") if self._problems.text() else []
+        self._problems.setText("\n".join(dict.fromkeys([*earlier, words])))
         self._problems.show()
         announce(self, words)
         self.notice_shown.emit(self._problems)
@@ -219,9 +219,9 @@ class Composer(QWidget):
     def _send_when_ready(self) -> None:
         if self._pending_send is None or self.attachments.is_preparing:
             return
-        wish, self._pending_send = self._pending_send, None
+        when, self._pending_send = self._pending_send, None
         self._refresh()
-        self.send(later=wish == "later")
+        self.send(later=when == "later")
 
     def _cancel_pending_send(self) -> None:
         if self._pending_send is not None:
@@ -281,13 +281,13 @@ class Composer(QWidget):
     def _refresh(self) -> None:
         pictures = self.attachments.pictures
         has_any = self.attachments.has_pictures
-        remarks = picture_notices(pictures, self._limits, can_see=self._supports_images) if has_any else []
-        first = (
+        notices = picture_notices(pictures, self._limits, can_see=self._supports_images) if has_any else []
+        pending = (
             [self.tr("It is sent when what you attached is ready. Escape takes that back.")]
             if self._pending_send
             else []
         )
-        words = "\n".join([*([self._blocked_reason] if self._blocked_reason else []), *first, *remarks])
+        words = "\n".join([*([self._blocked_reason] if self._blocked_reason else []), *pending, *notices])
         is_new = bool(words) and words != self._notice.text()
         self._notice.setText(words)
         self._notice.setVisible(bool(words))
@@ -301,7 +301,7 @@ class Composer(QWidget):
         editor, attachments = self._editor, self.attachments
 
         def send_with_control() -> None:
-            # Where Enter sends already, Ctrl says when: at the end of what is under way.
+            # Where Enter sends, Ctrl+Enter queues.
             self.send(later=self._send_or_stop.is_working and editor.enter_sends)
 
         editor.send_pressed.connect(self.send)
@@ -316,7 +316,7 @@ class Composer(QWidget):
         editor.textChanged.connect(self._clear_problems)
         editor.textChanged.connect(self._cancel_pending_send)
         attachments.lost.connect(self._cancel_pending_send)
-        # Later: what came is attached a moment after it has come.
+        # Queued: an item is attached a moment after it was fetched.
         attachments.changed.connect(self._send_when_ready, Qt.ConnectionType.QueuedConnection)
         attachments.problem.connect(self.show_problem)
         self._attach.clicked.connect(self.choose_files)

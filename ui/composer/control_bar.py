@@ -32,10 +32,10 @@ class ControlBar(WrappingRows):
     def add(self, item: QWidget) -> None:
         """Add a control behind the others and before the end."""
         item.setParent(self)
-        # Whoever is shown already shows no new child by itself, and nobody wants one that was hidden on purpose.
+        # A visible parent does not show new children. One that was hidden on purpose stays hidden.
         if not item.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide):
             item.show()
-        # For assistive technology, and for the Tab key.
+        # The order of children is that of assistive technology; the Tab order follows below.
         self._end.raise_()
         for one, next_one in pairwise([*self._items[-1:], item, *self._end.findChildren(QAbstractButton)]):
             QWidget.setTabOrder(one, next_one)
@@ -65,14 +65,16 @@ class ControlBar(WrappingRows):
     def _rows(self, width: int) -> list[list[QWidget]]:
         """Keep the order; the last row has room for the end."""
         shown, rows = self._shown(), list[list[QWidget]]()
-        full, least = cache(_full_width), cache(_min_width)  # asked again and again, and Qt measures each time
+        full_width, min_width = cache(_full_width), cache(_min_width)  # asked repeatedly, and Qt measures each time
         last = width - self._end_width()
-        while shown and _total_width(shown, least) > last:
+        while shown and _total_width(shown, min_width) > last:
             counts = range(1, len(shown) + 1)
-            whole = max((at for at in counts if _total_width(shown[:at], full) <= width), default=1)
-            folded = max((at for at in counts if _total_width(shown[:at], least) <= width), default=1)
-            # With their words if the rest then has room beside the end.
-            count = next((at for at in range(whole, folded) if _total_width(shown[at:], least) <= last), folded)
+            unfolded = max((count for count in counts if _total_width(shown[:count], full_width) <= width), default=1)
+            folded = max((count for count in counts if _total_width(shown[:count], min_width) <= width), default=1)
+            # Keep their text if the rest then has room beside the end.
+            count = next(
+                (count for count in range(unfolded, folded) if _total_width(shown[count:], min_width) <= last), folded
+            )
             rows.append(shown[:count])
             shown = shown[count:]
         return [*rows, [*shown, self._end]]
@@ -84,29 +86,29 @@ class ControlBar(WrappingRows):
             height = self._height_of(row)
             is_last = row is rows[-1]
             items = row[:-1] if is_last else row
-            at = 0
-            for item, own in zip(
+            x = 0
+            for item, item_width in zip(
                 items, _share_width(items, width - (self._end_width() if is_last else 0)), strict=True
             ):
-                self._put(item, at, own, top, height)
-                at += own + _GAP
+                self._put(item, x, item_width, top, height)
+                x += item_width + _GAP
             if is_last:
-                own = min(self._end.sizeHint().width(), width)
-                self._put(self._end, width - own, own, top, height)
+                item_width = min(self._end.sizeHint().width(), width)
+                self._put(self._end, width - item_width, item_width, top, height)
             top += height + _GAP
 
 
 def _share_width(items: Sequence[QWidget], room: int) -> list[int]:
     """Share the room of a row: controls get their text back in order."""
     widths = [_min_width(item) for item in items]
-    left = room - sum(widths) - _GAP * max(len(widths) - 1, 0)
-    for at, item in enumerate(items):
-        wanted = _full_width(item) - widths[at]
+    remaining = room - sum(widths) - _GAP * max(len(widths) - 1, 0)
+    for index, item in enumerate(items):
+        wanted = _full_width(item) - widths[index]
         can_have_part = item.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Maximum
-        if wanted > left and not can_have_part:
+        if wanted > remaining and not can_have_part:
             continue
-        widths[at] += max(min(wanted, left), 0)
-        left -= max(min(wanted, left), 0)
+        widths[index] += max(min(wanted, remaining), 0)
+        remaining -= max(min(wanted, remaining), 0)
     return widths
 
 
@@ -152,7 +154,7 @@ class SendStopButton(QWidget):
         self._queue.clicked.connect(self._open_menu)
         hbox(self._queue, self._stop, self._send, parent=self, spacing=SPACE_XS, margins=0)
         self._send.clicked.connect(self.send_pressed)
-        # At the press, not at the release: a press by assistive technology is released 100 ms later.
+        # On press, not release: assistive technology releases 100 ms later.
         self._stop.pressed.connect(self.stop)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
@@ -194,8 +196,8 @@ class SendStopButton(QWidget):
 
     def set_enter_sends(self, *, enter_sends: bool) -> None:
         """Show which shortcut sends at once and which queues."""
-        plain, held = (f" ({native_shortcut(keys)})" for keys in ("Enter", "Ctrl+Enter"))
-        soon, later = (plain, held) if enter_sends else (held, "")
+        plain, with_control = (f" ({native_shortcut(keys)})" for keys in ("Enter", "Ctrl+Enter"))
+        soon, later = (plain, with_control) if enter_sends else (with_control, "")
         self._steer_action.setText(self.tr("Send as soon as possible") + soon)
         self._queue_action.setText(self.tr("Send when the agent is done") + later)
 
@@ -204,10 +206,10 @@ class SendStopButton(QWidget):
         if not self.is_working or not self._stop.isEnabled():
             return
         self._stop.setText(self._stopping)
-        # A button that cannot be pressed loses the focus to its neighbour.
+        # A disabled button loses the focus to its neighbour.
         self._had_focus = self._stop.hasFocus()
         self._stop.setEnabled(False)
-        # Now, not when the loop comes round: whoever listens may be busy for longer than a frame.
+        # Now, not in the next loop: listeners may be busy for longer than a frame.
         self._stop.repaint()
         self.stop_requested.emit()
 

@@ -11,10 +11,10 @@ from ui.composer.attachment_items import looks_like_picture, picture_from_mime
 from ui.style.theme import SPACE_S, ThemeSource, body_font
 
 MAX_LINES = 10
-# Beyond either, laying the text out takes longer than a person waits for a key: it becomes an attachment.
+# Beyond either, layout takes too long for typing: the text becomes an attachment.
 MAX_TEXT_LENGTH = 1_000_000
 MAX_LINE_LENGTH = 50_000
-# With one of these, Up is another command. Keys of the number pad come with a modifier of their own.
+# With one of these, Up is another command. The number pad's own modifier is none.
 _CONTROL = Qt.KeyboardModifier.ControlModifier
 _MODIFIERS = (
     _CONTROL | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.MetaModifier
@@ -142,11 +142,11 @@ class MessageEditor(QPlainTextEdit):
         # The plain-text layout measures in lines, not pixels (QPlainTextDocumentLayout::documentSize).
         lines = min(max(round(self.document().size().height()), 1), MAX_LINES)
         margins = self.viewportMargins()
-        # A scroll bar that is wanted only for a moment while the height follows would make the text jump.
+        # A scroll bar that appears only until the height follows would make the text jump.
         scrolls = self.document().size().height() > MAX_LINES
         always, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(always if scrolls else never)
-        # A pixel more, or it could be scrolled until a line of nothing stands below the last one.
+        # A pixel more, or it could be scrolled past the last line.
         height = lines * self._line_height() + 1
         self.setFixedHeight(height + margins.top() + margins.bottom())
 
@@ -162,6 +162,6 @@ class MessageEditor(QPlainTextEdit):
     def _apply_theme(self) -> None:
         self.setFont(body_font(self._themes.theme, self._themes.zoom, 1.05))
         room = self._themes.space(SPACE_S)
-        # Around the viewport: margins of the document scroll away, and a sliver of the next line would be seen there.
+        # Around the viewport: document margins scroll away and would show a sliver of the next line.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)
         self._update_height()

@@ -51,10 +51,10 @@ class QueuedMessageControls(QWidget):
     def show_message(self, message: WaitingMessage, *, is_first: bool, is_last: bool) -> None:
         """Show a message's state; the first cannot move up, the last not down."""
         self._is_soon = message.when == "soon"
-        when, other = self.when_text, self._when_name(soon=not self._is_soon)
-        self._when.setAccessibleName(self.tr("Sent: {0}. Press to change it to: {1}").format(when, other))
-        self._when.setToolTip(self.tr("Change to: {0}").format(other) + f" ({native_shortcut('Ctrl+Enter')})")
-        # Also where none are said, for the width of the row.
+        when, other_time = self.when_text, self._when_name(soon=not self._is_soon)
+        self._when.setAccessibleName(self.tr("Sent: {0}. Press to change it to: {1}").format(when, other_time))
+        self._when.setToolTip(self.tr("Change to: {0}").format(other_time) + f" ({native_shortcut('Ctrl+Enter')})")
+        # Set even while hidden: the row's width depends on it.
         self._pictures.setText(self.tr("Pictures: {0}").format(message.pictures))
         self._pictures.setVisible(bool(message.pictures))
         self._up.setEnabled(not is_first)
@@ -239,7 +239,7 @@ class QueuedMessageRow(QFrame):
         self._editor_panel = QWidget()
         vbox(self._editor, foot, parent=self._editor_panel, spacing=SPACE_XS, margins=0)
         self._main_layout.addWidget(self._editor_panel)
-        # What a layout shows later takes no focus now.
+        # A layout shows it later, and what is hidden takes no focus now.
         self._editor_panel.show()
         self._editor.setFocus()
 
@@ -284,7 +284,7 @@ class QueuedMessageRow(QFrame):
     def _build_layout(self) -> None:
         self.setProperty("kind", "chip")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        # Where there is no room for all rows they scroll; they never shrink.
+        # Rows scroll where room is scarce; they never shrink.
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         self._main_layout.setContentsMargins(SPACE_S, 2, SPACE_XS, 2)
         self._main_layout.setSpacing(SPACE_XS)
@@ -355,22 +355,22 @@ class MessageQueueView(QWidget):
             self._focus_row(0)
 
     def _update_rows(self, messages: tuple[WaitingMessage, ...]) -> None:
-        focused = next((at for at, row in enumerate(self.rows) if row.hasFocus()), None)
-        held = None if focused is None else self._messages[focused].id
+        focused = next((index for index, row in enumerate(self.rows) if row.hasFocus()), None)
+        focused_id = None if focused is None else self._messages[focused].id
         grew = len(messages) > len(self._messages)
         self._messages = messages
-        for gone in set(self._rows) - {message.id for message in messages}:
-            self._remove_row(self._rows.pop(gone))
-        for at, message in enumerate(messages):
+        for removed_id in set(self._rows) - {message.id for message in messages}:
+            self._remove_row(self._rows.pop(removed_id))
+        for index, message in enumerate(messages):
             row = self._rows.get(message.id) or self._create_row(message.id, message)
-            row.show_message(message, is_first=at == 0, is_last=at == len(messages) - 1)
-            if self._list.column.indexOf(row) != at:
-                self._list.column.insertWidget(at, row)
+            row.show_message(message, is_first=index == 0, is_last=index == len(messages) - 1)
+            if self._list.column.indexOf(row) != index:
+                self._list.column.insertWidget(index, row)
                 row.show()
         self._title.setText(self.tr("Waiting messages: {0}").format(len(messages)))
         if grew:
             announce(self, self._title.text())
-        if focused is not None and held not in self._rows:
+        if focused is not None and focused_id not in self._rows:
             self._focus_row(min(focused, len(messages) - 1))
 
     def _create_row(self, message_id: str, message: WaitingMessage) -> QueuedMessageRow:
@@ -391,21 +391,21 @@ class MessageQueueView(QWidget):
             self.draft_returned.emit(row.changed_text)
 
     def _index_of(self, message_id: str) -> int:
-        return next(at for at, message in enumerate(self._messages) if message.id == message_id)
+        return next(index for index, message in enumerate(self._messages) if message.id == message_id)
 
     def _move_message(self, message_id: str, by: int) -> None:
-        place = self._index_of(message_id) + by
-        if 0 <= place < len(self._messages):
-            self.moved.emit(message_id, place)
+        index = self._index_of(message_id) + by
+        if 0 <= index < len(self._messages):
+            self.moved.emit(message_id, index)
 
     def _navigate(self, message_id: str, by: int) -> None:
         self._focus_row(self._index_of(message_id) + by)
 
-    def _focus_row(self, place: int) -> None:
-        if place >= len(self._messages) or not self._messages:
+    def _focus_row(self, index: int) -> None:
+        if index >= len(self._messages) or not self._messages:
             self.navigated_out.emit()
-        elif place >= 0:
-            row = self._rows[self._messages[place].id]
+        elif index >= 0:
+            row = self._rows[self._messages[index].id]
             row.setFocus(Qt.FocusReason.OtherFocusReason)
             self._list.ensureWidgetVisible(row)
 

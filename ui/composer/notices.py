@@ -41,9 +41,9 @@ class ModeRequestBar(QFrame):
 
     def show_request(self, requested: Mode | None, current: Mode) -> None:
         """Show the requested mode, if any, and offer to keep the current one."""
-        wish = requested.name if requested is not None else ""
-        is_new = bool(wish) and wish != self._requested_name
-        self._requested_name = wish
+        name = requested.name if requested is not None else ""
+        is_new = bool(name) and name != self._requested_name
+        self._requested_name = name
         if requested is not None:
             words = self.tr("The agent asks for the mode “{0}”. It changes at its next step unless you object.")
             self._request_label.setText(words.format(mode_title(requested)))
@@ -53,7 +53,7 @@ class ModeRequestBar(QFrame):
             ):
                 control.setText(text.replace("&", "&&"))
                 control.setAccessibleName(text)
-        self.setVisible(bool(wish))
+        self.setVisible(bool(name))
         if is_new:
             announce(self, self._request_label.text())
 
@@ -78,7 +78,7 @@ class ContextOverflowNotice(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._words = label(kind="warning", wrap=True)
-        # The sentence above says the rest; with large text in a narrow window there is room for no more.
+        # Short: large text in a narrow window leaves no more room, and the sentence above says the rest.
         summarise, choose = self.tr("Summarise older messages"), self.tr("Choose another model")
         self._summarise = button(self.tr("Summarise"), self.summary_requested.emit, "link", summarise)
         self._choose = button(self.tr("Another model"), self.model_requested.emit, "link", choose)
@@ -103,10 +103,10 @@ class ContextOverflowNotice(QWidget):
                 "This is about {0} tokens longer than the {1} that the model can read. "
                 "Write less, or choose a model that reads more."
             )
-        # An estimate: more than two figures would claim more than is known.
+        # An estimate: two significant figures are known.
         about = round(over, 1 - int(math.log10(over))) if over > 0 else 0
-        said = words.format(f"{about:,}", f"{window:,}") if over > 0 else ""
-        if said and self.isHidden():
-            announce(self, said)
-        self._words.setText(said)
-        self.setVisible(bool(said))
+        text = words.format(f"{about:,}", f"{window:,}") if over > 0 else ""
+        if text and self.isHidden():
+            announce(self, text)
+        self._words.setText(text)
+        self.setVisible(bool(text))

@@ -1,7 +1,6 @@
 """The buttons for what goes with each request: the reasoning picker and the conversation's parameters."""
 
 from dataclasses import dataclass
-from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QPoint, Signal
 from PySide6.QtGui import QActionGroup
@@ -23,7 +22,7 @@ from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.style.theme import SPACE_XS, ThemeSource
 from ui.style.widgets import CollapsingButton
 
-# Where nobody says what a model can do: what most servers take.
+# For models of unknown capabilities: what most servers accept.
 _DEFAULT_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
 _BUDGETS = (2_048, 8_192, 16_384, 32_768)
 
@@ -92,19 +91,19 @@ def _is_known(capabilities: Capabilities) -> bool:
 def _supported(capabilities: Capabilities) -> list[Reasoning]:
     """Without the default. Where only efforts are known, they are the choices."""
     modes: frozenset[ReasoningMode] = capabilities.reasoning_modes or frozenset()
-    found: list[Reasoning] = []
+    choices: list[Reasoning] = []
     if "disabled" in modes:
-        found.append(ReasoningDisabled())
+        choices.append(ReasoningDisabled())
     if "between_tools" in modes:
-        found.append(ReasoningBetweenTools())
+        choices.append(ReasoningBetweenTools())
     if "effort" in modes or capabilities.reasoning_modes is None:
-        found += map(_effort, capabilities.efforts or _DEFAULT_EFFORTS)
+        choices += map(_effort, capabilities.efforts or _DEFAULT_EFFORTS)
     elif "budget" in modes:
-        least, most = capabilities.budget or (_BUDGETS[0], _BUDGETS[-1])
-        found += [ReasoningBudget(tokens=budget) for budget in _BUDGETS if least <= budget <= most]
+        minimum, maximum = capabilities.budget or (_BUDGETS[0], _BUDGETS[-1])
+        choices += [ReasoningBudget(tokens=budget) for budget in _BUDGETS if minimum <= budget <= maximum]
     if "adaptive" in modes:
-        found.append(ReasoningAdaptive())
-    return found
+        choices.append(ReasoningAdaptive())
+    return choices
 
 
 def _effort(level: Effort) -> Reasoning:
@@ -163,12 +162,12 @@ class ReasoningPicker(CollapsingButton):
             self._rebuild_menu()
         words = reasoning_name(current)
         hint = next((choice.hint for choice in choices if choice.reasoning == current), "")
-        whole = f"{words} ({hint})" if hint else words
-        # A bare “Default” would not say of what.
+        description = f"{words} ({hint})" if hint else words
+        # “Default” alone would not say of what.
         self.setText(" " + escape_mnemonics(self.tr("Reasoning") if current is None else words))
-        self.setAccessibleDescription(whole)
+        self.setAccessibleDescription(description)
         self.setToolTip(
-            plain_tooltip(self.tr("Reasoning: {0}").format(whole) + f" ({native_shortcut(REASONING_KEYS)})")
+            plain_tooltip(self.tr("Reasoning: {0}").format(description) + f" ({native_shortcut(REASONING_KEYS)})")
         )
         self.setVisible(bool(choices))
 
@@ -190,11 +189,10 @@ class ReasoningPicker(CollapsingButton):
             action = self._menu.addAction(escape_mnemonics(words))
             action.setCheckable(True)
             action.setChecked(choice.reasoning == current)
-            action.triggered.connect(partial(self._emit_chosen, choice.reasoning))
+            action.triggered.connect(
+                lambda _checked=False, reasoning=choice.reasoning: self.reasoning_chosen.emit(reasoning)
+            )
             self._group.addAction(action)
-
-    def _emit_chosen(self, reasoning: Reasoning | None) -> None:
-        self.reasoning_chosen.emit(reasoning)
 
     def _apply_theme(self) -> None:
         self.draw("thought", self._themes.theme.text)

@@ -41,11 +41,11 @@ def model_rows(groups: Sequence[ModelGroup], typed: str, current: tuple[str, str
 
 def _rows_of(group: ModelGroup, typed: str, current: tuple[str, str]) -> list[ModelRow]:
     translate, wanted = QCoreApplication.translate, typed.casefold()
-    found = [
+    models = [
         model for model in group.models if wanted in model.id.casefold() or wanted in (model.title or "").casefold()
     ]
     today = datetime.now().astimezone().date()
-    rows = [_row_of(group.endpoint.id, model, current, today) for model in found]
+    rows = [_row_of(group.endpoint.id, model, current, today) for model in models]
     if typed and all(model.id != typed for model in group.models):
         rows.append(_custom_row(group.endpoint.id, typed, current))
     if group.problem is not None:
@@ -84,13 +84,13 @@ def _custom_row(endpoint_id: str, typed: str, current: tuple[str, str]) -> Model
 
 def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
     """Return what is known about a model, in a few words each."""
-    translate, able, facts = QCoreApplication.translate, model.capabilities, list[str]()
-    if able.context_window:
-        facts.append(format_count(able.context_window))
+    translate, capabilities, facts = QCoreApplication.translate, model.capabilities, list[str]()
+    if capabilities.context_window:
+        facts.append(format_count(capabilities.context_window))
     for has_it, words in (
-        (able.images, translate("ModelRows", "images")),
-        (able.tools, translate("ModelRows", "tools")),
-        (able.reasoning, translate("ModelRows", "reasoning")),
+        (capabilities.images, translate("ModelRows", "images")),
+        (capabilities.tools, translate("ModelRows", "tools")),
+        (capabilities.reasoning, translate("ModelRows", "reasoning")),
     ):
         if has_it:
             facts.append(words)
@@ -98,8 +98,8 @@ def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
     if cost is not None and cost.input is not None and cost.output is not None:
         facts.append(f"{format_price(cost.input)} / {format_price(cost.output)}")
     if model.retires is not None:
-        gone = model.retires <= today
-        words = translate("ModelRows", "retired {0}") if gone else translate("ModelRows", "retires {0}")
+        is_retired = model.retires <= today
+        words = translate("ModelRows", "retired {0}") if is_retired else translate("ModelRows", "retires {0}")
         facts.append(words.format(model.retires.isoformat()))
     return tuple(facts)
 
@@ -195,7 +195,7 @@ class ModelPicker(QToolButton):
         self.setToolTip(plain_tooltip(f"{words} ({native_shortcut('Ctrl+M')})"))
 
     def _apply_theme(self) -> None:
-        # The arrow belongs behind the name; Qt puts icons in front, in reading direction.
+        # The arrow belongs behind the name, but Qt puts icons in front.
         ltr = QGuiApplication.layoutDirection() == Qt.LayoutDirection.LeftToRight
         self.setLayoutDirection(Qt.LayoutDirection.RightToLeft if ltr else Qt.LayoutDirection.LeftToRight)
         side = round(ARROW_SIZE * self._themes.zoom / 100)
@@ -226,7 +226,7 @@ class WorkspacePicker(CollapsingButton):
     def set_folder(self, folder: Path | None, conversation_id: str = "") -> None:
         """Set the folder in use and its conversation."""
         self._folder, self._conversation_id = folder, conversation_id
-        # Of a name that is no UTF-8, Qt would drop all from there on.
+        # Qt would cut a name that is no UTF-8.
         path = "" if folder is None else show_hidden(str(folder))
         words = self.tr("No folder") if folder is None else show_hidden(folder.name) or path
         self.setText(" " + escape_mnemonics(words))

@@ -46,14 +46,14 @@ class AnswerChoices(QWidget):
             SmallTextEdit(self.tr("Answer in your own words"), EDITOR_LINES) if question.free_text else None
         )
         layout = QVBoxLayout(self)
-        # The boxes reach that far out of their places, with the frame that shows the focus.
+        # Room for the focus frame around the boxes.
         layout.setContentsMargins(SPACE_XS, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
-        for at, choice in enumerate(question.choices):
+        for index, choice in enumerate(question.choices):
             box = QCheckBox() if question.several else QRadioButton()
             self._group.addButton(box)
             self._boxes.append(box)
-            layout.addWidget(self._create_choice(box, at, choice))
+            layout.addWidget(self._create_choice(box, index, choice))
             box.toggled.connect(self._on_choice_toggled)
         self._group.setExclusive(not question.several)
         if self._custom_field is not None:
@@ -66,8 +66,8 @@ class AnswerChoices(QWidget):
     def answer(self) -> Sequence[str]:
         """Return the selected choices and the text; empty without an answer."""
         chosen = [choice for choice, box in zip(self._question.choices, self._boxes, strict=True) if box.isChecked()]
-        own = self.custom_answer
-        return [*chosen, own] if own else chosen
+        custom = self.custom_answer
+        return [*chosen, custom] if custom else chosen
 
     @property
     def custom_answer(self) -> str:
@@ -87,22 +87,22 @@ class AnswerChoices(QWidget):
     def initial_focus(self) -> QWidget:
         return self._boxes[0] if self._boxes else self._custom_field or self
 
-    def toggle_choice(self, place: int) -> bool:
+    def toggle_choice(self, index: int) -> bool:
         """Toggle the choice at an index from 0; return False where there is none."""
-        if not 0 <= place < min(len(self._boxes), MAX_NUMBERED):
+        if not 0 <= index < min(len(self._boxes), MAX_NUMBERED):
             return False
-        box = self._boxes[place]
+        box = self._boxes[index]
         box.setFocus(Qt.FocusReason.ShortcutFocusReason)
         box.click()
         return True
 
-    def _create_choice(self, box: QAbstractButton, at: int, choice: str) -> QWidget:
-        if at >= MAX_NUMBERED:
+    def _create_choice(self, box: QAbstractButton, index: int, choice: str) -> QWidget:
+        if index >= MAX_NUMBERED:
             return WrappedChoice(box, choice)
-        worded = WrappedChoice(box, self.tr("{0}. {1}").format(at + 1, choice))
-        # As the agent gave it: the number is said after it.
+        worded = WrappedChoice(box, self.tr("{0}. {1}").format(index + 1, choice))
+        # Without the number, which is in the description.
         box.setAccessibleName(choice)
-        box.setAccessibleDescription(self.tr("Key {0}").format(at + 1))
+        box.setAccessibleDescription(self.tr("Key {0}").format(index + 1))
         return worded
 
     def _on_choice_toggled(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
@@ -205,7 +205,7 @@ class QuestionCard(QFrame):
         self._choices.changed.connect(self._refresh)
         self._choices.submitted.connect(self._submit)
         self._scroll.column.addWidget(self._choices)
-        # What a layout shows later takes no focus now.
+        # A layout shows it later, and what is hidden takes no focus now.
         self._choices.show()
         self._refresh()
         self._update_hint(None, QApplication.focusWidget())

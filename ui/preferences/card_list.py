@@ -1,6 +1,7 @@
 """Lists of cards on a page of the settings, of which one can be open in an editor."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
@@ -66,9 +67,9 @@ class CardList(QVBoxLayout):
 
     def show_cards(self, cards: Mapping[str, Card]) -> None:
         """Replace the cards. The layout must have a widget."""
-        for gone in self._cards.values():
-            if gone not in cards.values():
-                remove_widget(self, gone)
+        for card in self._cards.values():
+            if card not in cards.values():
+                remove_widget(self, card)
         self._cards = dict(cards)
         self._update_layout()
 
@@ -90,41 +91,55 @@ class CardList(QVBoxLayout):
         self._update_layout()
 
     def _update_layout(self) -> None:
-        place = 0
+        index = 0
         for key, card in self._cards.items():
             is_written = self._panel is not None and key == self._replaced_key
             if self._panel is not None and is_written:
-                place = self._insert_at(place, self._panel)
-            place = self._insert_at(place, card)
+                index = self._insert_at(index, self._panel)
+            index = self._insert_at(index, card)
             card.setVisible(not is_written)
             card.set_can_edit(can=self._panel is None)
         if self._panel is not None:
             if self._replaced_key not in self._cards:
-                self._insert_at(place, self._panel)
-            # What a layout shows later takes no focus now.
+                self._insert_at(index, self._panel)
+            # A layout shows it later, and what is hidden takes no focus now.
             self._panel.show()
 
-    def _insert_at(self, place: int, widget: QWidget) -> int:
-        if self.indexOf(widget) != place:
-            self.insertWidget(place, widget)
-        return place + 1
+    def _insert_at(self, index: int, widget: QWidget) -> int:
+        if self.indexOf(widget) != index:
+            self.insertWidget(index, widget)
+        return index + 1
 
 
-class CardEditor(QFrame):
-    """An editor with Cancel and Save. `saved` carries the edited object."""
+class EditorFrame(QFrame):
+    """An editor inside of a page, which Escape cancels while `can_cancel` says so."""
 
-    saved = Signal(object)
     cancelled = Signal()
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether the editor can be closed now."""
+        return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape cancels the editor, not the dialog."""
-        if event.key() == Qt.Key.Key_Escape:
+        if event.key() == Qt.Key.Key_Escape and self.can_cancel:
             self.cancelled.emit()
         else:
             super().keyPressEvent(event)
 
+
+class CardEditor(EditorFrame):
+    """An editor with Cancel and Save. `saved` carries the edited object."""
+
+    saved = Signal(object)
+
     def save(self) -> None:
         """Emit `saved`, or show what is missing."""
+        raise NotImplementedError
+
+    def start_editing(self) -> None:
+        """Focus the first field."""
         raise NotImplementedError
 
     def build_layout(self, name: str, first: QWidget, *parts: QWidget) -> None:
@@ -138,3 +153,90 @@ class CardEditor(QFrame):
         foot.addWidget(button(QCoreApplication.translate("Cards", "Cancel"), self.cancelled.emit))
         foot.addWidget(button(QCoreApplication.translate("Cards", "Save"), self.save, "primary"))
         vbox(*parts, foot, parent=self, spacing=SPACE_M, margins=SPACE_M)
+
+
+class NamedItem(Protocol):
+    """What a page of cards lists."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=NamedItem)
+E = TypeVar("E", bound=CardEditor)
+
+
+class ItemsForm(QWidget, Generic[T, E]):
+    """A page with a card for each item, of which one can be open in an editor."""
+
+    changed = Signal(object)
+    """All items as they shall be, a tuple."""
+
+    def __init__(self, add_text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._items: tuple[T, ...] = ()
+        self._editor: E | None = None
+        self._edited_name = ""
+        self._cards = CardList()
+        self._add = button(add_text, lambda: self._open_editor(None))
+
+    def _create_editor(self, item: T | None, edited_name: str) -> E:
+        """Create the editor of an item, or of a new one that begins as `item` if `edited_name` is empty."""
+        raise NotImplementedError
+
+    def _create_card(self, item: T, index: int) -> Card:
+        raise NotImplementedError
+
+    def _update_editor(self, editor: E) -> None:
+        """Tell the open editor what depends on the items."""
+        raise NotImplementedError
+
+    def _update_buttons(self) -> None:
+        """Enable the buttons and show the notes that fit the items and the editor."""
+        raise NotImplementedError
+
+    def _show_items(self, items: Sequence[T]) -> None:
+        if tuple(items) != self._items:
+            self._items = tuple(items)
+            self._rebuild_cards()
+            if self._editor is not None:
+                self._update_editor(self._editor)
+
+    def _open_editor(self, item: T | None, edited_name: str = "") -> None:
+        if self._editor is not None:
+            self._editor.setFocus()
+            return
+        self._edited_name = edited_name
+        self._editor = self._create_editor(item, edited_name)
+        self._editor.saved.connect(self._save_item)
+        self._editor.cancelled.connect(self._cancel_editing)
+        self._cards.open(self._editor, edited_name)
+        self._update_buttons()
+        self._editor.start_editing()
+
+    def _save_item(self, item: T) -> None:
+        names = [known.name for known in self._items]
+        index = names.index(self._edited_name) if self._edited_name in names else len(names)
+        self._close_editor()
+        self._change_items((*self._items[:index], item, *self._items[index + 1 :]))
+
+    def _change_items(self, items: tuple[T, ...]) -> None:
+        self._items = items
+        self._rebuild_cards()
+        self.changed.emit(items)
+        if self._editor is not None:
+            self._update_editor(self._editor)
+        (self._editor or self._add).setFocus()
+
+    def _cancel_editing(self) -> None:
+        self._close_editor()
+        self._add.setFocus()
+
+    def _close_editor(self) -> None:
+        self._editor = None
+        self._cards.close()
+        self._update_buttons()
+
+    def _rebuild_cards(self) -> None:
+        self._cards.show_cards({item.name: self._create_card(item, index) for index, item in enumerate(self._items)})
+        self._update_buttons()

@@ -82,7 +82,7 @@ class ConversationSettingsDialog(QDialog):
         layout.addWidget(label(words, "muted", wrap=True))
         layout.addWidget(scrolled, 1)
         layout.addWidget(foot)
-        # As high as all fields, where the screen has the room.
+        # As high as all fields, up to the screen.
         fields = self._form.heightForWidth(_DIALOG_WIDTH - 2 * SPACE_L)
         wanted = layout.sizeHint().height() - scrolled.sizeHint().height() + fields + SPACE_M
         screen = self.screen().availableSize()

@@ -42,7 +42,7 @@ class SpinBoxMargin(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in _MARGIN_EVENTS and isinstance(watched, QAbstractSpinBox):
-            # The edge is there as well, and the margin of every line of text.
+            # Less the border and the margin that every text line has.
             room = round(TEXT_MARGIN * watched.font().pointSizeF() / BODY_SIZE) - 1
             is_mirrored = watched.layoutDirection() is Qt.LayoutDirection.RightToLeft
             self._line.setTextMargins(0 if is_mirrored else room, 0, room if is_mirrored else 0, 0)
@@ -160,10 +160,10 @@ def translate_preference(text: str) -> str:
 
 def control_for(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
     """Create the control for a field; `changed` gets each new value. Raises TypeError for unknown types."""
-    made = _control_for_type(field, changed)
-    made.widget.setAccessibleName(translate_preference(field.title or ""))
-    made.widget.setAccessibleDescription(translate_preference(field.description or ""))
-    return made
+    control = _control_for_type(field, changed)
+    control.widget.setAccessibleName(translate_preference(field.title or ""))
+    control.widget.setAccessibleDescription(translate_preference(field.description or ""))
+    return control
 
 
 def _control_for_type(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
@@ -211,7 +211,7 @@ def _font_menu(changed: Callable[[Any], None]) -> FieldControl:
 
     def show(value: Any) -> None:
         if box.findData(value) < 0:
-            # From another computer: it stays what it is, and the system's is seen.
+            # Set on another computer: keep it, though the system font is shown.
             box.addItem(QCoreApplication.translate("Preferences", "{0} (not installed)").format(value), value)
         box.setCurrentIndex(box.findData(value))
 
@@ -236,7 +236,7 @@ def _spin_box(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
         if isinstance(rule, NumberFormat):
             box.setSuffix(f" {translate_preference(rule.unit)}")
             box.setSpecialValueText(translate_preference(rule.zero_text) if rule.zero_text else "")
-    # Not each digit on the way to 300, only the number when it is there.
+    # Emit the finished number, not each digit on the way to 300.
     box.setKeyboardTracking(False)
     SpinBoxMargin(box)
 
@@ -251,7 +251,7 @@ def _spin_box(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
 
 
 class _DecimalSpinBox(QDoubleSpinBox):
-    # Whole numbers stand without decimals.
+    # Whole numbers without decimals.
 
     def textFromValue(self, v: float) -> str:
         return super().textFromValue(v).removesuffix(f"{self.locale().decimalPoint()}0")
@@ -277,15 +277,15 @@ def _bounds(field: FieldInfo) -> tuple[float, float]:
 def _text_editor(changed: Callable[[Any], None]) -> FieldControl:
     editor = QPlainTextEdit(tabChangesFocus=True)
     editor.setFixedHeight(TEXT_HEIGHT)
-    pause = QTimer(editor, singleShot=True, interval=TEXT_DELAY_MS)
-    pause.timeout.connect(lambda: changed(editor.toPlainText()))
-    editor.textChanged.connect(pause.start)
+    delay_timer = QTimer(editor, singleShot=True, interval=TEXT_DELAY_MS)
+    delay_timer.timeout.connect(lambda: changed(editor.toPlainText()))
+    editor.textChanged.connect(delay_timer.start)
 
     def show(value: Any) -> None:
-        # Not while it is being typed in: what comes back is what was typed a moment ago.
-        if editor.toPlainText() != value and not pause.isActive():
+        # Not while the person types: the value that comes back is a moment old.
+        if editor.toPlainText() != value and not delay_timer.isActive():
             editor.setPlainText(value)
-            pause.stop()
+            delay_timer.stop()
 
     return FieldControl(editor, show, is_wide=True)
 

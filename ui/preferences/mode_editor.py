@@ -65,20 +65,20 @@ class RuleListEditor(QWidget):
             self._editor.show_tools(self._tools)
 
     def _open_editor(self, rule: Rule | None) -> None:
-        place = self.rules.index(rule) if rule is not None else len(self.rules)
-        self._rebuild_rows(without=place)
+        index = self.rules.index(rule) if rule is not None else len(self.rules)
+        self._rebuild_rows(without=index)
         self._editor = RuleEditor(rule, self._tools)
-        self._editor.saved.connect(partial(self._replace_rule, place))
+        self._editor.saved.connect(partial(self._replace_rule, index))
         self._editor.cancelled.connect(self._close_editor)
-        self._rows.insertWidget(place, self._editor)
+        self._rows.insertWidget(index, self._editor)
         self._editor.show()
         self._editor.start_editing()
         self.setFocusProxy(self._editor)
         self._add.setEnabled(False)
         self.changed.emit()
 
-    def _replace_rule(self, place: int, rule: Rule) -> None:
-        self.rules = (*self.rules[:place], rule, *self.rules[place + 1 :])
+    def _replace_rule(self, index: int, rule: Rule) -> None:
+        self.rules = (*self.rules[:index], rule, *self.rules[index + 1 :])
         self._close_editor()
 
     def _remove_rule(self, rule: Rule) -> None:
@@ -95,8 +95,8 @@ class RuleListEditor(QWidget):
         self.setFocusProxy(self._add)
         self._add.setEnabled(True)
         clear_layout(self._rows)
-        for at, rule in enumerate(self.rules):
-            if at != without:
+        for index, rule in enumerate(self.rules):
+            if index != without:
                 row = self._create_row(rule)
                 self._rows.addWidget(row)
                 row.show()
@@ -185,11 +185,11 @@ class ModeEditor(CardEditor):
             "rules": self._rules.rules,
         }
         try:
-            made = Mode.model_validate(values)
+            mode = Mode.model_validate(values)
         except ValidationError:
             self._name.setFocus()
             return
-        self.saved.emit(made)
+        self.saved.emit(mode)
 
     def _title_error(self) -> str:
         return "" if self._title.text().strip() else self.tr("A mode needs a name. Write one.")
@@ -211,7 +211,7 @@ class ModeEditor(CardEditor):
         return self.tr("A rule is half written. Add it, or cancel it.") if self._rules.is_editing else ""
 
     def _suggest_name(self, title: str) -> None:
-        # Until the person writes a short name; it is what conversations and specialists remember a mode by.
+        # Until the person writes one. Conversations and specialists refer to a mode by its short name.
         if not self.edited_name and not self._name.isModified():
             self._name.setText(unused_mode_name(title, self._taken))
 
@@ -253,10 +253,10 @@ class _UnaskedChoice(QWidget):
             "accept_edits": self.tr("Change files unasked; all else is asked about"),
         }
         layout = vbox(parent=self, spacing=SPACE_XS, margins=0)
-        for at, breadth in enumerate(BREADTHS):
+        for index, breadth in enumerate(BREADTHS):
             choice = QRadioButton()
             choice.setChecked(breadth == chosen)
-            self._group.addButton(choice, at)
+            self._group.addButton(choice, index)
             layout.addWidget(WrappedChoice(choice, words[breadth]))
 
     @property

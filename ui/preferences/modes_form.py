@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.preferences import MAX_MODES
 from ui.bridge.settings import ToolGroup
-from ui.preferences.card_list import Card, CardList
+from ui.preferences.card_list import Card, ItemsForm
 from ui.preferences.mode_editor import MAX_MODE_TITLE_LENGTH, ModeEditor, rule_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
@@ -58,24 +58,17 @@ class ModeCard(Card):
             layout.addWidget(label(self.tr("And {0} more rules").format(hidden), "muted"))
 
 
-class ModesForm(QWidget):
+class ModesForm(ItemsForm[Mode, ModeEditor]):
     """The page of modes. Answer `changed` with `show_modes`."""
 
-    changed = Signal(object)
-    """A tuple of Modes."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._modes: tuple[Mode, ...] = ()
+        super().__init__(self.tr("Add mode…"), parent)
         self._tools: tuple[ToolGroup, ...] = ()
-        self._editor: ModeEditor | None = None
         self._undo = _UndoBar()
         self._empty_note = label(
             self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
         )
-        self._cards = CardList()
         self._built_in_cards = [ModeCard(mode) for mode in BUILT_IN_MODES]
-        self._add = button(self.tr("Add mode…"), lambda: self._open_editor(None))
         self._limit_note = label(
             self.tr("There can be {0} modes. Remove one first.").format(MAX_MODES), "muted", wrap=True
         )
@@ -84,11 +77,7 @@ class ModesForm(QWidget):
 
     def show_modes(self, modes: Sequence[Mode]) -> None:
         """Show the person's modes; an open editor stays."""
-        if tuple(modes) != self._modes:
-            self._modes = tuple(modes)
-            self._rebuild_cards()
-            if self._editor is not None:
-                self._editor.set_taken_names(self._taken_names(self._editor.edited_name))
+        self._show_items(modes)
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """Set the tools that rules can be about."""
@@ -98,82 +87,57 @@ class ModesForm(QWidget):
 
     def edit(self, name: str) -> None:
         """Edit one of the person's modes."""
-        self._open_editor(next(mode for mode in self._modes if mode.name == name), name)
+        self._open_editor(next(mode for mode in self._items if mode.name == name), name)
 
     def copy(self, mode: Mode) -> None:
         """Open an editor for a copy of a mode, if there can be one more."""
-        if len(self._modes) >= MAX_MODES:
+        if len(self._items) >= MAX_MODES:
             announce(self, self._limit_note.text())
             return
         title = self.tr("{0} (copy)").format(mode_title(mode))[:MAX_MODE_TITLE_LENGTH]
         self._open_editor(mode.model_copy(update={"title": title}))
 
-    def _open_editor(self, before: Mode | None, changes: str = "") -> None:
-        if self._editor is not None:
-            self._editor.setFocus()
-            return
-        self._editor = ModeEditor(before, self._taken_names(changes), self._tools)
-        self._editor.saved.connect(self._save_mode)
-        self._editor.cancelled.connect(self._cancel_editing)
-        self._cards.open(self._editor, changes)
-        self._update_buttons()
-        self._editor.start_editing()
+    def _create_editor(self, item: Mode | None, edited_name: str) -> ModeEditor:
+        return ModeEditor(item, self._taken_names(edited_name), self._tools)
+
+    def _update_editor(self, editor: ModeEditor) -> None:
+        editor.set_taken_names(self._taken_names(editor.edited_name))
 
     def _taken_names(self, but: str) -> frozenset[str]:
-        return frozenset(mode.name for mode in (*BUILT_IN_MODES, *self._modes)) - {but}
+        return frozenset(mode.name for mode in (*BUILT_IN_MODES, *self._items)) - {but}
 
-    def _save_mode(self, made: Mode) -> None:
-        names = [mode.name for mode in self._modes]
-        if made.name not in names and len(names) >= MAX_MODES:
-            # Others came while this one was written.
+    def _save_item(self, item: Mode) -> None:
+        if all(mode.name != item.name for mode in self._items) and len(self._items) >= MAX_MODES:
+            # Other modes were added while this one was edited.
             announce(self, self._limit_note.text())
             return
-        place = names.index(made.name) if made.name in names else len(names)
-        self._close_editor()
-        self._set_modes((*self._modes[:place], made, *self._modes[place + 1 :]))
+        super()._save_item(item)
 
-    def _remove_mode(self, place: int) -> None:
-        gone = self._modes[place]
-        self._set_modes((*self._modes[:place], *self._modes[place + 1 :]))
-        words = self.tr("The mode “{0}” is removed. Where it held, less happens unasked now.").format(gone.title)
-        self._undo.show_undo(words, partial(self._restore_mode, place, gone))
+    def _remove_mode(self, index: int) -> None:
+        mode = self._items[index]
+        self._change_items((*self._items[:index], *self._items[index + 1 :]))
+        words = self.tr("The mode “{0}” is removed. Where it held, less happens unasked now.").format(mode.title)
+        self._undo.show_undo(words, partial(self._restore_mode, index, mode))
 
-    def _restore_mode(self, place: int, gone: Mode) -> None:
-        self._set_modes((*self._modes[:place], gone, *self._modes[place:]))
+    def _restore_mode(self, index: int, mode: Mode) -> None:
+        self._change_items((*self._items[:index], mode, *self._items[index:]))
 
-    def _set_modes(self, modes: tuple[Mode, ...]) -> None:
-        self._modes = modes
+    def _change_items(self, items: tuple[Mode, ...]) -> None:
         self._undo.hide()
-        self._rebuild_cards()
-        self.changed.emit(modes)
-        if self._editor is not None:
-            self._editor.set_taken_names(self._taken_names(self._editor.edited_name))
-        (self._editor or self._add).setFocus()
+        super()._change_items(items)
 
-    def _cancel_editing(self) -> None:
-        self._close_editor()
-        self._add.setFocus()
-
-    def _close_editor(self) -> None:
-        self._editor = None
-        self._cards.close()
-        self._update_buttons()
-
-    def _rebuild_cards(self) -> None:
-        cards: dict[str, ModeCard] = {}
-        for place, mode in enumerate(self._modes):
-            card = cards[mode.name] = ModeCard(mode)
-            card.edit_pressed.connect(partial(self.edit, mode.name))
-            card.copy_pressed.connect(partial(self.copy, mode))
-            card.remove_pressed.connect(partial(self._remove_mode, place))
-        self._cards.show_cards(cards)
-        self._update_buttons()
+    def _create_card(self, item: Mode, index: int) -> ModeCard:
+        card = ModeCard(item)
+        card.edit_pressed.connect(partial(self.edit, item.name))
+        card.copy_pressed.connect(partial(self.copy, item))
+        card.remove_pressed.connect(partial(self._remove_mode, index))
+        return card
 
     def _update_buttons(self) -> None:
-        is_full, is_writing = len(self._modes) >= MAX_MODES, self._editor is not None
+        is_full, is_writing = len(self._items) >= MAX_MODES, self._editor is not None
         self._add.setEnabled(not is_full and not is_writing)
         self._limit_note.setVisible(is_full)
-        self._empty_note.setVisible(not self._modes and not is_writing)
+        self._empty_note.setVisible(not self._items and not is_writing)
         for card in self._built_in_cards:
             card.set_can_edit(can=not is_writing)
 

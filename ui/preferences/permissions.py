@@ -225,7 +225,7 @@ class AuditLogForm(QWidget):
         layout = vbox(parent=self, spacing=SPACE_M, margins=0)
         words = self.tr("Every call that a model asked for: who decided about it, and what became of it.")
         layout.addWidget(label(words, "muted", wrap=True))
-        # It takes the room of the list that is not there, and stands at its top.
+        # It takes the room of the hidden list.
         layout.addWidget(self._none, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._list, 1)
         layout.addWidget(self._details)

@@ -42,8 +42,8 @@ class PriceTableModel(QAbstractTableModel):
 
     def show_models(self, models: Sequence[ModelPriceEntry]) -> None:
         """Show the models. The same models again keep scroll position and selection."""
-        before, self._models = self._models, models
-        if [(model.vendor, model.server, model.model) for model in before] == [
+        old, self._models = self._models, models
+        if [(model.vendor, model.server, model.model) for model in old] == [
             (model.vendor, model.server, model.model) for model in models
         ]:
             if models:
@@ -209,7 +209,7 @@ class PricesForm(QWidget):
             | QAbstractItemView.EditTrigger.EditKeyPressed
             | QAbstractItemView.EditTrigger.AnyKeyPressed
         )
-        # Tab leaves the table; the arrow keys walk it.
+        # Tab leaves the table; the arrow keys move in it.
         table.setTabKeyNavigation(False)
         table.setShowGrid(False)
         table.setWordWrap(False)

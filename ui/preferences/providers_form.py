@@ -6,11 +6,11 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QKeyEvent, Qt
 from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Endpoint
+from ui.preferences.card_list import EditorFrame
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, announce, button, label
 from ui.style.removal import remove_widget
@@ -28,12 +28,11 @@ from ui.style.server_fields import (
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
-class EndpointEditor(QWidget):
+class EndpointEditor(EditorFrame):
     """Warns before saving that the key will be lost: it is only for the addresses that it was given for."""
 
     saved = Signal(object)
     """The edited Endpoint."""
-    cancelled = Signal()
 
     def __init__(self, themes: ThemeSource, endpoint: Endpoint, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,9 +56,9 @@ class EndpointEditor(QWidget):
             field.returnPressed.connect(self._save)
         self._update_warning()
 
-    def set_holds_key(self, *, held: bool) -> None:
+    def set_holds_key(self, *, stored: bool) -> None:
         """Set whether there is a key that can be lost."""
-        self._holds_key = held
+        self._holds_key = stored
         self._update_warning()
 
     def start_editing(self) -> None:
@@ -67,20 +66,13 @@ class EndpointEditor(QWidget):
         self._title.setFocus()
         self._title.selectAll()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape cancels the editor, not the dialog."""
-        if event.key() == Qt.Key.Key_Escape:
-            self.cancelled.emit()
-        else:
-            super().keyPressEvent(event)
-
     def _edited_endpoint(self) -> Endpoint | str:
         """Return the endpoint as typed, or the text that is no address."""
         address = complete_web_address(self._address.text())
         mirrors, wrong = self._mirrors.addresses()
         if address is None or wrong:
             return wrong or self._address.text().strip()
-        # Each only where it was really changed: a slash at the end is no other address.
+        # A trailing slash alone is no change.
         base_url = self._endpoint.base_url if address == self._endpoint.base_url.rstrip("/") else address
         update = {
             "title": self._title.text().strip() or self._endpoint.title,
@@ -185,14 +177,14 @@ class EndpointCard(QFrame):
         self._layout.addWidget(self._field)
         self._layout.addLayout(row)
 
-    def show_key(self, *, held: bool) -> None:
+    def show_key(self, *, stored: bool) -> None:
         """Show whether a key is stored."""
-        self._holds_key = held
+        self._holds_key = stored
         if self._editor is not None:
-            self._editor.set_holds_key(held=held)
-        self._key.setText(self.tr("Key held") if held else self.tr("No key"))
-        self._change.setText(self.tr("Change key") if held else self.tr("Add key"))
-        self._remove_key.setVisible(held)
+            self._editor.set_holds_key(stored=stored)
+        self._key.setText(self.tr("Key held") if stored else self.tr("No key"))
+        self._change.setText(self.tr("Change key") if stored else self.tr("Add key"))
+        self._remove_key.setVisible(stored)
 
     def show_state(self, state: Status, sentence: Sentence | str) -> None:
         """Show how a test or a change of key goes."""
@@ -237,7 +229,7 @@ class EndpointCard(QFrame):
             self._editor.saved.connect(self.edited)
             self._editor.cancelled.connect(self._close_editor)
             self._layout.addWidget(self._editor)
-            self._editor.set_holds_key(held=self._holds_key)
+            self._editor.set_holds_key(stored=self._holds_key)
         self._edit.setEnabled(False)
         self._editor.start_editing()
 
@@ -315,11 +307,11 @@ class ProvidersForm(QWidget):
             self._cards[endpoint_id].ask_for_key()
         self._invalidated_keys.clear()
 
-    def show_keys(self, held: Iterable[str]) -> None:
+    def show_keys(self, stored: Iterable[str]) -> None:
         """Set the ids of endpoints with a stored key."""
-        self._stored_keys = frozenset(held)
+        self._stored_keys = frozenset(stored)
         for endpoint_id, card in self._cards.items():
-            card.show_key(held=endpoint_id in self._stored_keys)
+            card.show_key(stored=endpoint_id in self._stored_keys)
 
     def show_state(self, endpoint_id: str, state: Status, sentence: Sentence | str) -> None:
         """Show how a test or a change of key goes."""

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QWidget
+from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from desktop_agent.types.messages import new_id
 from desktop_agent.types.permissions import (
@@ -24,6 +23,7 @@ from desktop_agent.types.permissions import (
 )
 from ui.bridge.rule_text import rule_sentence
 from ui.bridge.settings import ToolGroup
+from ui.preferences.card_list import EditorFrame
 from ui.preferences.tool_picker import ToolMenu
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label, set_style_property
@@ -152,11 +152,10 @@ MODE_ORIGIN = "a mode"
 """Who makes these rules, in the words of verdicts."""
 
 
-class RuleEditor(QFrame):
+class RuleEditor(EditorFrame):
     """`saved` carries a Rule with a new id: a changed rule is another rule."""
 
     saved = Signal(object)
-    cancelled = Signal()
 
     def __init__(self, before: Rule | None, tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -189,13 +188,6 @@ class RuleEditor(QFrame):
         """Set the known tools; the selected one stays."""
         self._tools.show_tools(groups)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape cancels the rule, not the editor around it."""
-        if event.key() == Qt.Key.Key_Escape:
-            self.cancelled.emit()
-        else:
-            super().keyPressEvent(event)
-
     @property
     def _kind(self) -> PatternKind:
         return PATTERN_KINDS[max(0, self._kind_menu.currentIndex())]
@@ -221,15 +213,15 @@ class RuleEditor(QFrame):
 
     def _build_rule(self, tool: str, pattern: Pattern | None) -> Rule:
         effect = EFFECTS[self._effect.currentIndex()]
-        before = self._before
-        if before is None:
+        old = self._before
+        if old is None:
             return Rule(effect=effect, tool=tool, pattern=pattern, scope=RuleScope.ALWAYS, origin=MODE_ORIGIN)
-        # What is not shown here stands, unless it was said of another tool, or to hold back what is now allowed.
-        widens = effect is RuleEffect.ALLOW and before.effect is not effect
-        also = before.also if _base_name(tool) == _base_name(before.tool) and not widens else ()
-        pattern = pattern if widens else _keep_folder(pattern, before.pattern)
+        # Keep what has no field here, unless it was about another tool, or restricted what is now allowed.
+        widens = effect is RuleEffect.ALLOW and old.effect is not effect
+        also = old.also if _base_name(tool) == _base_name(old.tool) and not widens else ()
+        pattern = pattern if widens else _keep_folder(pattern, old.pattern)
         changes = {"id": new_id(), "effect": effect, "tool": tool, "also": also, "pattern": pattern}
-        return before.model_copy(update=changes)
+        return old.model_copy(update=changes)
 
     def _update_preview(self) -> None:
         rule = self._rule()
@@ -293,11 +285,11 @@ class RuleEditor(QFrame):
         layout.addLayout(foot)
 
 
-def _keep_folder(pattern: Pattern | None, before: Pattern | None) -> Pattern | None:
+def _keep_folder(pattern: Pattern | None, old: Pattern | None) -> Pattern | None:
     """Keep the folder that the pattern of a command had before."""
-    if not isinstance(pattern, CommandPattern) or not isinstance(before, CommandPattern):
+    if not isinstance(pattern, CommandPattern) or not isinstance(old, CommandPattern):
         return pattern
-    return pattern.model_copy(update={"folder": before.folder})
+    return pattern.model_copy(update={"folder": old.folder})
 
 
 def _base_name(tool: str) -> str:

@@ -78,8 +78,8 @@ def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
 
 
 def _tab_stops_in_layout(layout: QLayout) -> Iterator[QWidget]:
-    for place in range(layout.count()):
-        item = layout.itemAt(place)
+    for index in range(layout.count()):
+        item = layout.itemAt(index)
         widget, inner = (item.widget(), item.layout()) if item is not None else (None, None)
         if widget is not None:
             yield from _tab_stops(widget)
@@ -181,9 +181,9 @@ class SettingsDialog(QDialog):
         """Say why no keyring can store keys."""
         self._providers.show_no_keyring(why)
 
-    def set_keys(self, held: Iterable[str]) -> None:
+    def set_keys(self, endpoint_ids: Iterable[str]) -> None:
         """Set the ids of endpoints with a stored key."""
-        self._providers.show_keys(held)
+        self._providers.show_keys(endpoint_ids)
 
     def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
         """Show how a test or a change of key goes: idle, busy, ok, error or no_keyring."""
@@ -203,7 +203,7 @@ class SettingsDialog(QDialog):
 
     def _change_preference(self, section: str, name: str, value: Any) -> None:
         old = getattr(self._preferences, section)
-        # A copy, not a new object: what a newer version of the program wrote into the file stays in it.
+        # A copy keeps fields that a newer version of the program wrote into the file.
         new = old.model_copy(update={name: value})
         self._preferences = self._preferences.model_copy(update={section: new})
         self.preferences_changed.emit(self._preferences)
@@ -281,7 +281,7 @@ class SettingsDialog(QDialog):
             self._middle.addWidget(widget)
         self._middle.addWidget(self._pages, 1)
         foot = QHBoxLayout()
-        # Where people look for the version first; the help has it.
+        # People look for the version here first.
         about = self.tr("About · version {0}").format(QCoreApplication.applicationVersion())
         foot.addWidget(button(about, self.about_requested.emit, "quiet"))
         foot.addStretch(1)

@@ -65,13 +65,13 @@ class BudgetFields:
     @property
     def limits(self) -> dict[str, Any]:
         """Return all limits. A finer value than is shown stays until it is edited."""
-        before = self._before.limits if self._before is not None else Limits()
+        old = self._before.limits if self._before is not None else Limits()
         _, cost, minutes = self._shown
         return {
-            **before.model_dump(),
+            **old.model_dump(),
             "tokens": self._tokens.value() or None,
-            "cost": before.cost if self._cost.value() == cost else self._cost.value() or None,
-            "seconds": before.seconds if self._minutes.value() == minutes else self._minutes.value() * 60 or None,
+            "cost": old.cost if self._cost.value() == cost else self._cost.value() or None,
+            "seconds": old.seconds if self._minutes.value() == minutes else self._minutes.value() * 60 or None,
             "turns": self._turns.value(),
         }
 
@@ -219,9 +219,9 @@ class SpecialistEditor(CardEditor):
         """Emit `saved`, or show what is missing."""
         if self._form.show_errors():
             return
-        made = self._build_specialist()
-        if made is not None:
-            self.saved.emit(made)
+        specialist = self._build_specialist()
+        if specialist is not None:
+            self.saved.emit(specialist)
             return
         words = self.tr("This cannot be saved. Look at each field again.")
         self._problem.setText(words)
@@ -250,8 +250,8 @@ class SpecialistEditor(CardEditor):
         return self.tr("Write the name of the model, or choose one of the list.") if self._model.is_missing else ""
 
     def _build_specialist(self) -> Specialist | None:
-        before = self._before
-        base = before.model_dump() if before is not None else {}
+        old = self._before
+        base = old.model_dump() if old is not None else {}
         try:
             return Specialist.model_validate(
                 {

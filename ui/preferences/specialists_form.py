@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from desktop_agent.types.policies import Specialist
 from ui.bridge.model_servers import ModelGroup
 from ui.bridge.settings import ToolGroup
-from ui.preferences.card_list import Card, CardList
+from ui.preferences.card_list import Card, ItemsForm
 from ui.preferences.specialist_editor import SpecialistEditor
 from ui.style.boxes import hbox
 from ui.style.controls import ElidedLabel, button, label
@@ -63,22 +63,14 @@ class SpecialistCard(Card):
 RESERVED_NAMES = ("ask_user", "change_mode")
 
 
-class SpecialistsForm(QWidget):
+class SpecialistsForm(ItemsForm[Specialist, SpecialistEditor]):
     """The page of specialists. Answer `changed` with `show_specialists`."""
 
-    changed = Signal(object)
-    """A tuple of Specialists."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._specialists: tuple[Specialist, ...] = ()
+        super().__init__(self.tr("Add specialist…"), parent)
         self._tools: tuple[ToolGroup, ...] = ()
         self._models: tuple[ModelGroup, ...] = ()
-        self._editor: SpecialistEditor | None = None
-        self._edited_name = ""
         self._empty_note = label(self.tr("There is no specialist yet."), "muted")
-        self._cards = CardList()
-        self._add = button(self.tr("Add specialist…"), lambda: self.edit(None))
         words = self.tr(
             "A specialist is an agent that the agent may call like a tool. It never may do more than the agent that "
             "calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it "
@@ -96,16 +88,13 @@ class SpecialistsForm(QWidget):
 
     def show_specialists(self, specialists: Sequence[Specialist]) -> None:
         """Show the specialists; an open editor stays."""
-        if tuple(specialists) != self._specialists:
-            self._specialists = tuple(specialists)
-            self._rebuild_cards()
-            self.show_tools(self._tools)
+        self._show_items(specialists)
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """Set the tools to choose from."""
         self._tools = tuple(groups)
         if self._editor is not None:
-            self._editor.show_tools(self._tools, self._taken_names(self._edited_name))
+            self._update_editor(self._editor)
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
         """Set the models to choose from."""
@@ -113,60 +102,34 @@ class SpecialistsForm(QWidget):
         if self._editor is not None:
             self._editor.show_models(self._models)
 
-    def edit(self, name: str | None) -> None:
-        """Edit a specialist, or a new one for None."""
-        if self._editor is not None:
-            self._editor.setFocus()
-            return
-        before = next((specialist for specialist in self._specialists if specialist.name == name), None)
-        self._edited_name = before.name if before is not None else ""
-        self._editor = SpecialistEditor(before, self._taken_names(self._edited_name))
-        self._editor.show_tools(self._tools, self._taken_names(self._edited_name))
-        self._editor.show_models(self._models)
-        self._editor.saved.connect(self._save_specialist)
-        self._editor.cancelled.connect(self._cancel_editing)
-        self._cards.open(self._editor, self._edited_name)
-        self._update_buttons()
-        self._editor.start_editing()
+    def edit(self, name: str) -> None:
+        """Edit a specialist."""
+        specialist = next((known for known in self._items if known.name == name), None)
+        self._open_editor(specialist, specialist.name if specialist is not None else "")
+
+    def _create_editor(self, item: Specialist | None, edited_name: str) -> SpecialistEditor:
+        editor = SpecialistEditor(item, self._taken_names(edited_name))
+        self._update_editor(editor)
+        editor.show_models(self._models)
+        return editor
+
+    def _update_editor(self, editor: SpecialistEditor) -> None:
+        editor.show_tools(self._tools, self._taken_names(self._edited_name))
 
     def _taken_names(self, name: str) -> frozenset[str]:
         tools = (tool.name for group in self._tools for tool in group.tools)
-        return frozenset((*(specialist.name for specialist in self._specialists), *tools, *RESERVED_NAMES)) - {name}
-
-    def _save_specialist(self, made: Specialist) -> None:
-        names = [specialist.name for specialist in self._specialists]
-        place = names.index(self._edited_name) if self._edited_name in names else len(names)
-        self._close_editor()
-        self._set_specialists((*self._specialists[:place], made, *self._specialists[place + 1 :]))
+        return frozenset((*(specialist.name for specialist in self._items), *tools, *RESERVED_NAMES)) - {name}
 
     def _remove_specialist(self, name: str) -> None:
-        self._set_specialists(tuple(specialist for specialist in self._specialists if specialist.name != name))
+        self._change_items(tuple(specialist for specialist in self._items if specialist.name != name))
 
-    def _set_specialists(self, specialists: tuple[Specialist, ...]) -> None:
-        self._specialists = specialists
-        self._rebuild_cards()
-        self.changed.emit(specialists)
-        self.show_tools(self._tools)
-        (self._editor or self._add).setFocus()
-
-    def _cancel_editing(self) -> None:
-        self._close_editor()
-        self._add.setFocus()
-
-    def _close_editor(self) -> None:
-        self._editor = None
-        self._cards.close()
-        self._update_buttons()
-
-    def _rebuild_cards(self) -> None:
-        cards: dict[str, SpecialistCard] = {}
-        for specialist in self._specialists:
-            card = cards[specialist.name] = SpecialistCard(specialist)
-            card.edit_pressed.connect(partial(self.edit, specialist.name))
-            card.remove_pressed.connect(partial(self._remove_specialist, specialist.name))
-        self._cards.show_cards(cards)
-        self._update_buttons()
+    def _create_card(self, item: Specialist, index: int) -> SpecialistCard:
+        del index
+        card = SpecialistCard(item)
+        card.edit_pressed.connect(partial(self.edit, item.name))
+        card.remove_pressed.connect(partial(self._remove_specialist, item.name))
+        return card
 
     def _update_buttons(self) -> None:
         self._add.setEnabled(self._editor is None)
-        self._empty_note.setVisible(not self._specialists and self._editor is None)
+        self._empty_note.setVisible(not self._items and self._editor is None)

@@ -43,8 +43,8 @@ class ToolMenu(ComboBox):
     @property
     def known_tool(self) -> AvailableTool | None:
         """Return the selected tool, where it is known."""
-        found = (tool for group in self._groups for tool in group.tools if tool.name == self.tool)
-        return next(found, None)
+        matches = (tool for group in self._groups for tool in group.tools if tool.name == self.tool)
+        return next(matches, None)
 
     def set_tool(self, name: str) -> None:
         """Select a tool by name."""
@@ -128,7 +128,7 @@ class ToolChecklist(QWidget):
         known = {tool.name for group in self._groups for tool in group.tools}
         for group in self._groups:
             self._add_group(rows, group_title(group), [self._tool_box(tool) for tool in group.tools])
-        # Also one that was just unticked: a slip of the hand is undone where it happened.
+        # Also one that was just unchecked: a slip can be undone in place.
         missing = [name for name in self._initial if name not in known]
         if missing:
             self._add_group(
@@ -170,10 +170,10 @@ class ToolChecklist(QWidget):
 
     def _filter_rows(self) -> None:
         """Hide groups without matches too."""
-        sought = self._search.text().strip().lower()
+        query = self._search.text().strip().lower()
         for heading, choices in self._rows:
             for choice in choices:
-                choice.setHidden(sought not in choice.words.lower())
+                choice.setHidden(query not in choice.words.lower())
             heading.setHidden(all(choice.isHidden() for choice in choices))
 
     def _update_count(self) -> None:

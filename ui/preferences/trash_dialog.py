@@ -56,14 +56,16 @@ class TrashDialog(QDialog):
     def show_conversations(self, conversations: Sequence[ConversationRecord]) -> None:
         """Show what is in the trash. The selected row stays, or the one in its place is selected."""
         row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
-        before = self._selected_id()
+        selected_id = self._selected_id()
         self._hide_confirmation()
         self.show_problem("")
         self._list.clear()
         for conversation in conversations:
             self._list.addItem(self._list_item(conversation, now))
-        kept = next((at for at, conversation in enumerate(conversations) if conversation.id == before), row)
-        self._list.setCurrentRow(min(kept, self._list.count() - 1))
+        selected_row = next(
+            (index for index, conversation in enumerate(conversations) if conversation.id == selected_id), row
+        )
+        self._list.setCurrentRow(min(selected_row, self._list.count() - 1))
         has_some = self._list.count() > 0
         if not has_some and self._list.hasFocus():
             self.setFocus()
@@ -137,10 +139,10 @@ class TrashDialog(QDialog):
         self._empty.setEnabled(can_act)
         for widget in (self._restore, self._purge):
             widget.setEnabled(can_act and bool(self._list.selectedItems()))
-        # Large text leaves room for one thing at a time: while it is asked, that is the question.
+        # With large text there is only room for the question while it is asked.
         self._foot.setVisible(self._confirm.isHidden())
         self._hint.setVisible(self._confirm.isHidden())
-        # What is asked about is what is chosen.
+        # The selection must not change while it is asked about.
         self._list.setEnabled(self._confirm.isHidden())
 
     def _connect(self) -> None:
@@ -157,11 +159,16 @@ class TrashDialog(QDialog):
         title = self.tr("Trash")
         self.setWindowTitle(title)
         self.setAccessibleName(title)
-        self.resize(*(min(one, two) for one, two in zip(_SIZE, self.screen().availableSize().toTuple(), strict=True)))
+        self.resize(
+            *(
+                min(wanted, available)
+                for wanted, available in zip(_SIZE, self.screen().availableSize().toTuple(), strict=True)
+            )
+        )
         self._list.setAccessibleName(self.tr("Deleted conversations"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
-        # Qt's own least height would push the buttons out of a low screen.
+        # Qt's own minimum would push the buttons off a low screen.
         self._list.setMinimumHeight(_MIN_LIST_HEIGHT)
         self._empty_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         layout = QVBoxLayout(self)
@@ -174,6 +181,6 @@ class TrashDialog(QDialog):
         layout.addWidget(self._problem)
         layout.addWidget(self._confirm)
         layout.addWidget(self._foot)
-        # As high as all of it, where the screen has the room.
+        # As high as its content, up to the screen.
         wanted = max(_SIZE[1], layout.totalHeightForWidth(self.width()))
         self.resize(self.width(), min(wanted, self.screen().availableSize().height() - 2 * SPACE_L))

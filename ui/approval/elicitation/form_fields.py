@@ -24,7 +24,7 @@ MAX_NUMBER = 1e15
 """Beyond it, neither a field nor a sentence holds a number as it is."""
 FieldKind = Literal["text", "number", "integer", "yes_no", "one", "several", "unknown"]
 
-# Part of a longer word it means nothing: a tokenizer, a secretary, a keyboard.
+# Whole words only: not a tokenizer, a secretary, a keyboard.
 _SECRET = re.compile(
     r"pass ?(word|wd|phrase|code)s?\b|\bpwd\b|\bsecrets?\b|\b(api|access|private|secret|ssh)[ _-]?keys?\b|\btokens?\b|"
     r"\bcredentials?\b|\bpin\b|\bcvv2?\b|\bcvc\b|credit ?cards?\b|card ?numbers?\b|\bssn\b|social ?security|"
@@ -62,9 +62,9 @@ class FormField:
         """Whether the field seems to ask for a password or a key."""
         if self.kind in {"yes_no", "one", "several"}:
             return False
-        # What is said of a number often warns of giving away others.
-        said = (self.name, self.title, self.description if self.kind == "text" else "")
-        return _SECRET.search(" ".join(_WORD_START.sub(" ", text) for text in said)) is not None
+        # Descriptions of numbers often warn against giving away secrets.
+        texts = (self.name, self.title, self.description if self.kind == "text" else "")
+        return _SECRET.search(" ".join(_WORD_START.sub(" ", text) for text in texts)) is not None
 
 
 def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:
@@ -72,12 +72,12 @@ def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:
     properties: Any = form.get("properties")
     if not isinstance(properties, dict):
         return None
-    given = cast("dict[str, Any]", properties)
-    if len(given) > MAX_FIELDS:
+    schemas = cast("dict[str, Any]", properties)
+    if len(schemas) > MAX_FIELDS:
         return None
     needed: Any = form.get("required")
     required = {name for name in cast("list[Any]", needed) if isinstance(name, str)} if isinstance(needed, list) else ()
-    fields = tuple(_parse_field(name, schema, required=name in required) for name, schema in given.items())
+    fields = tuple(_parse_field(name, schema, required=name in required) for name, schema in schemas.items())
     boxes = sum(len(field.choices) for field in fields if field.kind == "several")
     return fields if boxes <= MAX_CHECKBOXES else None
 
@@ -85,9 +85,9 @@ def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:
 def _parse_field(name: str, schema: Any, *, required: bool) -> FormField:
     if not isinstance(schema, dict):
         return FormField(name, name, "unknown", required=required)
-    said = cast("dict[str, Any]", schema)
-    title, description = _as_string(said.get("title")) or name, _as_string(said.get("description"))
-    kind, choices = _parse_kind(said)
+    node = cast("dict[str, Any]", schema)
+    title, description = _as_string(node.get("title")) or name, _as_string(node.get("description"))
+    kind, choices = _parse_kind(node)
     low, high = {
         "text": ("minLength", "maxLength"),
         "several": ("minItems", "maxItems"),
@@ -98,18 +98,18 @@ def _parse_field(name: str, schema: Any, *, required: bool) -> FormField:
         kind,
         description,
         required,
-        said.get("default"),
-        _as_string(said.get("format")),
-        _as_number(said.get(low)),
-        _as_number(said.get(high)),
+        node.get("default"),
+        _as_string(node.get("format")),
+        _as_number(node.get(low)),
+        _as_number(node.get(high)),
         choices,
     )
 
 
-def _parse_kind(said: dict[str, Any]) -> tuple[FieldKind, tuple[FieldChoice, ...]]:
-    match said.get("type"):
+def _parse_kind(node: dict[str, Any]) -> tuple[FieldKind, tuple[FieldChoice, ...]]:
+    match node.get("type"):
         case "string":
-            choices = _parse_choices(said)
+            choices = _parse_choices(node)
             return ("one", choices) if choices else ("text", ())
         case "number":
             return "number", ()
@@ -118,27 +118,29 @@ def _parse_kind(said: dict[str, Any]) -> tuple[FieldKind, tuple[FieldChoice, ...
         case "boolean":
             return "yes_no", ()
         case "array":
-            items: Any = said.get("items")
+            items: Any = node.get("items")
             choices = _parse_choices(cast("dict[str, Any]", items)) if isinstance(items, dict) else ()
             return ("several", choices) if 0 < len(choices) <= MAX_CHOICES else ("unknown", ())
         case _:
-            choices = _parse_choices(said)
+            choices = _parse_choices(node)
             return ("one", choices) if choices else ("unknown", ())
 
 
-def _parse_choices(said: dict[str, Any]) -> tuple[FieldChoice, ...]:
-    values: Any = said.get("enum")
+def _parse_choices(node: dict[str, Any]) -> tuple[FieldChoice, ...]:
+    values: Any = node.get("enum")
     if isinstance(values, list):
-        names: Any = said.get("enumNames")
+        names: Any = node.get("enumNames")
         titles = cast("list[Any]", names) if isinstance(names, list) else []
-        found = [value for value in cast("list[Any]", values) if isinstance(value, str)]
-        if len(titles) != len(found) or len(found) != len(cast("list[Any]", values)):
-            titles = found
-        return tuple(FieldChoice(value, _as_string(title) or value) for value, title in zip(found, titles, strict=True))
+        strings = [value for value in cast("list[Any]", values) if isinstance(value, str)]
+        if len(titles) != len(strings) or len(strings) != len(cast("list[Any]", values)):
+            titles = strings
+        return tuple(
+            FieldChoice(value, _as_string(title) or value) for value, title in zip(strings, titles, strict=True)
+        )
     for word in ("oneOf", "anyOf"):
-        given: Any = said.get(word)
-        if isinstance(given, list):
-            titled = [cast("dict[str, Any]", item) for item in cast("list[Any]", given) if isinstance(item, dict)]
+        options: Any = node.get(word)
+        if isinstance(options, list):
+            titled = [cast("dict[str, Any]", item) for item in cast("list[Any]", options) if isinstance(item, dict)]
             values = [(_as_string(choice.get("const")), _as_string(choice.get("title"))) for choice in titled]
             return tuple(FieldChoice(value, title or value) for value, title in values if value)
     return ()
@@ -151,7 +153,7 @@ def _as_string(value: Any) -> str:
 def _as_number(value: Any) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
-    # Also false for what is no number.
+    # Also false for NaN.
     return value if -MAX_NUMBER <= value <= MAX_NUMBER else None
 
 

@@ -148,7 +148,7 @@ class FieldRow(QWidget):
         if has_default:
             box.setCurrentIndex(box.findData(self.field.default))
         box.setAccessibleName(self.title)
-        # As wide as the form, however long a choice is.
+        # As wide as the form, even with long choices.
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(12)
         box.currentIndexChanged.connect(self._on_edited)
@@ -158,8 +158,8 @@ class FieldRow(QWidget):
         group = QWidget()
         group.setAccessibleName(self.title)
         layout = vbox(parent=group, spacing=SPACE_XS, margins=0)
-        given: object = self.field.default
-        default = cast("list[object]", given) if isinstance(given, list) else []
+        default_value: object = self.field.default
+        default = cast("list[object]", default_value) if isinstance(default_value, list) else []
         for choice in self.field.choices:
             title = show_hidden(choice.title)
             box = QCheckBox()

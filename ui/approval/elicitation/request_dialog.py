@@ -79,11 +79,11 @@ class ServerRequestPage(QWidget):
     open_page_requested = Signal(str)
 
     def __init__(
-        self, themes: ThemeSource, asked: McpRequest, input_delay_ms: int, parent: QWidget | None = None
+        self, themes: ThemeSource, request: McpRequest, input_delay_ms: int, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self.asked = asked
-        self.view = self._create_view(themes, asked)
+        self.asked = request
+        self.view = self._create_view(themes, request)
         yes, no = self._button_texts()
         self.bar = AnswerBar(themes, input_delay_ms, yes, no)
         self.title = self._title_text()
@@ -125,12 +125,14 @@ class ServerRequestPage(QWidget):
         return "request" if self.asked.answer is None else "answer"
 
     def _create_view(
-        self, themes: ThemeSource, asked: McpRequest
+        self, themes: ThemeSource, request: McpRequest
     ) -> ElicitationForm | UrlElicitationView | SamplingView:
-        if isinstance(asked, PendingSampling):
-            return SamplingView(asked.request, asked.answer)
+        if isinstance(request, PendingSampling):
+            return SamplingView(request.request, request.answer)
         return (
-            ElicitationForm(asked.request) if asked.request.url is None else UrlElicitationView(themes, asked.request)
+            ElicitationForm(request.request)
+            if request.request.url is None
+            else UrlElicitationView(themes, request.request)
         )
 
     def _button_texts(self) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -196,8 +198,8 @@ class ServerRequestPage(QWidget):
                 hint = self.tr("Open the page first.") if self.view.can_open else ""
                 self.bar.set_can_accept(False, hint)
             case _:
-                asked = self.asked
-                can_answer = isinstance(asked, PendingSampling) and asked.request.answering_model is not None
+                request = self.asked
+                can_answer = isinstance(request, PendingSampling) and request.request.answering_model is not None
                 self.bar.set_can_accept(can_answer)
 
     def _accept(self) -> None:
@@ -223,10 +225,10 @@ class ServerRequestPage(QWidget):
         for title in titles:
             head.addWidget(title)
         layout = vbox(parent=self, spacing=SPACE_M, margins=0)
-        # Where there is hardly room it scrolls, too; the window's title says the same.
+        # Inside, so that it scrolls where room is scarce; the window's title says the same.
         self.view.column.insertLayout(0, head)
         for title in reversed(titles):
-            # Screen readers read in the order in which parts were made.
+            # Screen readers read in the order of creation.
             title.lower()
         layout.addWidget(self.view, 1)
         if isinstance(self.view, UrlElicitationView):
@@ -283,23 +285,25 @@ class ServerRequestDialog(GuardedDialog):
 
     def set_requests(self, waiting: Sequence[McpRequest]) -> None:
         """Show the requests that wait, oldest first; close without any. Decline those that cannot be shown."""
-        before, was_writing = self.current, self.isVisible() and is_typing_in(self.focusWidget())
-        for gone in set(self._pages) - {request.id for request in waiting}:
-            remove_widget(self._stack, self._pages.pop(gone))
+        old_page, was_writing = self.current, self.isVisible() and is_typing_in(self.focusWidget())
+        for removed_id in set(self._pages) - {request.id for request in waiting}:
+            remove_widget(self._stack, self._pages.pop(removed_id))
         unshown = [request for request in waiting if request.id not in self._pages and not self._add_page(request)]
-        self._show_requests([request for request in waiting if request not in unshown], before, was_writing=was_writing)
+        self._show_requests(
+            [request for request in waiting if request not in unshown], old_page, was_writing=was_writing
+        )
         for each in unshown:
             self.answered.emit(each.id, ElicitationAnswer("decline") if isinstance(each, PendingElicitation) else False)
 
     def _show_requests(
-        self, waiting: Sequence[McpRequest], before: ServerRequestPage | None, *, was_writing: bool
+        self, waiting: Sequence[McpRequest], old_page: ServerRequestPage | None, *, was_writing: bool
     ) -> None:
         if not waiting:
             if self.isVisible():
                 self.accept()
             return
-        still = before is not None and before.asked.id in self._pages
-        self._show_page(self._pages[before.asked.id if before is not None and still else waiting[0].id])
+        still = old_page is not None and old_page.asked.id in self._pages
+        self._show_page(self._pages[old_page.asked.id if old_page is not None and still else waiting[0].id])
         if not still and self.isVisible() and self.current is not None:
             self.current.bar.start_input_delay()
             self.set_initial_focus(was_writing=was_writing)
@@ -352,7 +356,7 @@ class ServerRequestDialog(GuardedDialog):
         wanted = QSize(width, SMALL_DIALOG_HEIGHT if is_small else DIALOG_HEIGHT) * (self._themes.zoom / 100)
         window, screen = self.parentWidget(), self.screen().availableGeometry()
         size = wanted.boundedTo(QSize((window or screen).width(), screen.height() - TITLE_BAR_HEIGHT))
-        # Before Qt asks how narrow it can be.
+        # Before Qt asks for the minimum width.
         self._arrange_list(size.width())
         self.resize(size)
 
@@ -362,21 +366,23 @@ class ServerRequestDialog(GuardedDialog):
         if isinstance(page, ServerRequestPage) and isinstance(page.view, UrlElicitationView):
             page.view.show_open_error(translate_sentence(sentence))
 
-    def _add_page(self, asked: McpRequest) -> bool:
+    def _add_page(self, request: McpRequest) -> bool:
         """Return whether the request can be shown: a broken one must not block the others."""
         try:
-            self._pages[asked.id] = self._create_page(asked)
+            self._pages[request.id] = self._create_page(request)
         except Exception as error:  # noqa: BLE001 - nobody knows all that can be wrong with what a server sends
             name = type(error).__name__
-            _log.warning("a question of the MCP server “%s” cannot be shown (%s): declined", asked.request.server, name)
+            _log.warning(
+                "a question of the MCP server “%s” cannot be shown (%s): declined", request.request.server, name
+            )
             return False
         return True
 
-    def _create_page(self, asked: McpRequest) -> ServerRequestPage:
-        page = ServerRequestPage(self._themes, asked, self._settle_ms)
-        # Who answers has done with what they were writing there.
+    def _create_page(self, request: McpRequest) -> ServerRequestPage:
+        page = ServerRequestPage(self._themes, request, self._settle_ms)
+        # After an answer the person is done typing there.
         page.answered.connect(page.setFocus)
-        page.answered.connect(partial(self.answered.emit, asked.id))
+        page.answered.connect(partial(self.answered.emit, request.id))
         page.open_page_requested.connect(self.open_page_requested)
         self._stack.addWidget(page)
         self.setTabOrder(page.bar.last_in_tab_order, self._stop)

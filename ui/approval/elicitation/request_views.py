@@ -39,8 +39,8 @@ class UrlElicitationView(ScrollColumn):
         self._address = replace(address, is_safe=address.is_safe and request.may_open_url)
         self.message_box = ServerText(self.tr("What the server says"))
         self.message_box.show_text(request.message)
-        said = ServerTextFrame(self.tr("“{0}” says (nobody checked this):").format(quote_name(request.server)))
-        said.column.addWidget(self.message_box)
+        message_frame = ServerTextFrame(self.tr("“{0}” says (nobody checked this):").format(quote_name(request.server)))
+        message_frame.column.addWidget(self.message_box)
         self._host = label(self._host_text(), "heading", wrap=True)
         self._address_box = ServerText(self.tr("Address"))
         self._address_box.show_text(request.url or "")
@@ -54,7 +54,7 @@ class UrlElicitationView(ScrollColumn):
         self._open_result = label(kind="ok", wrap=True)
         self._open_result.hide()
         self.action_row = self._create_action_row()
-        for widget in (said, self._host, self._lookalike_label, self._address_box, self._note):
+        for widget in (message_frame, self._host, self._lookalike_label, self._address_box, self._note):
             self.column.addWidget(widget)
         self.column.addStretch(1)
         themes.changed.connect(self._highlight_host)
@@ -129,20 +129,20 @@ class UrlElicitationView(ScrollColumn):
 
     def _highlight_host(self) -> None:
         shown, host = self._address_box.toPlainText(), show_hidden(self._address.host)
-        at = shown.lower().find(host.lower(), max(0, self._address.host_start)) if host else -1
-        if at < 0:
+        start = shown.lower().find(host.lower(), max(0, self._address.host_start)) if host else -1
+        if start < 0:
             return
         mark = QTextCharFormat()
         mark.setBackground(QColor(self._themes.theme.selection))
         cursor = QTextCursor(self._address_box.document())
-        cursor.setPosition(at)
-        cursor.setPosition(at + len(host), QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(start)
+        cursor.setPosition(start + len(host), QTextCursor.MoveMode.KeepAnchor)
         extra = QTextEdit.ExtraSelection()
         extra.cursor, extra.format = cursor, mark
         self._address_box.setExtraSelections([extra])
 
 
-# Four characters are about a token.
+# An estimate.
 _CHARACTERS_PER_TOKEN = 4
 _MAX_LINES = 14
 
@@ -157,16 +157,16 @@ class SamplingView(ScrollColumn):
         about = vbox(spacing=SPACE_XS)
         self.column.addLayout(about)
         facts = describe_model(request) if answer is None else describe_answer(request, answer)
-        for at, words in enumerate(facts):
-            about.addWidget(label(words, "strong" if at == 0 else "muted", wrap=True))
+        for index, words in enumerate(facts):
+            about.addWidget(label(words, "strong" if index == 0 else "muted", wrap=True))
         self.message_box: ServerText | None = None
         self._tool_names: dict[str, str] = {}
         if answer is not None:
             self._add_answer(answer)
         if request.system_prompt:
             self._add_text(self.tr("The server's instructions to the model"), request.system_prompt)
-        for role, said in request.messages:
-            self._add_message(role, said)
+        for role, message_frame in request.messages:
+            self._add_message(role, message_frame)
         for tool in request.tools:
             name = self.tr("The server's tool “{0}”, for which the model may ask").format(quote_name(tool.name))
             self._add_text(name, "\n\n".join(filter(None, (tool.description, arguments_as_json(tool.schema)))))
@@ -179,19 +179,19 @@ class SamplingView(ScrollColumn):
             name = self.tr("The model asks the server for its tool “{0}”").format(quote_name(call.name))
             self._add_text(name, arguments_as_json(call.input))
 
-    def _add_message(self, role: str, said: SamplingContent) -> None:
-        match said:
+    def _add_message(self, role: str, content: SamplingContent) -> None:
+        match content:
             case str():
                 name = self.tr("The server asks") if role == "user" else self.tr("A model answered, the server says")
-                self._add_text(name, said)
+                self._add_text(name, content)
             case ToolUse():
-                self._tool_names[said.id] = quote_name(said.name)
+                self._tool_names[content.id] = quote_name(content.name)
                 name = self.tr("A model asked for the server's tool “{0}”, the server says")
-                self._add_text(name.format(self._tool_names[said.id]), arguments_as_json(said.input))
+                self._add_text(name.format(self._tool_names[content.id]), arguments_as_json(content.input))
             case ToolResult():
                 failed, came = self.tr("“{0}” failed, the server says"), self.tr("“{0}” gave, the server says")
-                name = (failed if said.is_error else came).format(self._tool_names.get(said.tool_use_id, ""))
-                self._add_text(name, tool_result_text(said))
+                name = (failed if content.is_error else came).format(self._tool_names.get(content.tool_use_id, ""))
+                self._add_text(name, tool_result_text(content))
 
     def _add_text(self, name: str, text: str) -> None:
         box = ServerText(name, _MAX_LINES)
@@ -219,14 +219,14 @@ def describe_model(request: SamplingRequest) -> list[str]:
 def describe_answer(request: SamplingRequest, answer: SamplingAnswer) -> list[str]:
     """Return who answered, and what it cost."""
     title = request.answering_model.title if request.answering_model is not None else answer.model
-    said = [QCoreApplication.translate("Sampling", "{0} answered").format(show_hidden(title))]
-    about: list[str] = []
+    headline = [QCoreApplication.translate("Sampling", "{0} answered").format(show_hidden(title))]
+    facts: list[str] = []
     if answer.usage is not None and answer.usage.cost is not None:
-        about.append(QCoreApplication.translate("Sampling", "It cost {0}.").format(format_dollars(answer.usage.cost)))
+        facts.append(QCoreApplication.translate("Sampling", "It cost {0}.").format(format_dollars(answer.usage.cost)))
     if answer.is_truncated:
-        about.append(QCoreApplication.translate("Sampling", "It was cut off before its end."))
-    about.append(QCoreApplication.translate("Sampling", "Nothing of it has gone to the server yet."))
-    return [*said, " ".join(about)]
+        facts.append(QCoreApplication.translate("Sampling", "It was cut off before its end."))
+    facts.append(QCoreApplication.translate("Sampling", "Nothing of it has gone to the server yet."))
+    return [*headline, " ".join(facts)]
 
 
 def _describe_tokens(request: SamplingRequest) -> str:
@@ -241,11 +241,11 @@ def _describe_tokens(request: SamplingRequest) -> str:
 
 
 def _describe_cost(request: SamplingRequest, model: SamplingModel) -> str:
-    known = model.price
-    if known is None or known.input is None or known.output is None:
+    price = model.price
+    if price is None or price.input is None or price.output is None:
         return QCoreApplication.translate("Sampling", "What it costs is not known.")
-    maximum = (request.characters / _CHARACTERS_PER_TOKEN * known.input + request.max_tokens * known.output) / 1e6
+    maximum = (request.characters / _CHARACTERS_PER_TOKEN * price.input + request.max_tokens * price.output) / 1e6
     words = QCoreApplication.translate(
         "Sampling", "It costs about {0} at most: a million tokens are {1} in and {2} out."
     )
-    return words.format(format_dollars(maximum), format_price(known.input), format_price(known.output))
+    return words.format(format_dollars(maximum), format_price(price.input), format_price(price.output))

@@ -26,7 +26,7 @@ from ui.style.text import show_hidden
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.style.widgets import WrappedChoice
 
-# Long runs of letters and digits together, and the beginnings of well-known keys.
+# Long runs of letters and digits, and the prefixes of well-known keys.
 _SECRET_KEY = re.compile(rf"(?:{KNOWN_KEY_PREFIXES})[\w.-]{{8,}}|[A-Za-z0-9+_-]{{28,}}={{0,2}}")
 
 
@@ -57,9 +57,9 @@ def find_secret(arguments: tuple[str, ...]) -> str | None:
     if option is not None:
         return option
     for argument in arguments:
-        meant = argument.partition("=")[2] or argument
-        if _SECRET_KEY.fullmatch(meant) and re.search(r"\d", meant) and re.search(r"[A-Za-z]", meant):
-            return meant[:6] + "…"
+        value = argument.partition("=")[2] or argument
+        if _SECRET_KEY.fullmatch(value) and re.search(r"\d", value) and re.search(r"[A-Za-z]", value):
+            return value[:6] + "…"
     return None
 
 
@@ -357,9 +357,9 @@ class StdioFields(QObject):
 
     def _program_widget(self) -> QWidget:
         self._program.setAccessibleName(self.tr("Program"))
-        apart = hbox(self._split_note, self._split_button, spacing=SPACE_S, grow=self._split_note)
+        split_row = hbox(self._split_note, self._split_button, spacing=SPACE_S, grow=self._split_note)
         part = QWidget()
-        vbox(self._program, apart, parent=part, spacing=SPACE_XS, margins=0)
+        vbox(self._program, split_row, parent=part, spacing=SPACE_XS, margins=0)
         return part
 
     def _arguments_widget(self) -> QWidget:

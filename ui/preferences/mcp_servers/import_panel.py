@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import StdioConnection
 from ui.bridge.mcp_imports import ConfigFile, ImportCandidate, ImportPreview
+from ui.preferences.card_list import EditorFrame
 from ui.preferences.mcp_servers.server_text import describe_connection
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
@@ -28,9 +28,9 @@ class ImportCard(QFrame):
 
     changed = Signal()
 
-    def __init__(self, found: ImportCandidate, parent: QWidget | None = None) -> None:
+    def __init__(self, candidate: ImportCandidate, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        server, title = found.server, show_hidden(found.server.title)
+        server, title = candidate.server, show_hidden(candidate.server.title)
         self.server_id = server.id
         self._checkbox = QCheckBox(escape_mnemonics(title))
         self._checkbox.setAccessibleName(self.tr("Import {0}").format(title))
@@ -42,39 +42,39 @@ class ImportCard(QFrame):
         is_program = isinstance(server.connection, StdioConnection)
         name = self.tr("Command line of {0}") if is_program else self.tr("Address of {0}")
         layout.addWidget(ReadOnlyText(describe_connection(server), name.format(title), _MAX_LINES))
-        for words, kind in self._notes(found):
+        for words, kind in self._notes(candidate):
             layout.addWidget(label(words, kind, wrap=True))
 
     @property
     def is_selected(self) -> bool:
         return self._checkbox.isChecked()
 
-    def _notes(self, found: ImportCandidate) -> list[tuple[str, Literal["muted", "warning"]]]:
-        server = found.server
-        remarks: list[tuple[str, Literal["muted", "warning"]]] = []
+    def _notes(self, candidate: ImportCandidate) -> list[tuple[str, Literal["muted", "warning"]]]:
+        server = candidate.server
+        notes: list[tuple[str, Literal["muted", "warning"]]] = []
         if isinstance(server.connection, StdioConnection):
             plain = [f"{show_hidden(n)}={show_hidden(v)}" for n, v in server.connection.env.items()]
             if plain:
-                remarks.append((self.tr("Plain variables: {0}").format(", ".join(plain)), "muted"))
-        secret = [show_hidden(name) for name in server.secret_names if name not in found.placeholders]
+                notes.append((self.tr("Plain variables: {0}").format(", ".join(plain)), "muted"))
+        secret = [show_hidden(name) for name in server.secret_names if name not in candidate.placeholders]
         if secret:
-            remarks.append((self.tr("Goes to the keyring: {0}").format(", ".join(secret)), "muted"))
+            notes.append((self.tr("Goes to the keyring: {0}").format(", ".join(secret)), "muted"))
         if not server.on:
-            remarks.append((self.tr("It is off there, and stays off."), "muted"))
-        if found.placeholders:
+            notes.append((self.tr("It is off there, and stays off."), "muted"))
+        if candidate.placeholders:
             words = self.tr("The other program asks for these values itself: {0}. Enter them with Edit afterwards.")
-            remarks.append((words.format(", ".join(show_hidden(name) for name in found.placeholders)), "warning"))
-        if found.unresolved:
+            notes.append((words.format(", ".join(show_hidden(name) for name in candidate.placeholders)), "warning"))
+        if candidate.unresolved:
             words = self.tr("Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.")
-            remarks.append((words, "warning"))
-        return remarks
+            notes.append((words, "warning"))
+        return notes
 
 
 PREVIEW_DELAY_MS = 250
 _TEXT_LINES = 6
 
 
-class ImportPanel(QFrame):
+class ImportPanel(EditorFrame):
     """The import of servers. Answer `preview_requested` with `show_preview` or `show_problem`."""
 
     preview_requested = Signal(str)
@@ -82,7 +82,6 @@ class ImportPanel(QFrame):
     """A Path."""
     import_requested = Signal(object, object)
     """The ImportPreview and the ids to import."""
-    cancelled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -143,12 +142,9 @@ class ImportPanel(QFrame):
         self._is_importing = False
         announce(self, self._problem.text())
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape cancels the import, not the dialog."""
-        if event.key() == Qt.Key.Key_Escape and self._cancel.isEnabled():
-            self.cancelled.emit()
-        else:
-            super().keyPressEvent(event)
+    @property
+    def can_cancel(self) -> bool:
+        return self._cancel.isEnabled()
 
     def _request_preview(self) -> None:
         text = self._text.toPlainText()
@@ -232,5 +228,5 @@ class ImportPanel(QFrame):
         layout.addLayout(foot)
 
 
-def _is_program(found: ImportCandidate) -> bool:
-    return isinstance(found.server.connection, StdioConnection)
+def _is_program(candidate: ImportCandidate) -> bool:
+    return isinstance(candidate.server.connection, StdioConnection)

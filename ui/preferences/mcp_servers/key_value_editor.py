@@ -227,15 +227,15 @@ class KeyValueEditor(QWidget):
 
     def first_error(self) -> tuple[QWidget, str] | None:
         """Return the first field that is wrong, and why."""
-        seen: set[str] = set()
+        names: set[str] = set()
         for row in self._filled_rows:
-            found = row.first_error()
-            if found is not None:
-                return found
+            error = row.first_error()
+            if error is not None:
+                return error
             name = row.name if self._labels.case_matters else row.name.lower()
-            if name in seen:
+            if name in names:
                 return row.name_field, self._labels.duplicate.format(row.name)
-            seen.add(name)
+            names.add(name)
         return None
 
     @property

@@ -71,20 +71,20 @@ class McpServersForm(QWidget):
     def show_servers(self, servers: Sequence[McpServer]) -> None:
         """Show the servers. An open editor, open tools and logs stay."""
         self._servers = tuple(servers)
-        before, self._cards = self._cards, {}
+        old_cards, self._cards = self._cards, {}
         for server in servers:
-            card = before.get(server.id)
+            card = old_cards.get(server.id)
             is_same = card is not None and card.title == server.title
             self._cards[server.id] = card = card if card is not None and is_same else self._create_card(server)
             card.show_server(server)
         if self._editor is not None:
-            # A new one got its id when it was saved.
+            # A new server got its id when it was saved.
             self._card_list.set_replaced_card(self._editor.server_id)
         self._card_list.show_cards(self._cards)
         if self._followed_id and self._followed_id not in self._cards:
             self._follow_log("")
         self._empty_note.setVisible(not servers and self._panel is None)
-        if any(card is not before.get(server_id) for server_id, card in self._cards.items()):
+        if any(card is not old_cards.get(server_id) for server_id, card in self._cards.items()):
             self.states_requested.emit()
 
     def add(self, kind: ServerKind) -> None:
@@ -191,9 +191,9 @@ class McpServersForm(QWidget):
 
     def _follow_log_of(self, card_id: str, server_id: str) -> None:
         """Close the log of another card first."""
-        before = self._cards.get(self._followed_id)
-        if before is not None and self._followed_id != card_id:
-            before.close_log()
+        followed = self._cards.get(self._followed_id)
+        if followed is not None and self._followed_id != card_id:
+            followed.close_log()
         self._follow_log(server_id)
 
     def _follow_log(self, server_id: str) -> None:

@@ -5,12 +5,10 @@ from collections.abc import Collection
 from typing import Literal
 
 from pydantic import ValidationError
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QFormLayout,
-    QFrame,
     QLineEdit,
     QSizePolicy,
     QSpinBox,
@@ -20,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
+from ui.preferences.card_list import EditorFrame
 from ui.preferences.mcp_servers.connection_fields import HttpFields, StdioFields
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
@@ -34,12 +33,11 @@ _MAX_ID_LENGTH = 20
 _MAX_TIMEOUT = 3600
 
 
-class ServerEditor(QFrame):
+class ServerEditor(EditorFrame):
     """The editor of a new or an existing server. Answer a failure with `show_error`."""
 
     saved = Signal(object, object)
     """The edited McpServer, and new values of its secrets by name."""
-    cancelled = Signal()
 
     def __init__(
         self,
@@ -84,28 +82,25 @@ class ServerEditor(QFrame):
         """Focus the title."""
         self._title.setFocus()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape cancels the editor, not the dialog."""
-        if event.key() == Qt.Key.Key_Escape and self._cancel.isEnabled():
-            self.cancelled.emit()
-        else:
-            super().keyPressEvent(event)
+    @property
+    def can_cancel(self) -> bool:
+        return self._cancel.isEnabled()
 
     def save(self) -> None:
         """Emit `saved`, or show what is missing."""
         self._was_touched = True
         first_error = self._find_error()
-        made = None if first_error is not None else self._build_server()
-        if made is None:
+        server = None if first_error is not None else self._build_server()
+        if server is None:
             field, words = first_error or (self._title, self.tr("This cannot be saved. Look at each field again."))
             self._set_error(words, field)
             announce(self, words)
             field.setFocus()
             return
-        self._id = made.id
+        self._id = server.id
         self._set_error("", None)
         self._set_busy(busy=True)
-        self.saved.emit(made, self._fields.secrets)
+        self.saved.emit(server, self._fields.secrets)
 
     def set_stored_secrets(self, names: Collection[str]) -> None:
         """Set which secrets the keyring has."""
@@ -169,7 +164,7 @@ class ServerEditor(QFrame):
         self._timeout.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._timeout.setRange(1, _MAX_TIMEOUT)
         self._timeout.setSuffix(self.tr(" s"))
-        # A style sheet does not reach the room before the number.
+        # A style sheet cannot set the space before the number.
         self._timeout.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
         self._timeout.setAccessibleName(self.tr("Longest call"))
         self._problem.hide()

@@ -24,10 +24,10 @@ from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, mono_font
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 MAX_LINES = 1_000
-# What is painted of one line; the whole of it is shown when it is chosen.
+# Characters painted of a line; a selected one is shown whole.
 _MAX_PAINTED_LENGTH = 400
 
-# RFC 5424, as the protocol has them.
+# RFC 5424, which the protocol refers to.
 _SEVERITIES = {
     name: gravity
     for gravity, names in enumerate(
@@ -95,14 +95,14 @@ class LogModel(QAbstractListModel):
     def add(self, lines: Sequence[McpLogLine]) -> None:
         """Append lines, and drop the oldest beyond the limit."""
         self._lines += lines
-        gone, self._lines = self._lines[:-MAX_LINES], self._lines[-MAX_LINES:]
-        left = len(self._filtered(gone))
-        if left >= len(self._rows):
-            # The lines that came are more than there is room for, or nothing was shown.
+        removed, self._lines = self._lines[:-MAX_LINES], self._lines[-MAX_LINES:]
+        removed_rows = len(self._filtered(removed))
+        if removed_rows >= len(self._rows):
+            # All visible rows are dropped, or none was visible.
             self.dropped += len(self._rows)
             self._reset()
             return
-        self._remove_first(left)
+        self._remove_first(removed_rows)
         new = self._filtered(lines)
         if new:
             self.beginInsertRows(_ROOT, len(self._rows), len(self._rows) + len(new) - 1)
@@ -159,8 +159,8 @@ class LogModel(QAbstractListModel):
             return list(lines)
         if self._filter is LogFilter.WRITTEN:
             return [line for line in lines if not line.level]
-        least = _MIN_SEVERITY[self._filter]
-        return [line for line in lines if severity_of(line.level) >= least]
+        minimum = _MIN_SEVERITY[self._filter]
+        return [line for line in lines if severity_of(line.level) >= minimum]
 
 
 _FONT_SCALE = 0.9
@@ -190,7 +190,7 @@ class LogDelegate(QStyledItemDelegate):
             painter.setPen(QPen(QColor(theme.accent), 1))
             painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
         painter.setFont(self._font)
-        # Columns stand as a program writes them, whatever the language around.
+        # Columns run from left to right in every language.
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         inks = {2: theme.warning, 3: theme.danger}
         ink = inks.get(index.data(LogRole.SEVERITY))
@@ -259,14 +259,14 @@ class LogPane(QWidget):
     def add_lines(self, lines: Sequence[McpLogLine]) -> None:
         """Append lines."""
         bar = self._list.verticalScrollBar()
-        before, follows = bar.value(), self._is_following
+        scroll_position, follows = bar.value(), self._is_following
         self.model.add(lines)
-        gone, self._dropped = self.model.dropped - self._dropped, self.model.dropped
+        removed, self._dropped = self.model.dropped - self._dropped, self.model.dropped
         self._is_following = follows
         if not follows:
-            # What is read stays where it is, though lines go above it.
+            # Keep the visible lines in place though lines above are dropped.
             self._list.doItemsLayout()
-            bar.setValue(max(0, before - gone))
+            bar.setValue(max(0, scroll_position - removed))
             self._is_following = False
         self._scroll_to_end()
 

@@ -69,11 +69,11 @@ def describe_connection(server: McpServer) -> str:
     return show_hidden(connection.url)
 
 
-def describe_declared_class(said: ToolClass | None) -> str:
+def describe_declared_class(declared: ToolClass | None) -> str:
     """Return what the server says about a tool's class."""
-    if said is None:
+    if declared is None:
         return _tr("The server says nothing about it.")
-    if said is ToolClass.READ_ONLY:
+    if declared is ToolClass.READ_ONLY:
         return _tr("The server says: it only reads.")
     return _tr("The server says: it can change things.")
 

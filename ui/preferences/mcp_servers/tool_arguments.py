@@ -23,7 +23,7 @@ MAX_ARGUMENTS = 60
 MAX_CHOICES = 12
 MAX_ARGUMENT_NAME_LENGTH = 100
 MAX_DESCRIPTION_LENGTH = 2_000
-# Arguments inside of arguments.
+# Of nested arguments.
 _MAX_DEPTH = 4
 _MAX_VALUE_LENGTH = 80
 
@@ -50,8 +50,8 @@ class ToolArgument:
 
 def parse_tool_arguments(schema: JsonObject) -> tuple[tuple[ToolArgument, ...], bool]:
     """Return the first arguments, nested ones after theirs, and whether these are all."""
-    found = tuple(islice(_walk(schema, schema, "", 0), MAX_ARGUMENTS + 1))
-    return found[:MAX_ARGUMENTS], len(found) <= MAX_ARGUMENTS
+    arguments = tuple(islice(_walk(schema, schema, "", 0), MAX_ARGUMENTS + 1))
+    return arguments[:MAX_ARGUMENTS], len(arguments) <= MAX_ARGUMENTS
 
 
 def count_arguments(schema: JsonObject) -> int:
@@ -59,68 +59,72 @@ def count_arguments(schema: JsonObject) -> int:
     return len(_as_object(schema.get("properties")))
 
 
-def _walk(schema: JsonObject, root: JsonObject, before: str, depth: int) -> Iterator[ToolArgument]:
+def _walk(schema: JsonObject, root: JsonObject, prefix: str, depth: int) -> Iterator[ToolArgument]:
     required = _as_strings(schema.get("required"))
-    for name, given in _as_object(schema.get("properties")).items():
-        whole = f"{before}{_truncate(name, MAX_ARGUMENT_NAME_LENGTH)}"
-        ways = _alternatives(_resolve_ref(given, root), root)
-        held = tuple(way for schema in ways for way in _alternatives(_resolve_ref(schema.get("items"), root), root))
-        yield _argument(whole, name, ways, held, is_required=name in required)
+    for name, value in _as_object(schema.get("properties")).items():
+        path = f"{prefix}{_truncate(name, MAX_ARGUMENT_NAME_LENGTH)}"
+        alternatives = _alternatives(_resolve_ref(value, root), root)
+        item_schemas = tuple(
+            alternative
+            for schema in alternatives
+            for alternative in _alternatives(_resolve_ref(schema.get("items"), root), root)
+        )
+        yield _argument(path, name, alternatives, item_schemas, is_required=name in required)
         if depth < _MAX_DEPTH:
-            for way in ways:
-                yield from _walk(way, root, f"{whole}.", depth + 1)
-            for way in held:
-                yield from _walk(way, root, f"{whole}[].", depth + 1)
+            for alternative in alternatives:
+                yield from _walk(alternative, root, f"{path}.", depth + 1)
+            for alternative in item_schemas:
+                yield from _walk(alternative, root, f"{path}[].", depth + 1)
 
 
 def _argument(
-    whole: str, name: str, ways: SchemaAlternatives, held: SchemaAlternatives, *, is_required: bool
+    path: str, name: str, alternatives: SchemaAlternatives, item_schemas: SchemaAlternatives, *, is_required: bool
 ) -> ToolArgument:
-    said = ways[0]
-    choices = next((found for found in map(_enum_values, (*ways, *held)) if found), list[Any]())
-    title = _as_string(said.get("title"))
-    told = _as_string(said.get("description")) or (title if _normalize(title) != _normalize(name) else "")
-    default = said.get("default")
+    node = alternatives[0]
+    choices = next((values for values in map(_enum_values, (*alternatives, *item_schemas)) if values), list[Any]())
+    title = _as_string(node.get("title"))
+    description = _as_string(node.get("description")) or (title if _normalize(title) != _normalize(name) else "")
+    default = node.get("default")
     return ToolArgument(
-        whole,
-        _schema_types(ways),
-        _schema_types(held),
+        path,
+        _schema_types(alternatives),
+        _schema_types(item_schemas),
         is_required,
-        _truncate(told, MAX_DESCRIPTION_LENGTH),
+        _truncate(description, MAX_DESCRIPTION_LENGTH),
         tuple(_as_json(choice) for choice in choices[:MAX_CHOICES]),
         max(0, len(choices) - MAX_CHOICES),
         _as_json(default) if default is not None else "",
     )
 
 
-def _alternatives(said: JsonObject, root: JsonObject) -> SchemaAlternatives:
+def _alternatives(node: JsonObject, root: JsonObject) -> SchemaAlternatives:
     """Return a schema and its alternatives (anyOf, oneOf)."""
-    others = [*_as_list(said.get("anyOf")), *_as_list(said.get("oneOf"))][:MAX_CHOICES]
-    return (said, *(_resolve_ref(schema, root) for schema in others))
+    others = [*_as_list(node.get("anyOf")), *_as_list(node.get("oneOf"))][:MAX_CHOICES]
+    return (node, *(_resolve_ref(schema, root) for schema in others))
 
 
-def _schema_types(ways: SchemaAlternatives) -> tuple[str, ...]:
-    types = (schema.get("type") for schema in ways)
+def _schema_types(alternatives: SchemaAlternatives) -> tuple[str, ...]:
+    types = (schema.get("type") for schema in alternatives)
     kinds = (
         kind for value in types for kind in (_as_strings(value) if isinstance(value, list) else _as_strings([value]))
     )
     return tuple(dict.fromkeys(kinds))
 
 
-def _enum_values(said: JsonObject) -> list[Any]:
-    return [said["const"]] if "const" in said else _as_list(said.get("enum"))
+def _enum_values(node: JsonObject) -> list[Any]:
+    return [node["const"]] if "const" in node else _as_list(node.get("enum"))
 
 
-def _resolve_ref(given: Any, root: JsonObject) -> JsonObject:
+def _resolve_ref(value: Any, root: JsonObject) -> JsonObject:
     """Follow a reference inside of the schema; keywords beside it take precedence."""
-    said = _as_object(given)
-    reference = said.get("$ref")
+    node = _as_object(value)
+    reference = node.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#/"):
-        return said
-    found: Any = root
+        return node
+    target: Any = root
     for step in reference[2:].split("/"):
-        found = _as_object(found).get(step.replace("~1", "/").replace("~0", "~"))
-    return {**_as_object(found), **said}
+        target = _as_object(target).get(step.replace("~1", "/").replace("~0", "~"))
+    return {**_as_object(target), **node}
 
 
 def _as_object(value: Any) -> JsonObject:
@@ -147,8 +151,8 @@ def _as_json(value: Any) -> str:
     return _truncate(json.dumps(value, ensure_ascii=False), _MAX_VALUE_LENGTH)
 
 
-def _truncate(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
+def _truncate(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}…"
 
 
 MAX_JSON_LENGTH = 20_000
@@ -244,10 +248,10 @@ class ArgumentsPane(QWidget):
         need = self.tr("required") if argument.is_required else self.tr("optional")
         facts = label(f"{kind} · {need}", "small")
         layout.addWidget(FlowRows((label(show_hidden(argument.name), "strong"), facts)))
-        said = (show_hidden(argument.description), self._choices_text(argument), self._default_text(argument))
-        for text, look in zip(said, ("", "small", "small"), strict=True):
+        texts = (show_hidden(argument.description), self._choices_text(argument), self._default_text(argument))
+        for text, label_kind in zip(texts, ("", "small", "small"), strict=True):
             if text:
-                layout.addWidget(label(text, look, wrap=True))
+                layout.addWidget(label(text, label_kind, wrap=True))
         return row
 
     def _choices_text(self, argument: ToolArgument) -> str:

@@ -227,7 +227,7 @@ class ToolDelegate(QStyledItemDelegate):
     ) -> None:
         theme = self._themes.theme
         area = option.rect
-        # Reckoned from left to right, and mirrored where it is drawn.
+        # Computed from left to right, and mirrored when drawn.
         left = area.left() + self._box_rect(option).width() + 2 * SPACE_M
         line = round(option.fontMetrics.height() * 0.95)
         under = str(index.data(ToolRole.DESCRIPTION) or "")
@@ -239,9 +239,9 @@ class ToolDelegate(QStyledItemDelegate):
         ):
             painter.setFont(body_font(theme, self._themes.zoom, factor))
             painter.setPen(QColor(colour))
-            place = QRect(left, top, max(0, right - SPACE_S - left), line)
-            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, place.width())
-            painter.drawText(QStyle.visualRect(option.direction, area, place), flags, shown)
+            text_rect = QRect(left, top, max(0, right - SPACE_S - left), line)
+            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, text_rect.width())
+            painter.drawText(QStyle.visualRect(option.direction, area, text_rect), flags, shown)
             top += line
 
 
