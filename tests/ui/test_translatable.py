@@ -325,7 +325,7 @@ def test_the_menus_of_the_transcript(view):
     for index in range(len(view.row_viewport.rows)):
         row, corner = view.row_viewport.rows.row(index), view.row_viewport.row_box(index).topLeft()
         for block in range(len(row.blocks)):
-            menu = view.context_menu.build_menu(row.block_box(block).topLeft() + corner + QPoint(12, 8), view)
+            menu = view.context_menu.build_menu(row.stack.block_box(block).topLeft() + corner + QPoint(12, 8), view)
             assert bare_texts(menu) == []
             titles.add(menu.title())
             menu.deleteLater()

@@ -107,8 +107,8 @@ def missing(screen: RowViewport) -> Iterator[str]:
         return
     top = rows.top
     for _, row, y in rows.between(top, top + rows.view):
-        for index in range(row.block_at(top - y), len(row.blocks)):
-            if y + row.block_top(index) >= top + rows.view:
+        for index in range(row.stack.block_at(top - y), len(row.blocks)):
+            if y + row.stack.block_top(index) >= top + rows.view:
                 break
-            if not row.blocks[index].is_laid_out and row.block_box(index).height() > 0:
+            if not row.blocks[index].is_laid_out and row.stack.block_box(index).height() > 0:
                 yield type(row.blocks[index]).__name__

@@ -30,7 +30,7 @@ class Reader:
         for index, row, _ in rows.between(rows.top, rows.top + rows.view):
             for block, control in row.controls():
                 if control.name.startswith(name):
-                    corner = row.block_box(block).topLeft() + self.view.row_viewport.row_box(index).topLeft()
+                    corner = row.stack.block_box(block).topLeft() + self.view.row_viewport.row_box(index).topLeft()
                     return QRect(corner + control.box.topLeft(), control.box.size())
         return None
 

@@ -24,17 +24,17 @@ def test_the_text_of_conversations_is_set_as_preferred(on_screen):
         await screen.say("Hello")
         view = screen.window.page.transcript
         before = view._render_context.style
-        high = view.row_viewport.rows.row(1).height
+        high = view.row_viewport.rows.row(1).stack.height
         await prefer(screen, text_size=21.0, font=family)
         look = view._render_context.style
         assert (look.body.pointSizeF(), look.body.families()[0]) == (21.0, family)
         assert look.mono.families() == before.mono.families()
         assert look.line >= 1.9 * before.line
-        assert view.row_viewport.rows.row(1).height > 1.5 * high
+        assert view.row_viewport.rows.row(1).stack.height > 1.5 * high
         await prefer(screen, text_size=10.5, font="", density="compact")
         assert view._render_context.style.line < before.line
         assert view._render_context.style.gap(20) < before.gap(20)
-        assert view.row_viewport.rows.row(1).height < high
+        assert view.row_viewport.rows.row(1).stack.height < high
 
     on_screen(work, Turn(ContentDelta("One.\n\nTwo.")))
 

@@ -61,7 +61,7 @@ def control(screen, item, name):
     """A button in a row, laid out."""
     rows = screen.window.page.transcript.row_viewport.rows
     row = rows.row(rows.index_of(item.id))
-    row.settle(0, 10_000)
+    row.stack.settle(0, 10_000)
     return next((each for _, each in row.controls() if each.name == name), None)
 
 

@@ -36,5 +36,5 @@ class NoPictures:
 
 def read_all(row) -> None:
     """Read what of a row's text was not read yet."""
-    while (at := row.last_lazy_section()) is not None:
-        row.read(at)
+    while (at := row.stack.last_lazy_section()) is not None:
+        row.stack.read(at)

@@ -46,9 +46,9 @@ class Standing:
         """Where a character of a block stands in the viewport: the middle of its left edge."""
         at = self.block(row, words)
         line = self.rows.row(row)
-        line.settle_block(at)
+        line.stack.settle_block(at)
         box = line.blocks[at].caret_rect_at(offset)
-        corner = line.block_box(at).topLeft() + self.view.row_viewport.row_box(row).topLeft()
+        corner = line.stack.block_box(at).topLeft() + self.view.row_viewport.row_box(row).topLeft()
         return QPoint(round(box.left() + corner.x()), round(box.center().y() + corner.y()))
 
     def picture(self):
@@ -59,7 +59,7 @@ class Standing:
 
     def box_of(self, row, block):
         """A block in the viewport."""
-        return self.rows.row(row).block_box(block).translated(self.view.row_viewport.row_box(row).topLeft())
+        return self.rows.row(row).stack.block_box(block).translated(self.view.row_viewport.row_box(row).topLeft())
 
     def position(self, row, block, x=3):
         """A point at the beginning of a block."""

@@ -27,13 +27,13 @@ class Listener:
     def __init__(self, render_context, qtbot):
         self.heard: list[tuple[str, bool]] = []
         self.listening = True
-        self.viewport = QWidget()
-        self.bar = QScrollBar(self.viewport)
-        qtbot.addWidget(self.viewport)
+        self.widget = QWidget()
+        self.bar = QScrollBar(self.widget)
+        qtbot.addWidget(self.widget)
         self.transcript = Transcript()
         self.feed = Feed(self.transcript)
-        self.viewport = RowViewport(self.viewport, RowList(self.transcript, render_context, 600, 400))
-        self.scroller = Scroller(self.viewport, self.bar, self.viewport)
+        self.viewport = RowViewport(self.widget, RowList(self.transcript, render_context, 600, 400))
+        self.scroller = Scroller(self.viewport, self.bar, self.widget)
         self.announcer = Announcer(lambda words, urgent: self.heard.append((words, urgent)), lambda: self.listening)
 
     def send(self, *events):

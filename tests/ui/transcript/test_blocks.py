@@ -153,7 +153,7 @@ def test_a_call_tells_its_state_by_word_icon_and_colour(render_context, state, o
     assert head.state_icon
     assert head.state_color
     assert words in row.spoken_text()
-    row.settle(0, 10_000)
+    row.stack.settle(0, 10_000)
     names = [control.name for _, control in row.controls()]
     assert ("Review" in names) == (state is CallState.WAITING)
 
@@ -176,7 +176,7 @@ def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(render_co
     assert "Waiting for you" in row.spoken_text()
     # No second is counted that is the person's.
     assert row._since is None
-    row.settle(0, 10_000)
+    row.stack.settle(0, 10_000)
     assert "Review" not in [control.name for _, control in row.controls()]
     item.state, item.result = CallState.ENDED, ToolResult(tool_use_id="t", content=(Text(text="Red"),))
     row.refresh("state")

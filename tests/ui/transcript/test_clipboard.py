@@ -112,18 +112,18 @@ def test_a_footnote_and_the_way_back(qtbot, times):
     standing = Standing(qtbot, [Message.assistant(filler + NOTES)])
     view, viewport = standing.view, standing.view.viewport()
     row = standing.rows.row(0)
-    while row.last_lazy_section() is not None:
-        row.read(row.last_lazy_section())
+    while row.stack.last_lazy_section() is not None:
+        row.stack.read(row.stack.last_lazy_section())
     view.scroller.show_rows()
     again = standing.block(0, "Again")
-    view.scroller.scroll_by(row.block_top(again) - standing.rows.top - 30)
+    view.scroller.scroll_by(row.stack.block_top(again) - standing.rows.top - 30)
     with qtbot.assertNotEmitted(view.link_activated):
         QTest.mouseClick(viewport, LEFT, pos=standing.point(0, "Again", 6))
         seen = standing.point(0, "The first note", 3)
         assert viewport.rect().contains(seen)
         assert not viewport.rect().contains(standing.point(0, "Start", 6)) or times > 1
         standing.view.row_viewport.selection.clear()
-        row.settle_block(standing.block(0, "The first note"))
+        row.stack.settle_block(standing.block(0, "The first note"))
         last = row.blocks[standing.block(0, "The first note")]
         assert not last.link_at(last.caret_rect_at(len("The first note")).center().toPoint() + QPoint(8, 0))
         back = standing.point(0, "goes on", len("goes on")) + QPoint(8, 0)
@@ -233,7 +233,7 @@ def test_the_menu_of_an_image_copies_it_as_large_as_it_is(qtbot, tmp_path, menus
     message = Message.user_with_blocks((Text(text="Look"), Image(source=source, name="red.png")))
     standing = Standing(qtbot, [message], tmp_path)
     row = standing.rows.row(0)
-    corner = row.block_box(0).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
+    corner = row.stack.block_box(0).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
     menu, actions = standing.menu(corner + QPoint(20, 20))
     assert menu.accessibleName() == "Menu: Image"
     actions["Copy image"].trigger()
@@ -260,7 +260,7 @@ class Picture:
 
     def copy(self):
         row = self.standing.rows.row(0)
-        corner = row.block_box(0).topLeft() + self.view.row_viewport.row_box(0).topLeft()
+        corner = row.stack.block_box(0).topLeft() + self.view.row_viewport.row_box(0).topLeft()
         menu, actions = self.standing.menu(corner + QPoint(20, 20))
         actions["Copy image"].trigger()
         menu.close()

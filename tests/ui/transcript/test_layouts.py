@@ -20,7 +20,7 @@ from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import MarkdownTextBlock
 from ui.transcript.markdown import sections
 from ui.transcript.rows import markdown_body
-from ui.transcript.rows.block_stack import BlockColumn
+from ui.transcript.rows.block_stack import BlockStack
 from ui.transcript.view import TranscriptView
 
 cuts = st.lists(st.integers(1, 40), min_size=1, max_size=5)
@@ -53,10 +53,10 @@ def streamed(view, pieces):
     kept = []
     with pytest.MonkeyPatch.context() as patch:
         lays, redefined = Counter(), Counter()
-        lay = BlockColumn.layout
+        lay = BlockStack.layout
         for kind in (MarkdownTextBlock, TableBlock):
             patch.setattr(kind, "refresh_references", counted(kind.refresh_references, redefined))
-        patch.setattr(BlockColumn, "layout", lambda row, index: lays.update([id(row.blocks[index])]) or lay(row, index))
+        patch.setattr(BlockStack, "layout", lambda row, index: lays.update([id(row.blocks[index])]) or lay(row, index))
         for piece in pieces:
             view.apply(feed(ContentDelta(piece)))
             row = view.row_viewport.rows.row(0)
@@ -86,8 +86,8 @@ class Told:
 
     def __init__(self, patch):
         self.lays, self.tellings = Counter(), 0
-        lay, notify = BlockColumn.layout, RenderQueue._notify
-        patch.setattr(BlockColumn, "layout", lambda row, at: self.lays.update([id(row.blocks[at])]) or lay(row, at))
+        lay, notify = BlockStack.layout, RenderQueue._notify
+        patch.setattr(BlockStack, "layout", lambda row, at: self.lays.update([id(row.blocks[at])]) or lay(row, at))
 
         def told(orders):
             self.tellings += bool(orders._ready_listeners)
@@ -151,8 +151,8 @@ def opened(view, text):
 def shape(row):
     """Kind, text, height and place of each block."""
     for index in range(len(row.blocks)):
-        row.settle_block(index)
-    return [(type(block), block.plain(), row.block_box(index)) for index, block in enumerate(row.blocks)]
+        row.stack.settle_block(index)
+    return [(type(block), block.plain(), row.stack.block_box(index)) for index, block in enumerate(row.blocks)]
 
 
 @given(markdown, cuts)
@@ -199,8 +199,8 @@ def test_an_answer_that_is_opened_while_it_comes_goes_on_the_same(view, text, pa
         for number, piece in enumerate(cut_up(text[known:], sizes)):
             view.apply(feed(ContentDelta(piece)))
             row = view.row_viewport.rows.row(0)
-            if number % 2 and (at := row.last_lazy_section()) is not None:
-                row.read(at)
+            if number % 2 and (at := row.stack.last_lazy_section()) is not None:
+                row.stack.read(at)
         view.apply(feed(RunFinished(RunEnd.COMPLETED)))
         row = view.row_viewport.rows.row(0)
         read_all(row)
@@ -210,7 +210,7 @@ def test_an_answer_that_is_opened_while_it_comes_goes_on_the_same(view, text, pa
 
 def test_an_item_written_from_right_to_left_has_its_indent_at_the_right(view):
     row = opened(view, "- שלום\n- hello\n")
-    right, left = row.block_box(0), row.block_box(1)
+    right, left = row.stack.block_box(0), row.stack.block_box(1)
     assert right.left() == 0
     assert left.left() > 0
     assert right.width() == left.width()

@@ -55,25 +55,25 @@ def test_a_paragraph_that_grows_is_laid_out_at_its_end_only(render_context, laid
     for _ in range(40):
         item.text.append(chunk)
         row.refresh("text")
-        row.settle(row.height - SCREEN, row.height)
+        row.stack.settle(row.stack.height - SCREEN, row.stack.height)
         # What is seen, the piece that grew, and what came near because a guess was too high.
         assert sum(laid_out) <= 6 * (PIECE + 8)
         laid_out.clear()
     item.finished = True
     row.refresh("text")
-    row.settle(row.height - SCREEN, row.height)
+    row.stack.settle(row.stack.height - SCREEN, row.stack.height)
     assert sum(laid_out) <= 6 * (PIECE + 8)
 
 
 def test_a_piece_that_is_full_is_not_laid_out_again(render_context, laid_out):
     item = AnswerItem("i", "m", StreamedText("x" * (3 * PIECE + 10)))
     row = make_row(item, render_context, 700)
-    row.settle(0, row.height)
-    row.settle(0, row.height)
+    row.stack.settle(0, row.stack.height)
+    row.stack.settle(0, row.stack.height)
     laid_out.clear()
     item.text.append("xxx")
     row.refresh("text")
-    row.settle(0, row.height)
+    row.stack.settle(0, row.stack.height)
     assert laid_out == [13]
 
 
@@ -143,10 +143,10 @@ def test_a_paragraph_in_pieces_is_copied_and_selected_as_one(render_context):
 
 def test_pieces_stand_below_each_other_without_a_gap(render_context):
     row = make_row(AnswerItem("i", "m", StreamedText("a\n\n" + "w " * PIECE), finished=True), render_context, 700)
-    row.settle(0, row.height)
-    row.settle(0, row.height)
-    assert row.block_box(2).top() == row.block_box(1).top() + row.block_box(1).height()
-    assert row.block_box(1).top() > row.block_box(0).bottom() + 1
+    row.stack.settle(0, row.stack.height)
+    row.stack.settle(0, row.stack.height)
+    assert row.stack.block_box(2).top() == row.stack.block_box(1).top() + row.stack.block_box(1).height()
+    assert row.stack.block_box(1).top() > row.stack.block_box(0).bottom() + 1
 
 
 def test_pictures_without_words_have_no_empty_block(render_context):
@@ -182,22 +182,22 @@ def test_a_very_long_open_block_is_not_read_again_for_each_piece(monkeypatch):
 def test_of_a_long_table_only_what_is_seen_is_laid_out(render_context, laid_out):
     text = "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 3000 + "| é | [x](https://x.org) |\n"
     row = make_row(AnswerItem("i", "m", StreamedText(text), finished=True), render_context, 700)
-    row.settle(0, SCREEN)
+    row.stack.settle(0, SCREEN)
     assert laid_out == []
     assert len(row.blocks) < 20
     read_all(row)
     assert len(row.blocks) > 40
-    row.settle(20_000, 20_000 + SCREEN)
+    row.stack.settle(20_000, 20_000 + SCREEN)
     picture = QPixmap(700, SCREEN)
     painter = QPainter(picture)
     row.paint(painter, QRect(0, 20_000, 700, SCREEN), None)
     painter.end()
     assert 4 < len(laid_out) < 3 * SCREEN // render_context.style.line
     block = row.blocks[3]
-    row.settle_block(3)
+    row.stack.settle_block(3)
     assert block.offset_at(QPoint(0, block.tops[10] + 8)) == 10 * len("1\t2\n")
     for index in range(len(row.blocks)):
-        row.settle_block(index)
+        row.stack.settle_block(index)
         block = row.blocks[index]
         lazy = block.tops[:]
         for at, cells in enumerate(block.cells.lines()):
@@ -208,7 +208,7 @@ def test_of_a_long_table_only_what_is_seen_is_laid_out(render_context, laid_out)
 def test_of_an_endless_cell_the_beginning_is_laid_out_and_all_is_copied(render_context, laid_out):
     text = "| a | b |\n|---|---|\n| " + "[x" * 50_000 + " | 2 |\n"
     row = make_row(AnswerItem("i", "m", StreamedText(text), finished=True), render_context, 700)
-    row.settle(0, SCREEN)
+    row.stack.settle(0, SCREEN)
     assert max(laid_out) == PIECE + 1
     assert row.plain() == "a\tb\n" + "[x" * 50_000 + "\t2"
 
@@ -225,7 +225,7 @@ def test_hidden_characters_of_a_call_are_seen(render_context):
     given = {"path": "safe\u202etxt.exe", "\u2066key": "a\u200bb"}
     item = ToolCallItem("i", "m", "t", "wr\u202eite\n_file", given, state=CallState.PENDING)
     row = make_row(item, render_context, 600)
-    assert row.blocks[0].head.title == "wr⟨U+202E⟩ite _file"
+    assert row.blocks[0].header.title == "wr⟨U+202E⟩ite _file"
     assert row.label == "Tool call: wr⟨U+202E⟩ite _file"
     assert "safe⟨U+202E⟩txt.exe" in row.blocks[1].plain()
     item.state = CallState.WAITING

@@ -25,7 +25,7 @@ def notice(folded=SUMMARY):
 
 def press(row, name="Show details"):
     for index in range(len(row.blocks)):
-        row.settle_block(index)
+        row.stack.settle_block(index)
     (control,) = [control for _, control in row.controls() if control.name == name]
     control.press()
 
@@ -45,7 +45,7 @@ def test_a_notice_opens_and_folds_again(render_context):
 
 def test_a_notice_with_nothing_behind_it_has_nothing_to_open(render_context):
     row = make_row(notice(""), render_context, 600)
-    row.settle(0, 10_000)
+    row.stack.settle(0, 10_000)
     assert not list(row.controls())
 
 
@@ -96,13 +96,15 @@ def view(qtbot):
 
 
 def text_of(view):
-    return view.surface.rows.row(0).plain()
+    return view.row_viewport.rows.row(0).plain()
 
 
 def test_the_mouse_opens_it(view):
-    row = view.surface.rows.row(0)
+    row = view.row_viewport.rows.row(0)
     ((block, control),) = row.controls()
-    box = control.box.translated(row.block_box(block).topLeft()).translated(view.surface.row_box(0).topLeft())
+    box = control.box.translated(row.stack.block_box(block).topLeft()).translated(
+        view.row_viewport.row_box(0).topLeft()
+    )
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())
     assert "shed" in text_of(view)
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())

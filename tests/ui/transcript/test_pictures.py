@@ -96,7 +96,7 @@ def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_pat
     assert control.box.width() == 2 * control.box.height() or abs(control.box.width() - 2 * control.box.height()) == 1
     assert control.box.height() <= 320
     height = rows.total
-    box = control.box.translated(rows.row(0).block_box(block).topLeft()).translated(
+    box = control.box.translated(rows.row(0).stack.block_box(block).topLeft()).translated(
         view.row_viewport.row_box(0).topLeft()
     )
 

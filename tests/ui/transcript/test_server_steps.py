@@ -17,7 +17,7 @@ def test_a_step_is_one_quiet_line_that_opens(render_context):
     assert row.blocks[1].plain().endswith("…")
     changed = []
     render_context.signals.changed.connect(changed.append)
-    row.settle_block(0)
+    row.stack.settle_block(0)
     (head,) = [control for _, control in row.controls() if control.name == "Show details"]
     head.press()
     assert changed == ["i"]
@@ -28,7 +28,7 @@ def test_a_step_is_one_quiet_line_that_opens(render_context):
 
 def test_a_short_step_has_nothing_to_open(render_context):
     row = make_row(step("Looked for Oslo."), render_context, 600)
-    row.settle_block(0)
+    row.stack.settle_block(0)
     assert row.blocks[1].plain() == "Looked for Oslo."
     assert not list(row.controls())
     assert len(make_row(step(""), render_context, 600).blocks) == 1
@@ -41,7 +41,7 @@ def test_hidden_characters_of_a_step_are_seen(render_context):
 
 def test_what_it_did_stands_under_its_name(render_context):
     row = make_row(step("Looked for Oslo."), render_context, 600)
-    row.settle(0, 400)
-    head, text = row.block_box(0), row.block_box(1)
+    row.stack.settle(0, 400)
+    head, text = row.stack.block_box(0), row.stack.block_box(1)
     assert (head.left(), text.left()) == (0, 24)
     assert head.right() == text.right()

@@ -52,7 +52,7 @@ def test_the_end_is_followed_and_no_longer_than_some_lines(running):
     heights = []
     for number in range(40):
         running.write(f"\x1b[32mline\x1b[0m {number}\n")
-        heights.append(running.row.height)
+        heights.append(running.row.stack.height)
     tail = running.block(OutputTailBlock)
     assert tail.plain().split("\n") == [f"line {number}" for number in range(28, 40)]
     assert tail._lines.words[0] == [(0, 4, "green")]
@@ -157,7 +157,7 @@ def test_a_compact_card_takes_less_room_and_its_frame_goes_with_it(running):
         border = running.view._render_context.style.color("border").rgb()
         middle = picture.width() // 2
         edges = [y for y in range(picture.height()) if picture.pixelColor(middle, y).rgb() == border]
-        frames.append((running.row.height, max(edges) - min(edges)))
+        frames.append((running.row.stack.height, max(edges) - min(edges)))
     assert frames[0] == frames[2]
     assert frames[1][0] < frames[0][0] - 10
     assert frames[1][1] < frames[0][1]

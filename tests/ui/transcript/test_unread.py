@@ -53,7 +53,7 @@ def view(qtbot):
 
 def show(view, text):
     view.set_transcript(Transcript([Message.user("Hello"), Message.assistant(text)]))
-    return view.surface.rows.row(1)
+    return view.row_viewport.rows.row(1)
 
 
 def unread(row):
@@ -62,9 +62,9 @@ def unread(row):
 
 def read_ahead(view):
     for _ in range(10_000):
-        if not view.surface.rows.has_lazy_sections():
+        if not view.row_viewport.rows.has_lazy_sections():
             return
-        view.scroller._prefetcher._go_on()
+        view.scroller._prefetcher._continue()
     raise AssertionError
 
 
@@ -77,18 +77,18 @@ def test_of_a_long_message_only_what_is_seen_is_read(view):
     there = len(unread(row))
     assert there > 20
     assert len(row.blocks) < there + 200
-    assert not view.surface.rows.has_lazy_sections_in_view()
+    assert not view.row_viewport.rows.has_lazy_sections_in_view()
     before = len(row.blocks)
     view.scroller.to_start()
     assert there - 3 <= len(unread(row)) <= there
     assert before < len(row.blocks) < before + 200
-    assert not view.surface.rows.has_lazy_sections_in_view()
+    assert not view.row_viewport.rows.has_lazy_sections_in_view()
 
 
 @pytest.mark.parametrize("place", [0.0, 0.4, 1.0])
 def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, position):
     row = show(view, LONG)
-    rows = view.surface.rows
+    rows = view.row_viewport.rows
     if position < 1:
         rows.jump_to(int(rows.bottom * position))
         view.scroller.scroll_by(-7)
@@ -106,21 +106,21 @@ def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, position):
 @pytest.mark.parametrize("pixels", [-40, -350, -900, 500])
 def test_scrolling_into_what_was_not_read_moves_by_what_was_asked(view, pixels):
     show(view, LONG)
-    rows = view.surface.rows
+    rows = view.row_viewport.rows
     rows.jump_to(rows.bottom // 2)
     for _ in range(25):
-        index = rows.row(1).block_at(rows.top - rows.row_top(1) + rows.view // 2)
+        index = rows.row(1).stack.block_at(rows.top - rows.row_top(1) + rows.view // 2)
         block = rows.row(1).blocks[index]
-        before = rows.row_top(1) + rows.row(1).block_top(index) - rows.top
+        before = rows.row_top(1) + rows.row(1).stack.block_top(index) - rows.top
         view.scroller.scroll_by(pixels)
         after = rows.row(1).blocks.index(block)
-        assert rows.row_top(1) + rows.row(1).block_top(after) - rows.top == before - pixels
+        assert rows.row_top(1) + rows.row(1).stack.block_top(after) - rows.top == before - pixels
         assert not rows.has_lazy_sections_in_view()
 
 
 def test_selection_and_focus_stay_with_their_text(view):
     row = show(view, LONG)
-    viewport = view.surface
+    viewport = view.row_viewport
     index = next(at for at in range(len(row.blocks) - 1, 0, -1) if "Words of part" in row.blocks[at].plain())
     viewport.select(TextPosition(1, index, 3), TextPosition(1, index + 1, 2))
     viewport.hovered = viewport.focused = (1, f"{index}/Copy code")
@@ -142,10 +142,10 @@ def test_a_place_inside_what_was_not_read_is_found_again(view):
     at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, LazySection) and at > 3)
     text = block.plain()
     offset = text.index("second line", text.index("second line") + 1) + 3
-    view.surface.select(TextPosition(1, at, offset), TextPosition(1, at, offset + 5))
+    view.row_viewport.select(TextPosition(1, at, offset), TextPosition(1, at, offset + 5))
     said = text[offset : offset + 5]
-    row.read(at)
-    start, end = view.surface.selection.ordered
+    row.stack.read(at)
+    start, end = view.row_viewport.selection.ordered
     assert row.plain((start.block, start.offset), (end.block, end.offset)) == said
     assert start.block == end.block > at
 
@@ -155,7 +155,7 @@ def test_every_place_inside_what_was_not_read_stays_where_it_was(view):
     at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, LazySection) and at > 3)
     text, heard = block.plain(), []
     row.replaced = heard.append
-    row.read(at)
+    row.stack.read(at)
     (replacement,) = heard
     for offset in range(0, len(text), 3):
         before = row.plain((at, 0), replacement.moved(at, offset))
@@ -168,8 +168,8 @@ def test_every_place_inside_what_was_not_read_stays_where_it_was(view):
 def test_half_read_is_copied_the_same(view, text):
     row = show(view, text)
     said, counts = row.plain(), set()
-    while (at := row.last_lazy_section()) is not None:
-        row.read(at, 0)
+    while (at := row.stack.last_lazy_section()) is not None:
+        row.stack.read(at, 0)
         assert row.plain() == said
         assert row.pieces(0) == (0, len(row.blocks) - 1)
         counts.add(len(row.blocks))
@@ -182,9 +182,9 @@ def test_one_step_of_reading_is_small(view, monkeypatch):
     steps = []
     append = MarkdownStream.append
     monkeypatch.setattr(MarkdownStream, "append", lambda stream, text: steps.append(len(text)) or append(stream, text))
-    while (at := row.last_lazy_section()) is not None:
+    while (at := row.stack.last_lazy_section()) is not None:
         before = len(steps)
-        row.read(at, 0)
+        row.stack.read(at, 0)
         assert len(steps) <= before + 1
     assert max(steps) <= 1000
 
@@ -192,7 +192,7 @@ def test_one_step_of_reading_is_small(view, monkeypatch):
 def test_everything_is_copied_without_being_read_to_the_screen(view):
     row = show(view, LONG)
     before = len(row.blocks)
-    view.surface.select(TextPosition(), TextPosition(1, 1 << 30, 1 << 30))
+    view.row_viewport.select(TextPosition(), TextPosition(1, 1 << 30, 1 << 30))
     read = row.plain()
     assert len(row.blocks) == before
     read_all(row)
@@ -204,8 +204,8 @@ def test_a_list_without_a_place_to_cut_is_read_in_steps(view):
     row = show(view, LIST)
     assert len(row.blocks) < 1500
     assert unread(row)
-    view.surface.rows.jump_to(0)
-    assert not view.surface.rows.has_lazy_sections_in_view()
+    view.row_viewport.rows.jump_to(0)
+    assert not view.row_viewport.rows.has_lazy_sections_in_view()
     before = picture(view)
     read_ahead(view)
     assert picture(view) == before
@@ -216,9 +216,9 @@ def test_a_list_without_a_place_to_cut_is_read_in_steps(view):
 def test_what_was_read_on_the_screen_is_laid_out_in_slices(view, monkeypatch):
     # Letters under so many marks that all of it is seen at once, each piece of it many times as high as it is.
     row = show(view, ("e" + "\u0301" * 60) * 1000)
-    rows = view.surface.rows
-    laid, lay = [], type(row).layout
-    monkeypatch.setattr(type(row), "layout", lambda row, index: laid.append(index) or lay(row, index))
+    rows = view.row_viewport.rows
+    laid, lay = [], type(row.stack).layout
+    monkeypatch.setattr(type(row.stack), "layout", lambda row, index: laid.append(index) or lay(row, index))
     slices = 0
     while rows.has_lazy_sections_in_view():
         laid.clear()
@@ -228,7 +228,9 @@ def test_what_was_read_on_the_screen_is_laid_out_in_slices(view, monkeypatch):
         assert len(laid) <= 1
     assert 10 < slices < 200
     top = rows.top
-    assert all(block.is_laid_out for at, block in enumerate(row.blocks) if rows.row_top(1) + row.block_top(at) > top)
+    assert all(
+        block.is_laid_out for at, block in enumerate(row.blocks) if rows.row_top(1) + row.stack.block_top(at) > top
+    )
 
 
 def test_what_is_read_at_once_is_not_read_from_its_beginning_at_every_step(view, monkeypatch):
@@ -253,11 +255,11 @@ def test_the_end_of_a_very_long_list_is_seen_once_it_is_read(view):
     read_ahead(view)
     shown = picture(view)
     view.viewport().update()
-    view.surface.rows.settle()
+    view.row_viewport.rows.settle()
     assert picture(view) == shown
-    row = view.surface.rows.row(1)
+    row = view.row_viewport.rows.row(1)
     assert row.blocks[-1].is_laid_out
-    assert view.surface.rows.following
+    assert view.row_viewport.rows.following
 
 
 def test_an_answer_that_is_still_coming_is_opened_at_the_cost_of_its_end(view):
@@ -266,7 +268,7 @@ def test_an_answer_that_is_still_coming_is_opened_at_the_cost_of_its_end(view):
     feed(TurnStarted("t", "m", "model"))
     feed(ContentDelta(LONG))
     view.set_transcript(transcript)
-    row = view.surface.rows.row(0)
+    row = view.row_viewport.rows.row(0)
     assert len(unread(row)) > 20
     view.apply(feed(ContentDelta("The **end**")))
     assert row.blocks[-1].plain() == "The end"
@@ -293,10 +295,10 @@ def test_a_growing_table_is_measured_at_the_cost_of_what_is_new(view, monkeypatc
         view.apply(feed(ContentDelta(f"| row {number:04} | {number % 10} |\n")))
         # The row before may have been shown while it was open.
         assert len(guessed) <= 6
-    blocks = view.surface.rows.row(0).blocks
+    blocks = view.row_viewport.rows.row(0).blocks
     assert len(blocks) == 5
     assert all(isinstance(block, TableBlock) and block.columns is blocks[0].columns for block in blocks)
-    tall = sum(view.surface.rows.row(0).block_box(index).height() for index in range(5))
+    tall = sum(view.row_viewport.rows.row(0).stack.block_box(index).height() for index in range(5))
     assert tall == 301 * (view._render_context.style.line + 12) + 2
 
 
@@ -306,13 +308,13 @@ def test_a_wider_cell_far_below_widens_the_whole_table(view):
     feed(TurnStarted("t", "m", "model"))
     view.set_transcript(transcript)
     view.apply(feed(ContentDelta("| name | value |\n|---|--:|\n" + "| a | 1 |\n" * 200)))
-    columns = view.surface.rows.row(0).blocks[0].columns
+    columns = view.row_viewport.rows.row(0).blocks[0].columns
     before = columns.lefts[1]
     view.apply(feed(ContentDelta("| a much wider name | 1 |\n")))
     assert columns.lefts[1] > before + 50
-    last = view.surface.rows.row(0).blocks[-1]
+    last = view.row_viewport.rows.row(0).blocks[-1]
     assert last.widths == [right - left for left, right in zip(columns.lefts, columns.lefts[1:], strict=False)]
-    blocks = view.surface.rows.row(0).blocks
+    blocks = view.row_viewport.rows.row(0).blocks
     assert not blocks[1].is_laid_out
     assert blocks[-2].is_laid_out
     assert blocks[-2].widths == last.widths
@@ -324,13 +326,13 @@ def test_a_wider_cell_far_below_widens_the_whole_table(view):
 def test_columns_that_do_not_fit_are_wide_enough_to_be_read(view):
     text = f"|{'|'.join(f' column {n} ' for n in range(40))}|\n|{'---|' * 40}\n|{'|'.join(['words ' * 9] * 40)}|\n"
     show(view, text)
-    block = view.surface.rows.row(1).blocks[0]
+    block = view.row_viewport.rows.row(1).blocks[0]
     assert {right - left for left, right in zip(block.columns.lefts, block.columns.lefts[1:], strict=False)} == {240}
     before = picture(view)
     assert block.scroll_horizontally(300)
     assert block.columns.scrolled == 300
-    left, right = view.surface.column + 12, view.surface.column + view.surface.rows.width - 12
-    after, y = picture(view), view.surface.row_box(1).top() + 30
+    left, right = view.row_viewport.column + 12, view.row_viewport.column + view.row_viewport.rows.width - 12
+    after, y = picture(view), view.row_viewport.row_box(1).top() + 30
     assert before.pixel(left, y) != after.pixel(left, y)
     assert block.scroll_horizontally(1 << 20)
     assert not block.scroll_horizontally(1)

@@ -177,10 +177,10 @@ def test_reasoning_is_open_while_it_runs_and_folds_when_the_answer_begins(qtbot)
     stand = Standing(qtbot, [Message.user("Hello")])
     stand.send(TurnStarted("t", "m", "model"), ThinkingDelta("I **think**"))
     row = stand.rows.row(1)
-    assert row.blocks[0].head.title == "Thinking…"
+    assert row.blocks[0].header.title == "Thinking…"
     assert len(row.blocks) == 2
     stand.view.apply(stand.feed(ContentDelta("Answer"), after=3.0))
-    assert row.blocks[0].head.title == "Thought for 3 s"
+    assert row.blocks[0].header.title == "Thought for 3 s"
     assert len(row.blocks) == 1
     stand.click(1, "Show thinking")
     assert len(stand.rows.row(1).blocks) == 2
@@ -286,7 +286,7 @@ def test_removed_rows_are_gone_and_the_rest_stays(qtbot):
     assert len(stand.rows) == 2
     stand.send(RunFinished(RunEnd.CANCELLED))
     assert len(stand.rows) == 1
-    assert stand.rows.total == stand.rows.row(0).height + 2 * stand.rows.margin
+    assert stand.rows.total == stand.rows.row(0).stack.height + 2 * stand.rows.margin
 
 
 def test_only_what_is_near_is_laid_out_even_inside_one_message(qtbot):

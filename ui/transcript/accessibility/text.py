@@ -51,7 +51,7 @@ class AccessibilityContext:
             found = make_row(item, rows.render_context, rows.width)
             for at, block in enumerate(found.blocks):
                 if not isinstance(block, TextBlock | TableBlock | MathBlock):
-                    found.settle_block(at)
+                    found.stack.settle_block(at)
             # What still grows is made anew each time.
             if not found.is_open:
                 self._detached_rows[item.id] = found
@@ -90,7 +90,7 @@ class AccessibilityContext:
         """Where a block is in the viewport; its row, where that is all that is known."""
         box, row = self.row_box(index), self.viewport.rows.existing_row(index)
         if row and block < len(row.blocks):
-            return row.block_box(block).translated(box.topLeft())
+            return row.stack.block_box(block).translated(box.topLeft())
         return box
 
     def to_global(self, box: QRect) -> QRect:

@@ -297,7 +297,7 @@ class Finder(QObject):
             return
         row, until = self._viewport.rows.row(self._current[0]), perf_counter() + SLICE_SECONDS
         while (unread := first_lazy_section(row)) is not None and unread <= self._here[0][0]:
-            row.read(unread, until)
+            row.stack.read(unread, until)
             if perf_counter() > until:
                 self._timer.start(0)
                 return

@@ -78,14 +78,14 @@ class VisibleText:
     def text_runs(self, row: Row, clip: QRect) -> Iterator[TextRun]:
         """What is seen in a part of a row, with what stands around it."""
         blocks = row.blocks
-        index, last = row.block_at(clip.top()), row.block_at(clip.bottom())
+        index, last = row.stack.block_at(clip.top()), row.stack.block_at(clip.bottom())
         while index <= last:
             end = index + 1
             while end <= last and continues_paragraph(blocks[end]):
                 end += 1
             block = blocks[index]
             if isinstance(block, CodeBlock) and block.is_laid_out:
-                seen = block.visible_ranges(clip.translated(-row.block_box(index).topLeft()))
+                seen = block.visible_ranges(clip.translated(-row.stack.block_box(index).topLeft()))
                 yield from self._parts_of(self._text(row, index, block), index, seen)
             else:
                 found = text_run_of(blocks, *self._paragraph_around(blocks, index, end))
@@ -208,15 +208,15 @@ class MatchHighlights:
 
 def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Sequence[TextRange]:
     """The parts of a stretch in a part of a row; for a few matches it does not matter."""
-    block, box = row.blocks[text_run.first], row.block_box(text_run.first)
+    block, box = row.blocks[text_run.first], row.stack.block_box(text_run.first)
     if count < _FEW_MATCHES:
         return [_ALL_TEXT] if count else []
     if isinstance(block, CodeBlock) and block.is_laid_out:
         start = text_run.starts[0]
         return [(start + first, start + end) for first, end in block.visible_ranges(clip.translated(-box.topLeft()))]
-    last = min(row.block_at(clip.bottom()), text_run.first + len(text_run.starts) - 1)
+    last = min(row.stack.block_at(clip.bottom()), text_run.first + len(text_run.starts) - 1)
     found: list[TextRange] = []
-    for index in range(max(row.block_at(clip.top()), text_run.first), last + 1):
+    for index in range(max(row.stack.block_at(clip.top()), text_run.first), last + 1):
         start = text_run.starts[index - text_run.first]
         found += [(start + first, start + end) for first, end in _visible_ranges_of_block(row, index, clip)]
     return found
@@ -224,7 +224,7 @@ def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Seq
 
 def _visible_ranges_of_block(row: Row, index: int, clip: QRect) -> Sequence[TextRange]:
     """The part of a block's text in a part of a row."""
-    block, box = row.blocks[index], row.block_box(index)
+    block, box = row.blocks[index], row.stack.block_box(index)
     if not block.is_laid_out:
         return [_ALL_TEXT]
     corners = (QPoint(x, y - box.top()) for y in (clip.top(), clip.bottom()) for x in (-_FAR_AWAY, _FAR_AWAY))
@@ -281,7 +281,7 @@ def _match_boxes(row: Row, position: RowSelection, where: dict[int, QRectF]) -> 
     if index != last or not row.blocks[index].is_laid_out:
         return list(text_boxes(row, position))
     if index not in where:
-        where[index] = QRectF(row.block_box(index))
+        where[index] = QRectF(row.stack.block_box(index))
     box = where[index]
     found = row.blocks[index].boxes(start, end) or [QRectF(0, 0, box.width(), box.height())]
     return [each.translated(box.topLeft()) for each in found]

@@ -322,8 +322,8 @@ class SearchOrigin:
         if here != self._scrolled_to:
             self.row, y = here
             row = self._viewport.rows.row(self.row) if len(self._viewport.rows) else None
-            self._block = row.block_at(y) if row and row.blocks else 0
-            self._y = y - row.block_top(self._block) if row else 0
+            self._block = row.stack.block_at(y) if row and row.blocks else 0
+            self._y = y - row.stack.block_top(self._block) if row else 0
 
     def _current_position(self) -> tuple[int, int]:
         # Not `top` alone: it also changes when what stands above becomes exact.
@@ -347,16 +347,16 @@ class SearchOrigin:
         if self._block == replacement.at:
             # What was read of it stands where it stood.
             read = self._viewport.rows.row(row)
-            y = read.block_top(block) + self._y
-            block = read.block_at(y) if read.blocks else 0
-            self._y = y - read.block_top(block)
+            y = read.stack.block_top(block) + self._y
+            block = read.stack.block_at(y) if read.blocks else 0
+            self._y = y - read.stack.block_top(block)
         self._block = block
 
     def read_step(self) -> bool:
         """Read its row one step further down to it; answers whether there was something to read."""
         unread = self._next_lazy_section()
         if unread is not None:
-            self._viewport.rows.row(self.row).read(unread, 0)
+            self._viewport.rows.row(self.row).stack.read(unread, 0)
         return unread is not None
 
     def _next_lazy_section(self) -> int | None:
@@ -384,14 +384,14 @@ class SearchOrigin:
         if not row.blocks:
             return 0
         here = min(self._block, len(row.blocks) - 1)
-        y = row.block_top(here) + self._y
+        y = row.stack.block_top(here) + self._y
 
         def is_below(position: RowSelection) -> bool:
             block = position[0][0]
             if block != here:
                 return block > here
             box = next(text_boxes(row, position), None)
-            return (box.bottom() if box else row.block_box(block).bottom()) > y
+            return (box.bottom() if box else row.stack.block_box(block).bottom()) > y
 
         # Of thousands only a few are asked where they are: further on in the text is further down.
         nth = bisect_left(places, True, key=is_below)

@@ -191,7 +191,7 @@ class SearchableTexts:
         at = 0
         while (unread := first_lazy_section(row, at)) is not None:
             at = unread
-            row.read(at, perf_counter() + _STEP_SECONDS)
+            row.stack.read(at, perf_counter() + _STEP_SECONDS)
             yield None
         yield from _read_in_steps(row.blocks)
         found: list[TextRun] = []

@@ -37,7 +37,7 @@ class CaretNavigation:
         row = rows.row(position.row)
         if not 0 <= position.block < len(row.blocks):
             return None
-        if row.settle_block(position.block):
+        if row.stack.settle_block(position.block):
             rows.remeasure_row(position.row)
         return row.blocks[position.block]
 
@@ -46,7 +46,7 @@ class CaretNavigation:
         block = self.block(position)
         if block is None:
             return None
-        size = self._viewport.rows.row(position.row).block_box(position.block).size()
+        size = self._viewport.rows.row(position.row).stack.block_box(position.block).size()
         # A picture or a formula has a place before it and one behind it.
         return block.caret_rect_at(position.offset) or QRectF(
             size.width() if position.offset else 0, 0, 0, size.height()
@@ -116,7 +116,7 @@ class CaretNavigation:
         block, box = self.block(position), self.box(position)
         if block is None or box is None:
             return position
-        frame = self._viewport.rows.row(position.row).block_box(position.block)
+        frame = self._viewport.rows.row(position.row).stack.block_box(position.block)
         half = self._viewport.rows.render_context.style.line / 2
         y = box.bottom() + 1 if step > 0 else box.top() - 2
         for _ in range(_PROBES):
@@ -139,7 +139,7 @@ class CaretNavigation:
         block, box = self.block(position), self.box(position)
         if block is None or box is None or block.caret_rect_at(position.offset) is None:
             return position
-        left = self._viewport.rows.row(position.row).block_box(position.block).left()
+        left = self._viewport.rows.row(position.row).stack.block_box(position.block).left()
         point = QPoint(int(x) - left, int(box.center().y()))
         return TextPosition(position.row, position.block, self._valid_offset(block, point))
 
@@ -162,7 +162,7 @@ def _read_block(row: Row, at: int, step: int) -> int:
     """Read the block at an index, if it was not read yet; answers where the walk goes on."""
     while 0 <= at < len(row.blocks) and isinstance(row.blocks[at], LazySection):
         count = len(row.blocks)
-        row.read(at)
+        row.stack.read(at)
         at += len(row.blocks) - count if step < 0 else 0
     return at
 
@@ -313,7 +313,7 @@ class Caret(QObject):
         if position is None or box is None:
             return None
         row = self._viewport.rows.row(position.row)
-        corner = row.block_box(position.block).topLeft() + self._viewport.row_box(position.row).topLeft()
+        corner = row.stack.block_box(position.block).topLeft() + self._viewport.row_box(position.row).topLeft()
         return box.translated(corner)
 
     def paint(self, painter: QPainter) -> None:
@@ -342,7 +342,7 @@ class Caret(QObject):
         """The x in its row to which a caret that walks through lines wants to return."""
         if self._kept_x is None:
             box = self._navigation.box(position)
-            left = self._viewport.rows.row(position.row).block_box(position.block).left()
+            left = self._viewport.rows.row(position.row).stack.block_box(position.block).left()
             self._kept_x = left + (box.left() if box else 0)
         return self._kept_x
 

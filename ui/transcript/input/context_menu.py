@@ -189,7 +189,7 @@ class ContextMenu:
             return found.center().toPoint()
         for at, control in row.controls() if key else ():
             if f"{at}/{control.name}" == key:
-                box = control.box.translated(row.block_box(at).topLeft() + box.topLeft())
+                box = control.box.translated(row.stack.block_box(at).topLeft() + box.topLeft())
         seen = box.intersected(viewport.viewport.rect())
         return seen.topLeft() + QPoint(min(8, seen.width() // 2), min(24, seen.height() // 2)) if seen else middle
 

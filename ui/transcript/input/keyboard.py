@@ -126,7 +126,7 @@ class KeyboardHandler:
             scroll_to_text(self._viewport, self._scroller, index, position, calmly=True)
         elif isinstance(stop.target, Control):
             row = self._viewport.rows.row(index)
-            top = row.block_box(stop.block).top() + stop.target.box.top() + self._viewport.row_box(index).top()
+            top = row.stack.block_box(stop.block).top() + stop.target.box.top() + self._viewport.row_box(index).top()
             bottom, view = top + stop.target.box.height(), self._viewport.rows.view
             if not 0 <= top <= bottom <= view:
                 self._scroller.scroll_by(top - view // 3)
@@ -151,7 +151,9 @@ class KeyboardHandler:
         if not 0 <= index < len(rows):
             return False
         row, y = rows.row(index), rows.row_top(index)
-        blocks = range(row.block_at(rows.top - y), min(row.block_at(rows.top + rows.view - y) + 1, len(row.blocks)))
+        blocks = range(
+            row.stack.block_at(rows.top - y), min(row.stack.block_at(rows.top + rows.view - y) + 1, len(row.blocks))
+        )
         if key:
             blocks = range(int(key.partition("/")[0]), int(key.partition("/")[0]) + 1)
         moved = any(row.blocks[at].is_laid_out and row.blocks[at].scroll_horizontally(pixels) for at in blocks)

@@ -45,11 +45,11 @@ def block_at_point(viewport: RowViewport, point: QPoint) -> BlockHit | None:
     index = rows.row_at(y)
     row = rows.row(index)
     inside = QPoint(point.x() - viewport.column, y - rows.row_top(index))
-    if not row.blocks or not 0 <= inside.y() < row.height:
+    if not row.blocks or not 0 <= inside.y() < row.stack.height:
         return None
-    at = row.block_at(inside.y())
+    at = row.stack.block_at(inside.y())
     block = row.blocks[at]
-    return BlockHit(index, at, block, inside - row.block_box(at).topLeft()) if block.is_laid_out else None
+    return BlockHit(index, at, block, inside - row.stack.block_box(at).topLeft()) if block.is_laid_out else None
 
 
 class LinkNavigator(QObject):
@@ -107,7 +107,7 @@ class LinkNavigator(QObject):
         """Which of the references to a footnote is on the screen; the first one, if none is."""
         top = self._viewport.rows.top - self._viewport.rows.row_top(self._viewport.rows.index_of(row.item.id) or 0)
         for number, (at, _) in enumerate(_references(row, label)):
-            if row.block_top(at) + row.block_box(at).height() > top:
+            if row.stack.block_top(at) + row.stack.block_box(at).height() > top:
                 return number
         return 0
 
@@ -147,6 +147,6 @@ def _read_until(row: Row, words: str) -> None:
         block = row.blocks[at]
         if isinstance(block, LazySection) and block.contains_text(words):
             # What stands here now may be sections, of which the first one may have these words.
-            row.read(at)
+            row.stack.read(at)
         else:
             at += 1

@@ -1,4 +1,4 @@
-"""Blocks stacked below each other, of which only those near the viewport are read and laid out."""
+"""Blocks stacked below each other, of which only those near the viewport are parsed and laid out."""
 
 from collections.abc import Callable, Sequence
 from math import inf
@@ -7,15 +7,21 @@ from time import perf_counter
 from PySide6.QtCore import QRect
 
 from ui.transcript.blocks.block import Block, BlockReplacement
+from ui.transcript.blocks.buttons import HeaderBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import indent_width, is_right_to_left_block
 from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.heights import Heights
 from ui.transcript.style import RenderStyle
 
+_MAX_PASSES = 3
 
-class BlockColumn:
-    """y counts from the upper edge, x from the left one; `above`, `below`, `left` and `right` stay free."""
+
+class BlockStack:
+    """The blocks of a row. y counts from its upper edge, x from its left one.
+
+    The margins `above`, `below`, `left` and `right` stay free. Below a header, blocks are indented by `body_indent`.
+    """
 
     def __init__(self, style: RenderStyle) -> None:
         self.style = style
@@ -23,19 +29,20 @@ class BlockColumn:
         self.heights = Heights()
         self.width = 0
         self.above, self.below = style.gap(8), style.gap(8)
-        self.left = self.right = 0
-        # The blocks that are laid out stand between these two indices.
+        self.left = self.right = self.body_indent = 0
+        # The blocks that are laid out are between these two indices.
         self._laid = 0, 0
+        # Blocks at the end that are known to be parsed.
+        self._read_at_end = 0
         self.replaced: Callable[[BlockReplacement], None] | None = None
-        """Hears when blocks that were read stand in the place of one that was not."""
+        """Called when blocks replaced a lazy section."""
 
     @property
     def height(self) -> int:
-        """Of all blocks and the frame."""
         return self.above + self.heights.total + self.below
 
     def set_width(self, width: int) -> None:
-        """Take a width; exact heights become guesses when it is another one."""
+        """Set the width; with another one, exact heights become estimates."""
         if width != self.width:
             self.width = width
             for block in self.blocks:
@@ -53,56 +60,106 @@ class BlockColumn:
         self.estimate_block(index)
 
     def estimate_block(self, index: int) -> None:
-        """About how high the block at this index is."""
-        self.heights[index] = self._estimate_block(index, self.blocks[index])
+        """Estimate the height of the block at this index."""
+        self.heights[index] = self._estimated_height(index, self.blocks[index])
 
-    def _estimate_block(self, index: int, block: Block) -> int:
+    def _estimated_height(self, index: int, block: Block) -> int:
         return self.gap(index, block) + block.estimate(self.block_width(block), self.style)
 
     def replace(self, index: int, blocks: Sequence[Block]) -> None:
-        """Set several blocks in the place of one."""
+        """Replace a block by several."""
         if not blocks and not index and len(self.blocks) > 1:
             # The first block has no gap above it.
             self.heights[1] -= self.blocks[1].gap
         self.blocks[index : index + 1] = blocks
-        self.heights.replace(index, 1, [self._estimate_block(at, block) for at, block in enumerate(blocks, index)])
-        first, end = (each + len(blocks) - 1 if index < each else each for each in self._laid)
+        heights = [self._estimated_height(number, block) for number, block in enumerate(blocks, index)]
+        self.heights.replace(index, 1, heights)
+        first, end = (bound + len(blocks) - 1 if index < bound else bound for bound in self._laid)
         self._laid = first, end
         if self.replaced:
             self.replaced(BlockReplacement(index, blocks))
 
     def truncate(self, count: int) -> None:
-        """Keep only the first blocks."""
-        if count < len(self.blocks):
+        """Keep only the first `count` blocks."""
+        removed = len(self.blocks) - count
+        if removed > 0:
+            self._read_at_end = max(0, self._read_at_end - removed)
             for block in self.blocks[max(count, self._laid[0]) : self._laid[1]]:
                 block.forget()
-            self.heights.remove(count, len(self.blocks) - count)
+            self.heights.remove(count, removed)
             del self.blocks[count:]
 
+    def restyle(self, style: RenderStyle, width: int, gap_of: Callable[[Block], int]) -> None:
+        """Use another style: blocks keep their numbers and what was parsed, and are laid out when visible."""
+        before = self.style
+        self.forget_layouts()
+        for block in self.blocks:
+            block.layout_count = 0
+            block.gap = gap_of(block)
+        share = style.line * style.advance * self.width / (before.line * before.advance * width)
+        scaled = [round(self.heights[index] * share) for index in range(len(self.blocks))]
+        self.heights.replace(0, len(self.blocks), scaled)
+        self.style, self.width = style, width
+
+    def block_at(self, y: int) -> int:
+        """Return the block at y; the gap above a block belongs to it."""
+        return self.heights.find(y - self.above)
+
+    def block_top(self, index: int) -> int:
+        """Return where a block begins, with its gap; the first one begins at the row's top."""
+        return self.above + self.heights.top(index) if index else 0
+
+    def block_box(self, index: int) -> QRect:
+        """Return the box of a block, without its gap."""
+        block = self.blocks[index]
+        gap = self.gap(index, block)
+        x = self.left + (0 if is_right_to_left_block(block) else indent_width(block.containers, self.style))
+        top = self.above + self.heights.top(index) + gap
+        indent = self.body_indent if index else 0
+        return QRect(x + indent, top, self.block_width(block), self.heights[index] - gap)
+
+    def gap(self, index: int, block: Block) -> int:
+        """Return the space above a block; the first one has none."""
+        return block.gap if index else 0
+
+    def block_width(self, block: Block) -> int:
+        """Return how wide a block may be."""
+        indent = 0 if isinstance(block, HeaderBlock) else self.body_indent
+        return max(40, self.width - self.left - self.right - indent_width(block.containers, self.style)) - indent
+
     def layout(self, index: int) -> bool:
-        """Lay out a block that is not; answers whether its height changed."""
+        """Lay out a block; return whether its height changed."""
         block = self.blocks[index]
         before = self.heights[index]
-        # Nothing that a block says of itself may move the others together.
+        # No block may report a height that moves the others together.
         self.heights[index] = self.gap(index, block) + max(0, block.layout(self.block_width(block), self.style))
         block.layout_count += 1
         first, end = self._laid
         self._laid = (min(first, index), max(end, index + 1)) if end > first else (index, index + 1)
         return before != self.heights[index]
 
+    def _layout_block(self, index: int) -> bool:
+        block = self.blocks[index]
+        return not block.is_laid_out and not isinstance(block, LazySection) and self.layout(index)
+
     @property
     def has_layouts(self) -> bool:
-        """Whether blocks of it may be laid out."""
         return self._laid[1] > self._laid[0]
 
+    def forget_layouts(self) -> None:
+        """Drop all layouts."""
+        for block in self.blocks[slice(*self._laid)]:
+            block.forget()
+        self._laid = 0, 0
+
     def forget_outside(self, top: int, bottom: int) -> None:
-        """Give up the layouts that are far away."""
+        """Drop the layouts of blocks outside of a span."""
         kept: list[int] = []
         first, end = self._laid
         for index, block in enumerate(self.blocks[first:end], first):
-            # Between two places that were looked at there may be thousands of blocks.
+            # Between two visited places there may be thousands of blocks.
             if block.is_laid_out:
-                # Not by its middle: of a block that is many screens high that may be far from what is seen of it.
+                # Not by its middle: in a block of many screens that may be far from its visible part.
                 block_top = self.block_top(index)
                 if block_top < bottom and block_top + self.heights[index] > top:
                     kept.append(index)
@@ -110,51 +167,15 @@ class BlockColumn:
                     block.forget()
         self._laid = (kept[0], kept[-1] + 1) if kept else (0, 0)
 
-    def block_at(self, y: int) -> int:
-        """The block whose place, with the gap above it, holds y."""
-        return self.heights.find(y - self.above)
-
-    def block_top(self, index: int) -> int:
-        """Where a block's place begins, gap included; the first one begins at the row's top."""
-        return self.above + self.heights.top(index) if index else 0
-
-    def block_box(self, index: int) -> QRect:
-        """Where a block itself stands."""
-        block = self.blocks[index]
-        gap = self.gap(index, block)
-        x = self.left + (0 if is_right_to_left_block(block) else indent_width(block.containers, self.style))
-        top = self.above + self.heights.top(index) + gap
-        return QRect(x, top, self.block_width(block), self.heights[index] - gap)
-
-    def gap(self, index: int, block: Block) -> int:
-        """The space above a block; the first one has none."""
-        return block.gap if index else 0
-
-    def block_width(self, block: Block) -> int:
-        """How wide a block may be."""
-        return max(40, self.width - self.left - self.right - indent_width(block.containers, self.style))
-
-
-_MAX_PASSES = 3
-
-
-class BlockStack(BlockColumn):
-    """What is asked for is read first; then it is laid out."""
-
-    def __init__(self, style: RenderStyle) -> None:
-        super().__init__(style)
-        # Blocks at the end of which it is known that they are read.
-        self._read_at_end = 0
-
     def settle(self, top: int, bottom: int) -> bool:
-        """Read and lay out what lies between two y; answers whether a height changed."""
+        """Parse and lay out what is between two y; return whether a height changed."""
         has_read = False
         while self.read_between(top, bottom):
             has_read = True
         return self.layout_between(top, bottom) or has_read
 
     def layout_between(self, top: int, bottom: int) -> bool:
-        """Lay out what was read between two y; answers whether a height changed."""
+        """Lay out the parsed blocks between two y; return whether a height changed."""
         changed = False
         for _ in range(_MAX_PASSES):
             index = first = self.block_at(top)
@@ -167,9 +188,9 @@ class BlockStack(BlockColumn):
         return changed
 
     def layout_ahead(self, top: int, bottom: int, until: float) -> bool:
-        """Lay out what was read between two y until the clock says so; answers whether there was something.
+        """Lay out the parsed blocks between two y until the deadline; return whether there were any.
 
-        Not a table in several pieces: they share their columns, and those on the screen would change.
+        Tables in several pieces are left out: they share their columns, and visible ones would change.
         """
         has_laid = False
         index = self.block_at(top)
@@ -182,35 +203,20 @@ class BlockStack(BlockColumn):
         return has_laid
 
     def _is_piece_of_table(self, index: int) -> bool:
-        around = self.blocks[index : index + 2]
-        return isinstance(around[0], TableBlock) and any(block.separator is not None for block in around)
+        neighbours = self.blocks[index : index + 2]
+        return isinstance(neighbours[0], TableBlock) and any(block.separator is not None for block in neighbours)
 
     def settle_block(self, index: int) -> bool:
-        """Lay out one block, read first if it was not; answers whether its height changed."""
+        """Parse and lay out one block; return whether its height changed."""
         has_read = False
         while index < len(self.blocks) and isinstance(self.blocks[index], LazySection):
             has_read |= self.read(index)
         return (index < len(self.blocks) and self._layout_block(index)) or has_read
 
-    def _layout_block(self, index: int) -> bool:
-        block = self.blocks[index]
-        return not block.is_laid_out and not isinstance(block, LazySection) and self.layout(index)
-
-    def read_between(self, top: int, bottom: int) -> bool:
-        """One step of reading what lies between two y, and the block before it; answers whether there was one."""
-        # The bar beside a quote goes on from the block before.
-        index = max(0, self.block_at(top) - 1)
-        while index < len(self.blocks) and self.block_top(index) < bottom:
-            if isinstance(self.blocks[index], LazySection):
-                self.read(index, 0)
-                return True
-            index += 1
-        return False
-
     def read(self, index: int, until: float = inf) -> bool:
-        """Read on in a block that was not read yet, one step at least; answers whether other blocks stand there now.
+        """Parse more of a lazy section, at least one step; return whether blocks replaced it.
 
-        What is left of it when the clock says so stands behind what was read.
+        What is left of it at the deadline stays below the new blocks.
         """
         block = self.blocks[index] if index < len(self.blocks) else None
         if not isinstance(block, LazySection):
@@ -219,24 +225,29 @@ class BlockStack(BlockColumn):
         block.read(until)
         return len(self.blocks) != count or self.blocks[index] is not block
 
-    def truncate(self, count: int) -> None:
-        """Keep only the first blocks."""
-        self._read_at_end = max(0, self._read_at_end - max(0, len(self.blocks) - count))
-        super().truncate(count)
+    def read_between(self, top: int, bottom: int) -> bool:
+        """Parse one step of what is between two y, and of the block before it; return whether there was any."""
+        # The bar beside a quote continues that of the block before.
+        index = self._lazy_section_from(max(0, self.block_at(top) - 1), bottom)
+        if index is not None:
+            self.read(index, 0)
+        return index is not None
+
+    def has_lazy_section_between(self, top: int, bottom: int) -> bool:
+        """Return whether anything between two y is not parsed yet."""
+        return self._lazy_section_from(self.block_at(top), bottom) is not None
+
+    def _lazy_section_from(self, index: int, bottom: int) -> int | None:
+        while index < len(self.blocks) and self.block_top(index) < bottom:
+            if isinstance(self.blocks[index], LazySection):
+                return index
+            index += 1
+        return None
 
     def last_lazy_section(self) -> int | None:
-        """The index of the last block that was not read yet."""
+        """Return the index of the last lazy section."""
         index = len(self.blocks) - self._read_at_end - 1
         while index >= 0 and not isinstance(self.blocks[index], LazySection):
             index -= 1
         self._read_at_end = len(self.blocks) - index - 1
         return index if index >= 0 else None
-
-    def has_lazy_section_between(self, top: int, bottom: int) -> bool:
-        """Whether something between two y was not read yet."""
-        index = self.block_at(top)
-        while index < len(self.blocks) and self.block_top(index) < bottom:
-            if isinstance(self.blocks[index], LazySection):
-                return True
-            index += 1
-        return False

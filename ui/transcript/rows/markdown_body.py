@@ -70,7 +70,7 @@ class MarkdownBody:
         self._taken = len(text)
         if finished:
             uncut = SplittingSection(normalize_newlines(text), self._factory, self._replace_block)
-            self._row.set_block(self._first, uncut)
+            self._row.stack.set_block(self._first, uncut)
             uncut.start_splitting()
             return self._begin
         lines = text[: text.rfind("\n") + 1]
@@ -79,7 +79,7 @@ class MarkdownBody:
         rest = whole[parts.pop()[0] :] + text[len(lines) :] if parts else text
         references = self._factory.references = definitions_of(whole, parts)
         for start, end in parts:
-            self._row.set_block(self._first, LazySection(whole[start:end], self._factory, self._replace_block))
+            self._row.stack.set_block(self._first, LazySection(whole[start:end], self._factory, self._replace_block))
             self._first += 1
         self._stream = MarkdownStream()
         self._stream.references = references
@@ -87,7 +87,7 @@ class MarkdownBody:
         return self._begin
 
     def _replace_block(self, block: Block, blocks: list[Block]) -> None:
-        self._row.replace(self._row.blocks.index(block), blocks)
+        self._row.stack.replace(self._row.blocks.index(block), blocks)
         self._first += len(blocks) - 1
 
     def _apply_step(self, step: StreamStep) -> int:
@@ -117,7 +117,7 @@ class MarkdownBody:
         for index, leaf in enumerate(leaves, start):
             if self._set(index, leaf, is_open=index >= start + closed):
                 changed = min(changed, self._first + index)
-        row.truncate(self._first + end)
+        row.stack.truncate(self._first + end)
         del self._leaves[end:]
         last = row.blocks[-1] if row.blocks else None
         if isinstance(last, TableBlock):
@@ -157,12 +157,12 @@ class MarkdownBody:
                 block.set_leaf(leaf)
                 block.layout_count = 0
                 if isinstance(block, TableBlock):
-                    self._row.estimate_block(at)
+                    self._row.stack.estimate_block(at)
                 return True
         else:
             self._leaves.append(leaf)
         before = self._row.blocks[at - 1] if index else None
-        self._row.set_block(at, self._factory.block(leaf, before, is_open=is_open))
+        self._row.stack.set_block(at, self._factory.block(leaf, before, is_open=is_open))
         return True
 
     def _refresh_references(self) -> int:

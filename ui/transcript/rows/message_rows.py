@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import AnswerItem, ThinkingItem, UserItem
 from desktop_agent.types.hidden_characters import find_deceptive
-from ui.transcript.blocks.block import Block, MenuAction
+from ui.transcript.blocks.block import MenuAction
 from ui.transcript.blocks.buttons import Header, HeaderBlock
 from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources, sources_markdown
 from ui.transcript.blocks.text_block import SMALL, TextBlock
@@ -32,7 +32,7 @@ class AnswerRow(Row):
         self._answer = item
         self._body = MarkdownBody(self)
         self._marked = False
-        self.above, self.below = render_context.style.gap(8), render_context.style.gap(12)
+        self.stack.above, self.stack.below = render_context.style.gap(8), render_context.style.gap(12)
 
     @property
     def label(self) -> str:
@@ -61,11 +61,11 @@ class AnswerRow(Row):
         first = self._body.show(str(self._answer.text), finished=self._answer.finished)
         self._add_interrupted_mark()
         if first >= len(self.blocks):
-            return self.height
-        box = self.block_top(first)
+            return self.stack.height
+        box = self.stack.block_top(first)
         if not self.blocks[first].is_laid_out:
-            self.settle_block(first)
-        return box + (self.gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
+            self.stack.settle_block(first)
+        return box + (self.stack.gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
 
     def _add_interrupted_mark(self) -> None:
         if not self._answer.finished or self._marked:
@@ -79,15 +79,15 @@ class AnswerRow(Row):
             opened = self.render_context.signals.link_activated.emit
             block = SourcesBlock(sources, opened, self._show_sources if is_folded else None)
             block.gap = self.render_context.style.px(14)
-            self.set_block(len(self.blocks), block)
+            self.stack.set_block(len(self.blocks), block)
         if self._answer.interrupted:
             block = TextBlock(Line(QCoreApplication.translate("Transcript", "Not finished")), SMALL, "muted")
             block.gap = self.render_context.style.px(8)
-            self.set_block(len(self.blocks), block)
+            self.stack.set_block(len(self.blocks), block)
 
     def _show_sources(self) -> None:
         self.render_context.choices.set(self.item.id, "sources", value=True)
-        self.truncate(0)
+        self.stack.truncate(0)
         self.build()
         self.render_context.signals.changed.emit(self.item.id)
 
@@ -106,7 +106,9 @@ class ThinkingRow(Row):
         super().__init__(item, render_context)
         self._thinking = item
         self._body: MarkdownBody | None = None
-        self.above, self.below = render_context.style.gap(6), render_context.style.gap(6)
+        self.stack.above = self.stack.below = render_context.style.gap(6)
+        # The text is below the words of the header.
+        self.stack.body_indent = render_context.style.px(24)
 
     @property
     def label(self) -> str:
@@ -125,7 +127,7 @@ class ThinkingRow(Row):
 
     def build(self) -> None:
         """Head, and the text when it is unfolded."""
-        self.set_block(0, HeaderBlock(self._header(), self._toggle))
+        self.stack.set_block(0, HeaderBlock(self._header(), self._toggle))
         self._body = None
         if self.unfolded:
             self._show_text()
@@ -137,17 +139,17 @@ class ThinkingRow(Row):
         if isinstance(head, HeaderBlock):
             head.set_header(self._header())
         if not self.unfolded:
-            self.truncate(1)
+            self.stack.truncate(1)
             self._body = None
             return 0
         first = self._show_text()
         if (before and not head.is_laid_out) or what == "state":
             return 0
-        return self.block_top(min(first, len(self.blocks) - 1))
+        return self.stack.block_top(min(first, len(self.blocks) - 1))
 
     def _show_text(self) -> int:
         if self._body is None:
-            self.truncate(1)
+            self.stack.truncate(1)
             self._body = MarkdownBody(self, 1, "muted", SMALL)
         first = self._body.show(str(self._thinking.text), finished=self._thinking.finished)
         if len(self.blocks) > 1:
@@ -167,25 +169,16 @@ class ThinkingRow(Row):
 
     def _toggle(self) -> None:
         self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
-        self.truncate(0)
+        self.stack.truncate(0)
         self.build()
         self.render_context.signals.changed.emit(self.item.id)
-
-    def room(self, block: Block) -> int:
-        """The text stands under the words of the head."""
-        return super().block_width(block) - (0 if isinstance(block, HeaderBlock) else self.render_context.style.px(24))
-
-    def block_box(self, index: int) -> QRect:
-        """The text is indented, the head is not."""
-        box = super().block_box(index)
-        return box.translated(self.render_context.style.px(24), 0) if index else box
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """A quiet bar beside the text."""
         if len(self.blocks) > 1:
-            top = self.above + style.px(30)
+            top = self.stack.above + style.px(30)
             painter.fillRect(
-                QRect(style.px(7), top, style.px(2), self.height - self.below - top), style.color("border")
+                QRect(style.px(7), top, style.px(2), self.stack.height - self.stack.below - top), style.color("border")
             )
 
     def source(self) -> str:
@@ -215,7 +208,10 @@ class UserRow(Row):
         px = render_context.style.px
         # As much beside pictures as above them.
         self._pad, self._over = (px(10), px(10)) if item.images else (px(14), px(9))
-        self.above, self.below = render_context.style.gap(16) + self._over, render_context.style.gap(10) + self._over
+        self.stack.above, self.stack.below = (
+            render_context.style.gap(16) + self._over,
+            render_context.style.gap(10) + self._over,
+        )
         # What stands for the pictures in copies.
         self._pictures: list[str] = []
 
@@ -239,7 +235,7 @@ class UserRow(Row):
             block.gap = self.render_context.style.px(8) if len(blocks) == pictures and blocks else 0
             blocks.append(block)
         for index, block in enumerate(blocks):
-            self.set_block(index, block)
+            self.stack.set_block(index, block)
 
     def actions(self) -> Sequence[MenuAction]:
         """To undo what was changed from here on."""
@@ -248,26 +244,31 @@ class UserRow(Row):
 
     def set_width(self, width: int) -> None:
         """At most four fifths of the column, and no wider than the text: short messages get short bubbles."""
-        if width == self.width:
+        if width == self.stack.width:
             return
         super().set_width(width)
-        self.right = self._pad
+        self.stack.right = self._pad
         most = int(width * 0.8)
-        self.left = width - most + self._pad
+        self.stack.left = width - most + self._pad
         if len(self.blocks) <= 3:
             style = self.render_context.style
             for block in self.blocks:
-                block.layout(self.block_width(block), style)
+                block.layout(self.stack.block_width(block), style)
             wanted = max((block.natural_width() for block in self.blocks), default=0)
-            self.left = width - min(most - 2 * self._pad, max(wanted, style.px(12))) - self._pad
+            self.stack.left = width - min(most - 2 * self._pad, max(wanted, style.px(12))) - self._pad
         for block in self.blocks:
             block.forget()
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """The bubble."""
         px = style.px
-        box = QRect(self.left - self._pad, self.above - self._over, self.width - self.left + self._pad, 0)
-        box.setBottom(self.height - self.below + self._over)
+        box = QRect(
+            self.stack.left - self._pad,
+            self.stack.above - self._over,
+            self.stack.width - self.stack.left + self._pad,
+            0,
+        )
+        box.setBottom(self.stack.height - self.stack.below + self._over)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(style.color("user_bubble"))
         painter.drawRoundedRect(box, px(14), px(14))

@@ -3,7 +3,7 @@
 import json
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QRect, QRectF
+from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import NoticeItem, ServerStepItem, ToolCallItem, UnknownItem
@@ -30,8 +30,8 @@ class NoticeRow(Row):
         self._notice = item
         px, gap = render_context.style.px, render_context.style.gap
         self._is_folding = gap(6)
-        self.above = self.below = self._is_folding + gap(12)
-        self.left, self.right = px(44), px(16)
+        self.stack.above = self.stack.below = self._is_folding + gap(12)
+        self.stack.left, self.stack.right = px(44), px(16)
 
     @property
     def label(self) -> str:
@@ -66,7 +66,7 @@ class NoticeRow(Row):
             blocks.append(ButtonRowBlock(buttons))
         for index, block in enumerate(blocks):
             block.gap = self.render_context.style.gap(10 if isinstance(block, ButtonRowBlock) else 2)
-            self.set_block(index, block)
+            self.stack.set_block(index, block)
         if notice.folded:
             self._add_folded(len(blocks))
 
@@ -80,7 +80,7 @@ class NoticeRow(Row):
         title = QCoreApplication.translate("Transcript", "Details")
         head = HeaderBlock(Header(title, is_open=self.unfolded, control=words), self._toggle)
         head.gap = self.render_context.style.px(2)
-        self.set_block(index, head)
+        self.stack.set_block(index, head)
         if self.unfolded:
             MarkdownBody(self, index + 1, "muted", SMALL).show(self._notice.folded, finished=True)
 
@@ -93,13 +93,13 @@ class NoticeRow(Row):
         """The box and its sign."""
         px = style.px
         is_error = self._notice.level == "error"
-        box = QRectF(0.5, self._is_folding + 0.5, self.width - 1, self.height - 2 * self._is_folding - 1)
+        box = QRectF(0.5, self._is_folding + 0.5, self.stack.width - 1, self.stack.height - 2 * self._is_folding - 1)
         painter.setPen(style.color("danger_background" if is_error else "border"))
         painter.setBrush(style.color("danger_background" if is_error else "surface"))
         painter.drawRoundedRect(box, px(10), px(10))
         name, color = ("error", "danger") if is_error else ("info", "muted")
         ratio = painter.device().devicePixelRatio()
-        painter.drawPixmap(px(15), self.above + (style.line - px(18)) // 2, style.icon(name, color, 18, ratio))
+        painter.drawPixmap(px(15), self.stack.above + (style.line - px(18)) // 2, style.icon(name, color, 18, ratio))
 
 
 def _remedy_labels() -> dict[RemedyAction, str]:
@@ -133,8 +133,8 @@ class UnknownRow(Row):
         words = QCoreApplication.translate(
             "Transcript", "This version does not know this content. It is kept as it came."
         )
-        self.set_block(0, TextBlock(Line(words), SMALL, "muted"))
-        self.set_block(1, code)
+        self.stack.set_block(0, TextBlock(Line(words), SMALL, "muted"))
+        self.stack.set_block(1, code)
 
 
 _MAX_SUMMARY_LENGTH = 110
@@ -149,7 +149,9 @@ class ServerStepRow(Row):
     def __init__(self, item: ServerStepItem, render_context: RenderContext) -> None:
         super().__init__(item, render_context)
         self._step = item
-        self.above, self.below = render_context.style.gap(6), render_context.style.gap(6)
+        self.stack.above = self.stack.below = render_context.style.gap(6)
+        # The text is below the words of the header.
+        self.stack.body_indent = render_context.style.px(24)
 
     @property
     def label(self) -> str:
@@ -167,10 +169,10 @@ class ServerStepRow(Row):
         title = _one_line(self._step.name) or QCoreApplication.translate("Transcript", "Server step")
         short = _one_line(text[: _MAX_SUMMARY_LENGTH * 3])
         if len(short) <= _MAX_SUMMARY_LENGTH and len(text) <= _MAX_SUMMARY_LENGTH * 3:
-            self.set_block(0, HeaderBlock(Header(title, icon="globe")))
+            self.stack.set_block(0, HeaderBlock(Header(title, icon="globe")))
         else:
             control = QCoreApplication.translate("Transcript", "Show details")
-            self.set_block(
+            self.stack.set_block(
                 0, HeaderBlock(Header(title, icon="globe", is_open=self.unfolded, control=control), self._toggle)
             )
             short = short[: _MAX_SUMMARY_LENGTH - 1] + "…"
@@ -179,21 +181,12 @@ class ServerStepRow(Row):
         whole = CodeBlock(text, "", code_callbacks(self, "wrap")) if self.unfolded else None
         block = whole or TextBlock(Line(short), SMALL, "muted")
         block.gap = self.render_context.style.px(2)
-        self.set_block(1, block)
+        self.stack.set_block(1, block)
 
     def _toggle(self) -> None:
         self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.refresh("state")
         self.render_context.signals.changed.emit(self.item.id)
-
-    def room(self, block: Block) -> int:
-        """What it did stands under the words of the head."""
-        return super().block_width(block) - (0 if isinstance(block, HeaderBlock) else self.render_context.style.px(24))
-
-    def block_box(self, index: int) -> QRect:
-        """The head is not indented."""
-        box = super().block_box(index)
-        return box.translated(self.render_context.style.px(24), 0) if index else box
 
     def spoken_text(self) -> str:
         """All of it, folded or not."""

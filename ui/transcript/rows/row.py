@@ -146,20 +146,18 @@ RowSelection = tuple[tuple[int, int], tuple[int, int]]
 """From (block, offset) to (block, offset) inside one row."""
 
 
-class Row(BlockStack):
-    """The base of all rows."""
+class Row:
+    """One item of the conversation: a stack of blocks, painted inside a frame, and its text."""
 
     is_copied = True
-    """Whether its text belongs to a copy that reaches over several rows."""
-
-    above: int
-    below: int
+    """Whether its text belongs to a copy of several rows."""
 
     def __init__(self, item: Item, render_context: RenderContext) -> None:
-        super().__init__(render_context.style)
         self.item = item
         self.render_context = render_context
-        # Of what is no Markdown, for a look in which 1000 pixels are one.
+        self.stack = BlockStack(render_context.style)
+        self.blocks = self.stack.blocks
+        # The gaps of blocks other than Markdown, in a style in which 1000 pixels are one.
         self._plain_gaps: dict[Block, float] = {}
 
     @property
@@ -169,7 +167,7 @@ class Row(BlockStack):
 
     @property
     def is_open(self) -> bool:
-        """Whether its text still grows: such a row is never given up."""
+        """Whether its text still grows: such a row is always kept."""
         return False
 
     def build(self) -> None:
@@ -177,43 +175,40 @@ class Row(BlockStack):
         raise NotImplementedError
 
     def refresh(self, what: str) -> int:
-        """The item changed; answers the y from which the row looks different."""
+        """Show a change of the item; return the y from which the row looks different."""
         del what
-        self.truncate(0)
+        self.stack.truncate(0)
         self.build()
         return 0
 
+    def set_width(self, width: int) -> None:
+        """Lay out the blocks in another width."""
+        self.stack.set_width(width)
+
     def restyle(self, width: int) -> None:
-        """The stage has another look: blocks keep their numbers and what was read, and are laid out when seen."""
-        style, before = self.render_context.style, self.style
-        frame = type(self)(self.item, self.render_context)
-        self.above, self.below = frame.above, frame.below
-        gaps = _KeptGaps(self.render_context, before.px(1000), self._plain_gaps)
-        for block in self.blocks[slice(*self._laid)]:
-            block.forget()
-        for block in self.blocks:
-            block.layout_count = 0
-            block.gap = gaps.of(block)
-        share = style.line * style.advance * self.width / (before.line * before.advance * width)
-        self.heights.replace(0, len(self.blocks), [round(self.heights[at] * share) for at in range(len(self.blocks))])
-        self.style, self.width, self._laid = style, width, (0, 0)
+        """Use the render context's new style: blocks keep their numbers and what was parsed."""
+        frame = type(self)(self.item, self.render_context).stack
+        stack = self.stack
+        stack.above, stack.below, stack.body_indent = frame.above, frame.below, frame.body_indent
+        gaps = _RestyledGaps(self.render_context, stack.style.px(1000), self._plain_gaps)
+        stack.restyle(self.render_context.style, width, gaps.of)
         self.refresh("text")
 
     def source(self) -> str:
-        """The text as Markdown."""
+        """Return the text as Markdown."""
         return self.plain()
 
     def paint(
         self, painter: QPainter, clip: QRect, selection: RowSelection | None, hovered: str = "", focused: str = ""
     ) -> None:
-        """What lies in the clip. The painter stands at the row's top left."""
-        style = self.render_context.style
+        """Paint what is in the clip. The painter's origin is the row's top left."""
+        style, stack = self.render_context.style, self.stack
         self.paint_frame(painter, style)
         # Glyphs reach a little out of their lines.
         clip = clip.adjusted(0, -_OVERHANG, 0, _OVERHANG)
-        index = self.block_at(clip.top())
+        index = stack.block_at(clip.top())
         while index < len(self.blocks):
-            box = self.block_box(index)
+            box = stack.block_box(index)
             if box.top() > clip.bottom():
                 break
             block = self.blocks[index]
@@ -229,40 +224,41 @@ class Row(BlockStack):
             index += 1
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
-        """What stands behind the blocks."""
+        """Paint what is behind the blocks."""
 
     def controls(self) -> Iterator[tuple[int, Control]]:
-        """Everything that can be pressed, with its block."""
+        """Yield the controls of all laid out blocks, each with the number of its block."""
         for index, block in enumerate(self.blocks):
             for control in block.controls() if block.is_laid_out else ():
                 yield index, control
 
     def actions(self) -> Sequence[MenuAction]:
-        """What the menu about this message offers, beside copying it."""
+        """Return what the context menu offers for this message, beside copying it."""
         return ()
 
     def control_at(self, point: QPoint) -> tuple[str, Control] | None:
-        """What can be pressed under a point, with its key."""
+        """Return the control under a point, with its key."""
         if not self.blocks:
             return None
-        index = self.block_at(point.y())
+        index = self.stack.block_at(point.y())
         block = self.blocks[index]
         if not block.is_laid_out:
             return None
-        inside = point - self.block_box(index).topLeft()
+        inside = point - self.stack.block_box(index).topLeft()
         for control in block.controls():
             if control.box.contains(inside):
                 return f"{index}/{control.name}", control
         return None
 
     def plain(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
-        """The text between two places, or all of it."""
+        """Return the text between two positions, or all of it."""
         parts: list[str] = []
         before = self.blocks[start[0] - 1] if 0 < start[0] <= len(self.blocks) else None
         for index in range(start[0], (end[0] if end else len(self.blocks) - 1) + 1):
             first = start[1] if index == start[0] else 0
             stop = end[1] if end and index == end[0] else WHOLE_TEXT[1]
-            for block in self.read_at(index) if (first, stop) == WHOLE_TEXT else self.blocks[index : index + 1]:
+            is_whole = (first, stop) == WHOLE_TEXT
+            for block in read_block(self.blocks[index]) if is_whole else self.blocks[index : index + 1]:
                 if text := block.plain():
                     separator = separator_before(block, before) if before and parts else ""
                     parts += [separator, marker_before(block) if not first else "", slice_utf16(text, first, stop)]
@@ -270,30 +266,25 @@ class Row(BlockStack):
         return "".join(parts)
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
-        """What is copied between two places, block by block."""
+        """Yield what is copied between two positions, block by block."""
         return iter_extracts(self.blocks, start, end)
 
     def markdown(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
-        """The text between two places as Markdown, in its lists and quotes."""
+        """Return the text between two positions as Markdown, with its lists and quotes."""
         return copy_formats_of(self.extracts(start, end)).markdown
 
     def html(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
-        """The same as HTML."""
+        """Return the text between two positions as HTML."""
         return copy_formats_of(self.extracts(start, end)).html
 
-    def read_at(self, index: int) -> Sequence[Block]:
-        """The block at an index, or what will stand in its place when it is read; for the sake of the text alone."""
-        block = self.blocks[index]
-        return block.blocks() if isinstance(block, LazySection) else (block,)
-
     def whole(self, index: int) -> tuple[int, int]:
-        """The first and the last block of the paragraph that a block is a piece of; a table has no paragraphs."""
+        """Return the first and last piece of the paragraph that a block belongs to; a table has no paragraphs."""
         if isinstance(self.blocks[index], TableBlock):
             return index, index
         return self.pieces(index)
 
     def pieces(self, index: int) -> tuple[int, int]:
-        """The first and the last block of the paragraph, or of the table, that a block is a piece of."""
+        """Return the first and last piece of the paragraph, or of the table, that a block belongs to."""
         first = last = index
         while self.blocks[first].separator is not None:
             first -= 1
@@ -302,7 +293,7 @@ class Row(BlockStack):
         return first, last
 
     def spoken_text(self) -> str:
-        """The text for assistive technology: its beginning, when there is very much of it."""
+        """Return the text for assistive technology, up to a limit."""
         parts: list[str] = []
         room = MAX_SPOKEN
         for block in self.blocks:
@@ -314,8 +305,8 @@ class Row(BlockStack):
         return "\n".join(parts)
 
 
-class _KeptGaps:
-    """Above blocks that a row keeps in another look: as above blocks of Markdown that are made in it."""
+class _RestyledGaps:
+    """The gaps above blocks that a row keeps in a new style: as above Markdown blocks that are made in it."""
 
     def __init__(self, render_context: RenderContext, before: int, plain: dict[Block, float]) -> None:
         self._factory = BlockFactory(render_context, "")
@@ -324,12 +315,12 @@ class _KeptGaps:
         self._known: dict[tuple[LeafKind, bool], int] = {}
 
     def of(self, block: Block) -> int:
-        """Pixels."""
+        """Return the gap above a block in pixels."""
         if block.separator is not None:
             return block.gap
         kind = block.leaf.kind if isinstance(block, MarkdownTextBlock) else _LEAF_KINDS.get(type(block))
         if kind is None:
-            # Not from what was rounded before: there and back again is the same.
+            # Not from a rounded gap: changing the style back gives the same gaps.
             return round(self._plain.setdefault(block, block.gap / self._before) * self._now)
         known = self._known.get((kind, block.tight))
         if known is None:

@@ -33,8 +33,8 @@ _ROW_TYPES: dict[type, Callable[[Any, RenderContext], Row]] = {
 def make_row(item: Item, render_context: RenderContext, width: int) -> Row:
     """A row of that kind, filled."""
     row = _ROW_TYPES[type(item)](item, render_context)
-    row.width = width
+    row.stack.width = width
     row.build()
-    row.width = 0
+    row.stack.width = 0
     row.set_width(width)
     return row

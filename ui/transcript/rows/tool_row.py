@@ -141,8 +141,8 @@ class ToolRow(Row):
         self._undo = partial(render_context.signals.undo_requested.emit, item.id)
         self._redo = partial(render_context.signals.redo_requested.emit, item.id)
         px, gap = render_context.style.px, render_context.style.gap
-        self.above, self.below = gap(6) + px(8), gap(6) + px(10)
-        self.left = self.right = px(14)
+        self.stack.above, self.stack.below = gap(6) + px(8), gap(6) + px(10)
+        self.stack.left = self.stack.right = px(14)
 
     @property
     def label(self) -> str:
@@ -180,7 +180,7 @@ class ToolRow(Row):
             blocks.append(ButtonRowBlock([Button(words, review, primary=True)]))
         for index, block in enumerate(blocks):
             block.gap = self.render_context.style.gap(2 if isinstance(block, TextBlock) else 8)
-            self.set_block(index, block)
+            self.stack.set_block(index, block)
 
     def refresh(self, what: str) -> int:
         """New output changes the block that shows it; anything else makes the card anew."""
@@ -188,7 +188,7 @@ class ToolRow(Row):
             return super().refresh(what)
         index, block = self._live
         block.set_output(*self._live_lines())
-        return self.block_top(index)
+        return self.stack.block_top(index)
 
     def _start_timer(self) -> None:
         seconds = self.render_context.seconds
@@ -332,7 +332,7 @@ class ToolRow(Row):
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """The card."""
         px, gap = style.px, style.gap
-        box = QRectF(0.5, gap(6) + 0.5, self.width - 1, self.height - 2 * gap(6) - 1)
+        box = QRectF(0.5, gap(6) + 0.5, self.stack.width - 1, self.stack.height - 2 * gap(6) - 1)
         waits = self._call.state is CallState.WAITING or is_waiting_for_answer(self._call)
         painter.setPen(style.color("warning" if waits else "border"))
         painter.setBrush(style.color("surface"))

@@ -65,7 +65,7 @@ class ReadingPosition:
         rows.settle()
         self._position = viewport.place_at(QPoint(viewport.column, 0))
         row = rows.row(self._position.row)
-        box = row.block_box(self._position.block) if row.blocks else viewport.row_box(self._position.row)
+        box = row.stack.block_box(self._position.block) if row.blocks else viewport.row_box(self._position.row)
         # What has no lines is as much above the edge as it was.
         above = -box.top() - viewport.row_box(self._position.row).top()
         self._share = max(0.0, min(1.0, above / max(1, box.height())))
@@ -78,7 +78,7 @@ class ReadingPosition:
         if not len(rows) or rows.following:
             return
         for _ in range(_MAX_ROUNDS):
-            rows.row(self._position.row).settle_block(self._position.block)
+            rows.row(self._position.row).stack.settle_block(self._position.block)
             rows.remeasure_row(self._position.row)
             before, moved = rows.top, round(self._current_y() - self._y)
             if moved:
@@ -108,7 +108,7 @@ class ReadingPosition:
         top = self._viewport.row_box(self._position.row).top()
         if block >= len(row.blocks):
             return top
-        box = row.block_box(block)
+        box = row.stack.block_box(block)
         inside = row.blocks[block].caret_rect_at(self._position.offset) if row.blocks[block].is_laid_out else None
         return top + box.top() + (inside.top() if inside else self._share * box.height())
 
@@ -184,14 +184,14 @@ def link_selection(row: Row, key: str) -> RowSelection | None:
 
 
 def _stops_in_block(row: Row, index: int) -> list[Control | Link]:
-    row.read(index)
+    row.stack.read(index)
     block = row.blocks[index] if index < len(row.blocks) else None
     if block is None or isinstance(block, RuleBlock | MathBlock):
         return []
     if isinstance(block, TextBlock | TableBlock) and not _may_have_links(block):
         return []
     if not block.is_laid_out:
-        row.settle_block(index)
+        row.stack.settle_block(index)
     return [*links_in(block), *block.controls()]
 
 
@@ -245,7 +245,7 @@ def text_boxes(row: Row, selection: RowSelection) -> Iterator[QRectF]:
         span = selected_range(selection, index)
         block = row.blocks[index]
         if span and block.is_laid_out:
-            where = QRectF(row.block_box(index))
+            where = QRectF(row.stack.block_box(index))
             whole = QRectF(0, 0, where.width(), where.height())
             for box in block.boxes(*span) or [whole]:
                 yield box.translated(where.topLeft())
@@ -257,8 +257,8 @@ def text_box(viewport: RowViewport, index: int, selection: RowSelection) -> QRec
     row = rows.row(index)
     block = selection[0][0]
     if block < len(row.blocks) and not row.blocks[block].is_laid_out:
-        row.settle_block(block)
-    box = next(text_boxes(row, selection), QRectF(0, 0, row.width, rows.render_context.style.line))
+        row.stack.settle_block(block)
+    box = next(text_boxes(row, selection), QRectF(0, 0, row.stack.width, rows.render_context.style.line))
     corner = viewport.row_box(index).topLeft()
     return box.translated(corner)
 
@@ -292,7 +292,7 @@ def _scroll_horizontally_to(viewport: RowViewport, index: int, selection: RowSel
     row, block = viewport.rows.row(index), selection[0][0]
     if block >= len(row.blocks) or not row.blocks[block].is_laid_out:
         return
-    span, width = selected_range(selection, block), row.block_box(block).width()
+    span, width = selected_range(selection, block), row.stack.block_box(block).width()
     box = next(iter(row.blocks[block].boxes(*span)), None) if span else None
     pad = viewport.rows.render_context.style.px(28)
     if box is None:

@@ -63,7 +63,7 @@ class RowStore:
         self._heights.remove(first, count)
         kept = {at: row for at, row in self._rows.items() if not first <= at < first + count}
         for index in self._rows.keys() - kept.keys():
-            self._rows[index].forget_outside(0, 0)
+            self._rows[index].stack.forget_outside(0, 0)
         self._rows = OrderedDict((at - count if at >= first else at, row) for at, row in kept.items())
 
     def restyle(self, render_context: RenderContext) -> None:
@@ -92,15 +92,15 @@ class RowStore:
         found = self._rows.get(index)
         if found is None:
             found = self._rows[index] = make_row(self.transcript[index], self.render_context, self.width)
-            self._heights[index] = found.height
-            found.replaced = partial(self._blocks_replaced, found)
+            self._heights[index] = found.stack.height
+            found.stack.replaced = partial(self._blocks_replaced, found)
         self._rows.move_to_end(index)
         return found
 
     def _blocks_replaced(self, row: Row, replacement: BlockReplacement) -> None:
         index = next((at for at, each in self._rows.items() if each is row), None)
         if index is not None:
-            self._heights[index] = row.height
+            self._heights[index] = row.stack.height
             for notify in self.on_replaced:
                 notify(index, replacement)
 
@@ -125,9 +125,9 @@ class RowStore:
         while index < self._last() and (y := self.row_top(index)) < bottom:
             before = self._heights[index]
             row = self.row(index)
-            changed |= row.layout_between(top - y, bottom - y)
-            self._heights[index] = row.height
-            changed |= before != row.height
+            changed |= row.stack.layout_between(top - y, bottom - y)
+            self._heights[index] = row.stack.height
+            changed |= before != row.stack.height
             index += 1
         return changed
 
@@ -145,12 +145,12 @@ class RowStore:
         if row is None:
             return None
         y = row.refresh(what)
-        self._heights[index] = row.height
+        self._heights[index] = row.stack.height
         return y
 
     def remeasure_row(self, index: int) -> None:
         """A row changed by itself."""
-        self._heights[index] = self.row(index).height
+        self._heights[index] = self.row(index).stack.height
 
     def release_far_rows(self, top: int) -> None:
         """Give up rows and layouts far from the screen, whose upper edge is at `top`."""
@@ -162,13 +162,13 @@ class RowStore:
         if len(self._rows) > _MAX_ROWS:
             for index in list(self._rows)[: len(self._rows) - _MAX_ROWS // 2]:
                 if not self._rows[index].is_open:
-                    self._rows.pop(index).forget_outside(0, 0)
+                    self._rows.pop(index).stack.forget_outside(0, 0)
         for index, row in self._rows.items():
-            if not row.has_layouts:
+            if not row.stack.has_layouts:
                 continue
             y = self.row_top(index)
-            if row.height > 3 * self.view or not top - far < y + row.height / 2 < top + self.view + far:
-                row.forget_outside(top - far - y, top + self.view + far - y)
+            if row.stack.height > 3 * self.view or not top - far < y + row.stack.height / 2 < top + self.view + far:
+                row.stack.forget_outside(top - far - y, top + self.view + far - y)
 
 
 def _cancel_renders(render_context: RenderContext) -> None:
@@ -211,7 +211,7 @@ class RowList(RowStore):
         if index < 0:
             return 0
         row = self.row(index)
-        return self.row_top(index) + row.block_top(min(self._anchor.block, max(0, len(row.blocks) - 1)))
+        return self.row_top(index) + row.stack.block_top(min(self._anchor.block, max(0, len(row.blocks) - 1)))
 
     def settle(self, steps: int = _MAX_STEPS) -> None:
         """Make exact what the screen shows, and read so much for it. Ends when a pass changes no height."""
@@ -234,8 +234,8 @@ class RowList(RowStore):
         index = min(self.row_at(y), self._last() - 1)
         row = self.row(index)
         inside = y - self.row_top(index)
-        block = row.block_at(inside)
-        self._anchor = ScrollAnchor(index, block, inside - row.block_top(block))
+        block = row.stack.block_at(inside)
+        self._anchor = ScrollAnchor(index, block, inside - row.stack.block_top(block))
 
     def scroll_by(self, pixels: int) -> int:
         """Move over laid out content; answers by how many pixels the picture really moved."""
@@ -300,9 +300,9 @@ class RowList(RowStore):
             block, offset = replacement.map_position(self._anchor.block)[0], self._anchor.offset
             if self._anchor.block == replacement.at:
                 row = self.row(index)
-                y = row.block_top(block) + offset
-                block = row.block_at(y)
-                offset = y - row.block_top(block)
+                y = row.stack.block_top(block) + offset
+                block = row.stack.block_at(y)
+                offset = y - row.stack.block_top(block)
             self._anchor = ScrollAnchor(index, block, offset)
 
     def _read_nearby(self, above: int, below: int) -> bool:
@@ -312,7 +312,7 @@ class RowList(RowStore):
             near = list(self.between(max(0, top - above), top + below))
             # Rows that were only now made are not as high as was guessed.
             if self.top == top:
-                return any(row.read_between(top - above - y, top + below - y) for _, row, y in near)
+                return any(row.stack.read_between(top - above - y, top + below - y) for _, row, y in near)
         return False
 
     def _nearby_rows(self) -> list[int]:
@@ -329,14 +329,14 @@ class RowList(RowStore):
     def has_lazy_sections(self) -> bool:
         """Whether something of the rows near the screen was not read yet, or not laid out since."""
         return not self.is_view_laid_out or any(
-            self.row(index).last_lazy_section() is not None for index in self._nearby_rows()
+            self.row(index).stack.last_lazy_section() is not None for index in self._nearby_rows()
         )
 
     def has_lazy_sections_in_view(self) -> bool:
         """Whether something on the screen was not read yet, or not laid out since."""
         top = self.top
         return not self.is_view_laid_out or any(
-            row.has_lazy_section_between(top - y, top + self.view - y)
+            row.stack.has_lazy_section_between(top - y, top + self.view - y)
             for _, row, y in self.between(top, top + self.view)
         )
 
@@ -350,8 +350,8 @@ class RowList(RowStore):
         has_read = False
         for index in self._nearby_rows():
             row = self.row(index)
-            while (last := row.last_lazy_section()) is not None:
-                row.read(last, until)
+            while (last := row.stack.last_lazy_section()) is not None:
+                row.stack.read(last, until)
                 has_read = True
                 if perf_counter() >= until:
                     return True

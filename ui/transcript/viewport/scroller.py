@@ -39,7 +39,7 @@ def _prefetch_row(rows: RowList, until: float) -> bool:
             rows.row(index)
             return True
         y = rows.row_top(index)
-        if row.layout_ahead(above - y, below - y, until):
+        if row.stack.layout_ahead(above - y, below - y, until):
             rows.remeasure_row(index)
             return True
     return False
@@ -58,7 +58,7 @@ def _is_view_laid_out(rows: RowList, until: float) -> bool:
     while has_laid:
         has_laid, top = False, rows.top
         for index, row, y in list(rows.between(top, top + rows.view)):
-            has_laid |= row.layout_ahead(top - y, top + rows.view - y, until)
+            has_laid |= row.stack.layout_ahead(top - y, top + rows.view - y, until)
             rows.remeasure_row(index)
             if has_laid and perf_counter() > until:
                 return False
@@ -294,10 +294,10 @@ class Scroller(QObject):
         rows = self._rows
         rows.row(index)
         top = rows.row_top(index) - rows.top
-        if top < 0 or rows.row(index).height > rows.view:
+        if top < 0 or rows.row(index).stack.height > rows.view:
             self.scroll_by(top - 8)
-        elif top + rows.row(index).height > rows.view:
-            self.scroll_by(top + rows.row(index).height - rows.view + 8)
+        elif top + rows.row(index).stack.height > rows.view:
+            self.scroll_by(top + rows.row(index).stack.height - rows.view + 8)
 
     def _on_arrived_at_end(self) -> None:
         rows = self._rows

@@ -89,7 +89,7 @@ class RowViewport:
         return hovered, self.focused[1] if self.focused[0] == index else ""
 
     def _paint_focus(self, painter: QPainter, row: Row) -> None:
-        box = QRect(-8, 1, row.width + 16, row.height - 2)
+        box = QRect(-8, 1, row.stack.width + 16, row.stack.height - 2)
         paint_focus_ring(painter, self.rows.render_context.style, box)
 
     def hit(self, point: QPoint) -> Hit:
@@ -110,11 +110,11 @@ class RowViewport:
         return self._link(row, inside)
 
     def _link(self, row: Row, inside: QPoint) -> str:
-        if not row.blocks or not 0 <= inside.y() < row.height:
+        if not row.blocks or not 0 <= inside.y() < row.stack.height:
             return ""
-        at = row.block_at(inside.y())
+        at = row.stack.block_at(inside.y())
         block = row.blocks[at]
-        return block.link_at(inside - row.block_box(at).topLeft()) if block.is_laid_out else ""
+        return block.link_at(inside - row.stack.block_box(at).topLeft()) if block.is_laid_out else ""
 
     def _row_at_point(self, point: QPoint) -> tuple[int, Row, QPoint]:
         y = self.rows.top + point.y()
@@ -128,18 +128,18 @@ class RowViewport:
         index, row, inside = self._row_at_point(point)
         if not row.blocks:
             return TextPosition(index)
-        if inside.y() >= row.height:
+        if inside.y() >= row.stack.height:
             return TextPosition(index, len(row.blocks) - 1, LAST_OFFSET)
-        at = row.block_at(inside.y())
+        at = row.stack.block_at(inside.y())
         block = row.blocks[at]
         return TextPosition(
-            index, at, block.offset_at(inside - row.block_box(at).topLeft()) if block.is_laid_out else 0
+            index, at, block.offset_at(inside - row.stack.block_box(at).topLeft()) if block.is_laid_out else 0
         )
 
     def row_box(self, index: int) -> QRect:
         """Where a row stands in the viewport."""
         row = self.rows.row(index)
-        return QRect(self.column, self.rows.row_top(index) - self.rows.top, row.width, row.height)
+        return QRect(self.column, self.rows.row_top(index) - self.rows.top, row.stack.width, row.stack.height)
 
     def repaint_row(self, index: int) -> None:
         """Paint a row again, with its focus ring."""

@@ -44,7 +44,7 @@ def test_blocks_are_those_that_stand_there_now(qtbot):
     stand = Stand(qtbot, [Message.assistant(LONG)])
     row = tree_of(stand).child(0)
     before = children(row)
-    qtbot.waitUntil(lambda: stand.rows.row(0).last_lazy_section() is None)
+    qtbot.waitUntil(lambda: stand.rows.row(0).stack.last_lazy_section() is None)
     # How many there were at first depends on how far it had been read by then.
     assert row.childCount() == 1500 >= len(before)
     assert row.child(700).text(NAME) == "Paragraph 700, with a few words in it."
@@ -56,7 +56,7 @@ def test_reading_ahead_takes_a_step_also_where_its_time_is_over(qtbot):
     while stand.rows.read_ahead(0.0):
         steps += 1
     assert steps > 1
-    assert stand.rows.row(0).last_lazy_section() is None
+    assert stand.rows.row(0).stack.last_lazy_section() is None
 
 
 def test_what_grows_is_read_as_it_is_now(qtbot):

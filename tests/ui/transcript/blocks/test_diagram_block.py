@@ -45,7 +45,7 @@ class Stand:
     def press(self, name):
         row = self.view.row_viewport.rows.row(0)
         index, control = next((at, each) for at, each in row.controls() if each.name == name)
-        corner = row.block_box(index).topLeft() + self.view.row_viewport.row_box(0).topLeft()
+        corner = row.stack.block_box(index).topLeft() + self.view.row_viewport.row_box(0).topLeft()
         QTest.mouseClick(self.view.viewport(), Qt.MouseButton.LeftButton, pos=corner + control.box.center())
 
     def names(self):
@@ -71,8 +71,8 @@ def test_it_is_shown_and_hidden_again_and_opens_large(stand):
     assert "Stop drawing" in stand.names()
     stand.wait_for("Show source")
     row = stand.view.row_viewport.rows.row(0)
-    assert row.block_box(1).height() > before
-    middle = row.block_box(1).center() + stand.view.row_viewport.row_box(0).topLeft()
+    assert row.stack.block_box(1).height() > before
+    middle = row.stack.block_box(1).center() + stand.view.row_viewport.row_box(0).topLeft()
     color = stand.view.viewport().grab().toImage().pixelColor(middle)
     assert (color.red(), color.green(), color.blue()) == (0x10, 0x80, 0x40)
     with stand.bot.waitSignal(stand.view.image_opened) as opened:
@@ -82,7 +82,7 @@ def test_it_is_shown_and_hidden_again_and_opens_large(stand):
     assert block.offset_at(QPoint(0, 5000)) == len(SOURCE)
     stand.press("Show source")
     assert stand.names() == ["Copy code", "Wrap lines", "Save code as…", "Show diagram"]
-    assert row.block_box(1).height() == before
+    assert row.stack.block_box(1).height() == before
 
 
 def test_another_theme_draws_it_anew(stand):

@@ -151,7 +151,7 @@ def test_selected_sources_are_seen_to_be_selected(qtbot):
     standing = Standing(qtbot, [answer()])
     standing.rows.settle()
     row = standing.rows.row(0)
-    line = row.blocks[1].item_rects()[1].translated(row.block_box(1).topLeft())
+    line = row.blocks[1].item_rects()[1].translated(row.stack.block_box(1).topLeft())
     corner = line.translated(standing.view.row_viewport.row_box(0).topLeft()).topLeft()
     colour = standing.themes.theme.selection
     seen = []
@@ -167,7 +167,7 @@ def test_words_on_the_colour_of_a_selection_can_be_read(qtbot):
     standing.view.row_viewport.select(TextPosition(0, 1, 0), TextPosition(0, 1, LAST_OFFSET))
     row = standing.rows.row(0)
     picture = standing.view.viewport().grab().toImage()
-    corner = row.block_box(1).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
+    corner = row.stack.block_box(1).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
     found = set()
     for position in row.blocks[1].item_rects()[:2]:
         box = position.translated(corner)

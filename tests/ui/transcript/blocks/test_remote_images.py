@@ -113,7 +113,7 @@ def shown(text, qtbot, tmp_path):
 
 
 def controls(view):
-    return {control.name: control for _, control in view.surface.rows.row(0).controls()}
+    return {control.name: control for _, control in view.row_viewport.rows.row(0).controls()}
 
 
 def test_the_box_names_it_and_asks_nobody(qtbot, tmp_path):
@@ -142,8 +142,8 @@ def test_by_keyboard_it_is_loaded_and_takes_its_own_size(qtbot, tmp_path):
     view.remote_images.arrived(HERE, png(300, 150), "b.png")
     assert list(controls(view)) == ["Open image: A chart"]
     row = view.row_viewport.rows.row(0)
-    assert row.block_box(0).height() == 150
-    middle = view.row_viewport.row_box(0).topLeft() + row.block_box(0).topLeft() + QPoint(150, 75)
+    assert row.stack.block_box(0).height() == 150
+    middle = view.row_viewport.row_box(0).topLeft() + row.stack.block_box(0).topLeft() + QPoint(150, 75)
     qtbot.waitUntil(lambda: view.viewport().grab().toImage().pixelColor(middle).name() == "#ff0000")
     with qtbot.waitSignal(view.image_opened) as opened:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle)
@@ -153,11 +153,11 @@ def test_by_keyboard_it_is_loaded_and_takes_its_own_size(qtbot, tmp_path):
 def test_what_went_wrong_stands_in_its_place(qtbot, tmp_path):
     view = shown(f"![A chart]({HERE})", qtbot, tmp_path)
     controls(view)["Load image"].press()
-    before = view.row_viewport.rows.row(0).height
+    before = view.row_viewport.rows.row(0).stack.height
     view.remote_images.failed(HERE, "“x.org” could not be reached.", "Check the connection, then load it again.")
     assert "could not be reached" in view.row_viewport.rows.row(0).spoken_text()
     assert list(controls(view)) == ["Try again"]
-    assert view.row_viewport.rows.row(0).height > before
+    assert view.row_viewport.rows.row(0).stack.height > before
     controls(view)["Try again"].press()
     view.remote_images.failed(HERE, "“x.org” is no public server.", "Know it.", may_insist=True)
     assert list(controls(view)) == ["Load anyway"]
@@ -187,7 +187,7 @@ def test_what_is_hidden_in_its_description_is_written_out(qtbot, tmp_path):
 def test_the_pointer_selects_it_as_a_whole(qtbot, tmp_path):
     view = shown(f"Above.\n\n![A chart]({HERE})", qtbot, tmp_path)
     row = view.row_viewport.rows.row(0)
-    block, box = row.blocks[1], row.block_box(1)
+    block, box = row.blocks[1], row.stack.block_box(1)
     end = len("A chart ()") + len(HERE)
     assert [block.offset_at(QPoint(x, 20)) for x in (5, box.width() - 5)] == [0, end]
     assert [block.caret_stop_at(offset) for offset in (0, 1, end)] == [0, end, end]
@@ -231,7 +231,7 @@ def test_what_is_no_picture_stays_a_box(qapp, remote):
 )
 def test_a_picture_looks_the_same_streamed_and_opened_again(qtbot, tmp_path, text, step):
     def kinds(view):
-        return [(type(block), block.spoken()) for block in view.surface.rows.row(0).blocks]
+        return [(type(block), block.spoken()) for block in view.row_viewport.rows.row(0).blocks]
 
     streamed, again = (TranscriptView(ThemeSource(), NoPictures(tmp_path)) for _ in range(2))
     transcript = Transcript()

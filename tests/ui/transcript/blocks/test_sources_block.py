@@ -72,12 +72,12 @@ def test_many_sources_are_shown_when_asked_for(qtbot):
     many = tuple(Citation(title=f"T{n}", url=f"https://h{n}.example") for n in range(12))
     stand = Standing(qtbot, [answer(many)])
     stand.rows.settle()
-    before = stand.rows.row(0).height
+    before = stand.rows.row(0).stack.height
     assert len(list(stand.rows.row(0).controls())) == 6
     QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.point_of(0, "Show all 12 sources"))
     stand.rows.settle()
     assert len(list(stand.rows.row(0).controls())) == 12
-    assert stand.rows.row(0).height > before
+    assert stand.rows.row(0).stack.height > before
     assert stand.rows.row(0).spoken_text().count("Source ") == 12
 
 

@@ -147,7 +147,7 @@ def test_what_was_not_read_yet_is_copied_too(render_context):
     assert row.markdown() == text
     begun = row.extracts()
     first = next(begun)
-    row.read(len(row.blocks) - 1)
+    row.stack.read(len(row.blocks) - 1)
     rest = [each.text for each in begun]
     assert [first.text, *rest] == [each.text for each in row.extracts()]
 

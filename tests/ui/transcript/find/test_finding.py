@@ -227,8 +227,10 @@ def test_paragraphs_that_are_closed_are_not_searched_again_while_the_rest_stream
     stand.send(TurnStarted("t", "m", "model"), ContentDelta("A needle.\n\n" * 30))
     assert stand.find("needle")[1] == 30
     seen = []
-    original = searchable_text.text_runs
-    monkeypatch.setattr(searchable_text, "text_runs", lambda row, first=0: seen.append(first) or original(row, first))
+    original = searchable_text.iter_text_runs
+    monkeypatch.setattr(
+        searchable_text, "iter_text_runs", lambda row, first=0: seen.append(first) or original(row, first)
+    )
     stand.send(ContentDelta("One more needle"))
     stand.rest()
     stand.send(ContentDelta(" and a needle"))

@@ -33,7 +33,7 @@ def shown(stand, text):
     stand.qtbot.waitUntil(lambda: not stand.rows.has_lazy_sections())
     row = stand.rows.row(0)
     while (unread := first_lazy_section(row)) is not None:
-        row.read(unread)
+        row.stack.read(unread)
     return row
 
 
@@ -46,17 +46,19 @@ def looked(monkeypatch):
 
 
 def seen_by(highlights, row, top):
-    return [position for part in highlights.in_row(row, QRect(0, top, row.width, 300)) for position in part]
+    return [
+        position for part in highlights.matches_in_row(row, QRect(0, top, row.stack.width, 300)) for position in part
+    ]
 
 
 @pytest.mark.parametrize("text", [PARAGRAPH, CODE])
 def test_only_what_is_around_the_screen_is_looked_through_and_once(stand, looked, text):
     row, highlights = shown(stand, text), MatchHighlights(Query("漢"))
-    first = seen_by(highlights, row, row.height // 2)
+    first = seen_by(highlights, row, row.stack.height // 2)
     assert first
     assert 0 < sum(looked) < 25_000
     looked.clear()
-    assert seen_by(highlights, row, row.height // 2) == first
+    assert seen_by(highlights, row, row.stack.height // 2) == first
     assert looked == []
 
 
@@ -75,17 +77,17 @@ def test_the_lines_of_long_code_are_joined_once(stand, monkeypatch):
 def test_code_that_grew_is_looked_through_again(stand):
     row, highlights = shown(stand, CODE), MatchHighlights(Query("needle"))
     block = next(each for each in row.blocks if isinstance(each, CodeBlock))
-    row.settle_block(row.blocks.index(block))
-    assert not seen_by(highlights, row, row.height - 200)
+    row.stack.settle_block(row.blocks.index(block))
+    assert not seen_by(highlights, row, row.stack.height - 200)
     block.append("\nneedle")
-    row.settle_block(row.blocks.index(block))
-    assert seen_by(highlights, row, row.height - 200)
+    row.stack.settle_block(row.blocks.index(block))
+    assert seen_by(highlights, row, row.stack.height - 200)
 
 
 def test_of_a_long_paragraph_only_pieces_near_the_screen_are_asked_for_their_text(stand, monkeypatch):
     row, highlights, asked = shown(stand, PARAGRAPH), MatchHighlights(Query("漢字")), []
     assert len(row.blocks) > 25
-    top = row.height // 2
+    top = row.stack.height // 2
     real = TextBlock.plain
     monkeypatch.setattr(TextBlock, "plain", lambda block: asked.append(block) or real(block))
     assert seen_by(highlights, row, top)
@@ -104,7 +106,7 @@ def test_a_part_of_code_has_the_matches_of_the_whole(stand, words, query, whole_
     row = shown(stand, "```\nx" + "".join(words) + "x\n```")
     sought = Query(query, whole_words=whole_words)
     index = next(at for at, each in enumerate(row.blocks) if isinstance(each, CodeBlock))
-    row.settle_block(index)
+    row.stack.settle_block(index)
     (whole,) = [each for each in iter_text_runs(row) if each.first == index]
     expected = {whole.selection(*span) for span in sought.find_all(whole.text)}
     with pytest.MonkeyPatch.context() as patch:
@@ -143,8 +145,8 @@ def test_matches_over_the_seams_of_pieces_are_those_of_the_whole(stand):
     expected = {each.selection(*span) for each in iter_text_runs(row) for span in sought.find_all(each.text)}
     assert len(row.blocks) > 3
     for index in range(len(row.blocks)):
-        row.settle_block(index)
-    for top in range(0, row.height - 300, 400):
+        row.stack.settle_block(index)
+    for top in range(0, row.stack.height - 300, 400):
         found = seen_by(MatchHighlights(sought), row, top)
         assert found
         assert set(found) <= expected
@@ -155,7 +157,7 @@ def test_an_update_drops_the_long_texts_of_its_row(stand):
     stand.find("漢")
     stand.view.scroller.to_end()
     stand.view.viewport().grab()
-    kept = stand.finder._marks._near._long
+    kept = stand.finder._highlights._visible_text._long
     assert kept
     stand.send(ContentDelta("漢"))
     assert not kept
@@ -163,7 +165,7 @@ def test_an_update_drops_the_long_texts_of_its_row(stand):
 
 def test_marks_in_a_paragraph_ask_its_text_once_in_each_layout(stand, monkeypatch):
     row = shown(stand, "漢字 " * 1000)
-    row.settle_block(0)
+    row.stack.settle_block(0)
     block, asked = row.blocks[0], []
     real = TextBlock.plain
     monkeypatch.setattr(TextBlock, "plain", lambda block: asked.append(block) or real(block))
@@ -188,7 +190,7 @@ def test_a_text_is_looked_through_once_for_turns(stand, monkeypatch, text):
     turns = Turns(text_layout._RIGHT_TO_LEFT)
     monkeypatch.setattr(text_layout, "_RIGHT_TO_LEFT", turns)
     row = shown(stand, text)
-    row.settle_block(0)
+    row.stack.settle_block(0)
     turns.count = 0
     made = text_layout.TextLayout(
         row.blocks[0].line(), row.render_context.style.body, row.render_context.style, 300, 20

@@ -15,7 +15,7 @@ TEXT = "\n\n".join(f"Paragraph {at} with an apple in it, and with more words, so
 def on_screen(stand):
     """The number of the paragraph at the upper edge."""
     row = stand.rows.row(0)
-    return int(row.blocks[row.block_at(stand.rows.top - stand.rows.row_top(0))].plain().split()[1])
+    return int(row.blocks[row.stack.block_at(stand.rows.top - stand.rows.row_top(0))].plain().split()[1])
 
 
 def unread(stand):

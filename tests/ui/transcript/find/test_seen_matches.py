@@ -25,10 +25,10 @@ def table(rows):
 def unmarked(row, query, height):
     """The matches that stand in a part of a row, so high, and are not among its marks; the row is looked through."""
     highlights, found = MatchHighlights(query), []
-    places = [each.selection(*span) for each in iter_text_runs(row) for span in query.spans(each.text)]
+    places = [each.selection(*span) for each in iter_text_runs(row) for span in query.find_all(each.text)]
     boxes = {position: [box.toRect() for box in text_boxes(row, position)] for position in places}
-    for top in range(0, row.height, max(7, row.height // 40)):
-        clip = QRect(0, top, row.width, height)
+    for top in range(0, row.stack.height, max(7, row.stack.height // 40)):
+        clip = QRect(0, top, row.stack.width, height)
         marked = {position for part in highlights.matches_in_row(row, clip) for position in part}
         inside = clip.adjusted(0, 2, 0, -2)
         found += [at for at in places if at not in marked and any(box.intersects(inside) for box in boxes[at])]
@@ -45,7 +45,7 @@ def shown(stand, text):
     row = stand.rows.row(0)
     index = 0
     while index < len(row.blocks):
-        row.settle_block(index)
+        row.stack.settle_block(index)
         index += 1
     return row
 
@@ -71,5 +71,5 @@ def test_in_paragraphs(stand, words):
 
 def test_where_all_goes_from_left_to_right_only_the_lines_that_are_seen_count(stand):
     row, highlights = shown(stand, " ".join(["needle"] * 400)), MatchHighlights(Query("needle"))
-    (places,) = highlights.matches_in_row(row, QRect(0, row.height // 2, row.width, 10))
+    (places,) = highlights.matches_in_row(row, QRect(0, row.stack.height // 2, row.stack.width, 10))
     assert 0 < len(places) < 60

@@ -230,7 +230,7 @@ def test_escape_leaves_and_the_arrows_scroll_again(qtbot):
 def test_the_pointer_moves_the_caret(qtbot):
     stand = Stand(qtbot, [Message.assistant("One two three")])
     stand.begin()
-    box = stand.rows.row(0).block_box(0).translated(stand.view.row_viewport.row_box(0).topLeft())
+    box = stand.rows.row(0).stack.block_box(0).translated(stand.view.row_viewport.row_box(0).topLeft())
     QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(box.left() + 60, box.center().y()))
     assert 4 < stand.at[2] < 13
 

@@ -22,7 +22,7 @@ def opened(qtbot, *messages):
 
 def tab(stand, key=Qt.Key.Key_Tab):
     QTest.keyClick(stand.view, key)
-    return stand.view.surface.focused[1]
+    return stand.view.row_viewport.focused[1]
 
 
 def test_links_and_buttons_are_stops_in_their_order(qtbot):
@@ -50,7 +50,7 @@ def test_what_is_far_down_is_reached_and_brought_into_sight(qtbot):
     stand = opened(qtbot, Message.assistant(f"{FILLER}\n\n```py\nx = 1\n```\n\n{FILLER}\n\n[end](https://x.org)"))
     assert tab(stand).endswith("/Copy code")
     block = int(stand.view.row_viewport.focused[1].partition("/")[0])
-    top = stand.rows.row(0).block_box(block).top() + stand.view.row_viewport.row_box(0).top()
+    top = stand.rows.row(0).stack.block_box(block).top() + stand.view.row_viewport.row_box(0).top()
     assert 0 <= top <= stand.view.viewport().height()
     while "#link" not in tab(stand):
         assert stand.view.row_viewport.focused[1]

@@ -61,7 +61,7 @@ def card(qtbot, tmp_path):
 def written(monkeypatch):
     """The threads in which JSON was written."""
     found = []
-    for name in ("_as_json", "_text_of"):
+    for name in ("_as_json", "_result_text"):
         write = getattr(tool_row, name)
         monkeypatch.setattr(
             tool_row, name, lambda *each, write=write: found.append(threading.current_thread()) or write(*each)
@@ -76,8 +76,8 @@ def test_large_arguments_are_written_once_and_elsewhere(card, written, qtbot):
     qtbot.waitUntil(lambda: card.block(CodeBlock) is not None)
     block = card.block(CodeBlock)
     assert not card.says_so()
-    rows = card.view.surface.rows
-    assert rows.total == card.row.height + 2 * rows.margin
+    rows = card.view.row_viewport.rows
+    assert rows.total == card.row.stack.height + 2 * rows.margin
     assert block.is_laid_out
     assert json.loads(block.text) == {"list": MANY, "hidden": "\u202e"}
     assert "\\u202e" in block.text
@@ -122,11 +122,11 @@ def test_the_end_of_a_large_failure_comes_from_elsewhere(card, written, qtbot):
 def test_what_was_unfolded_stays_under_the_pointer_when_it_comes(card, qtbot):
     # The arguments come first, and are low enough that the end is still seen.
     card.show({"text": "x" * 30_000}, Json(value=MANY))
-    rows = card.view.surface.rows
+    rows = card.view.row_viewport.rows
     assert rows.following
     card.row._toggle()
     qtbot.waitUntil(lambda: not card.says_so())
-    assert card.row.height > 10 * rows.view
+    assert card.row.stack.height > 10 * rows.view
     assert rows.top == 0
     assert not rows.following
 
@@ -138,7 +138,7 @@ def test_what_comes_by_itself_is_followed(card, qtbot):
     card.view.apply(card.feed(ToolFinished("a", result)))
     assert card.says_so()
     qtbot.waitUntil(lambda: not card.says_so())
-    assert card.view.surface.rows.following
+    assert card.view.row_viewport.rows.following
 
 
 def test_of_another_result_nothing_old_is_shown(card, qtbot):

@@ -14,8 +14,8 @@ def room_in(render_context, reading):
     row = NoticeRow(broke, render_context)
     row.build()
     row.set_width(600)
-    row.settle(0, 400)
-    return row.height - sum(row.block_box(at).height() for at in range(len(row.blocks)))
+    row.stack.settle(0, 400)
+    return row.stack.height - sum(row.stack.block_box(at).height() for at in range(len(row.blocks)))
 
 
 def test_a_compact_notice_is_lower(render_context):

@@ -49,7 +49,7 @@ def test_it_is_cut_in_slices_and_says_the_same(standing):
     assert [type(block) for block in row.blocks] == [SplittingSection]
     slices = 0
     while any(isinstance(block, SplittingSection) for block in row.blocks):
-        standing.view.scroller._prefetcher._go_on()
+        standing.view.scroller._prefetcher._continue()
         slices += 1
         assert slices < 2000
     assert any(isinstance(block, LazySection) for block in row.blocks)
@@ -65,10 +65,10 @@ def test_it_is_cut_in_slices_and_says_the_same(standing):
 def test_before_it_is_cut_its_text_is_known(standing, cut):
     row = opened(standing, TEXT + DEFINED)
     for _ in range(cut):
-        row.read(0, 0)
+        row.stack.read(0, 0)
     assert isinstance(row.blocks[0], SplittingSection)
     expected = whole(standing, TEXT + DEFINED)
-    assert row.blocks[0].holds("code 599")
+    assert row.blocks[0].contains_text("code 599")
     forms, same = copy_formats_of(row.extracts()), copy_formats_of(expected.extracts())
     assert (forms.plain, forms.markdown, forms.html) == (same.plain, same.markdown, same.html)
     assert isinstance(row.blocks[0], SplittingSection)
@@ -85,17 +85,17 @@ def test_copying_stops_often_on_its_way_through_definitions(standing):
 
 def test_of_a_text_of_many_definitions_only_steps_are_read(standing, monkeypatch):
     lengths = []
-    outline = parse_leaves.__globals__["outline"]
+    parse = parse_leaves.__globals__["parse_blocks"]
 
     def counted(text, *rest, **more):
         lengths.append(len(text))
-        return outline(text, *rest, **more)
+        return parse(text, *rest, **more)
 
     for module in ("stream", "sections"):
-        monkeypatch.setattr(f"ui.transcript.markdown.{module}.outline", counted)
+        monkeypatch.setattr(f"ui.transcript.markdown.{module}.parse_blocks", counted)
     row = opened(standing, f"Words.\n\n{DEFINED * 5}\n[end][7]\n")
-    while (at := row.last_lazy_section()) is not None:
-        row.read(at, 0)
+    while (at := row.stack.last_lazy_section()) is not None:
+        row.stack.read(at, 0)
     assert [block.plain() for block in row.blocks] == ["Words.", "end"]
     assert max(lengths) < 3000
     assert sum(lengths) < 4 * len(DEFINED * 5)
@@ -105,7 +105,7 @@ def test_copying_what_is_half_read_stops_often(standing):
     text = "> said\n>\n" * 4000
     row = opened(standing, text)
     while len(row.blocks) < 500:
-        row.read(row.last_lazy_section(), 0)
+        row.stack.read(row.stack.last_lazy_section(), 0)
     block = row.blocks[-1]
     read = block._at
     forms = copy_formats_of(row.extracts())

@@ -15,7 +15,7 @@ CHART = Image(source=Base64Source(media_type="image/png", data=base64.b64encode(
 
 def painted(row):
     """The edges of the bubble: what it paints on."""
-    picture = QImage(row.width, row.height, QImage.Format.Format_RGB32)
+    picture = QImage(row.stack.width, row.stack.height, QImage.Format.Format_RGB32)
     picture.fill(QColor("#000000"))
     painter = QPainter(picture)
     row.paint_frame(painter, row.render_context.style)
@@ -29,16 +29,16 @@ def painted(row):
 @pytest.mark.parametrize("text", ["", "Look"])
 def test_there_is_as_much_room_beside_a_picture_as_above_it(render_context, text):
     row = make_row(UserItem("i", "m", text, (CHART,)), render_context, 700)
-    row.settle(0, 800)
+    row.stack.settle(0, 800)
     left, right, top, _ = painted(row)
-    box = row.block_box(0)
+    box = row.stack.block_box(0)
     assert box.left() - left == box.top() - top == 10
     assert right - box.right() == 10
 
 
 def test_text_alone_has_more_room_beside_it(render_context):
     row = make_row(UserItem("i", "m", "Look", ()), render_context, 700)
-    row.settle(0, 800)
+    row.stack.settle(0, 800)
     left, _, top, _ = painted(row)
-    box = row.block_box(0)
+    box = row.stack.block_box(0)
     assert (box.left() - left, box.top() - top) == (14, 9)

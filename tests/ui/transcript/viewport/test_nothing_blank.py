@@ -13,18 +13,18 @@ LINES = [f"value_{number} = call({number})\n" for number in range(2_000)]
 
 def watched(stand):
     """What was painted without a layout, as it happens."""
-    blank, rows, paint = [], stand.rows, stand.view.surface.paint
+    blank, rows, paint = [], stand.rows, stand.view.row_viewport.paint
 
     def style(region):
         for index in range(rows.row_at(rows.top), rows.row_at(rows.top + rows.view - 1) + 1):
             row, y = rows.row(index), rows.row_top(index)
             for at, block in enumerate(row.blocks):
-                top = y + row.block_top(at)
-                if not block.is_laid_out and top < rows.top + rows.view and top + row.heights[at] > rows.top:
+                top = y + row.stack.block_top(at)
+                if not block.is_laid_out and top < rows.top + rows.view and top + row.stack.heights[at] > rows.top:
                     blank.append((index, at))
         paint(region)
 
-    stand.view.surface.paint = style
+    stand.view.row_viewport.paint = style
     return blank
 
 

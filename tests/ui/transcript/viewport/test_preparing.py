@@ -45,8 +45,8 @@ def unlaid(rows, top, bottom):
             missing.append(index)
             continue
         for at, block in enumerate(row.blocks):
-            position = y + row.block_top(at)
-            if not block.is_laid_out and position < bottom and position + row.heights[at] > top:
+            position = y + row.stack.block_top(at)
+            if not block.is_laid_out and position < bottom and position + row.stack.heights[at] > top:
                 missing.append((index, at))
     return missing
 
@@ -55,7 +55,7 @@ def unlaid(rows, top, bottom):
 def test_one_screen_above_and_below_is_ready_and_no_more(view, qtbot, position):
     show(view, *map(ANSWER.format, range(300)))
     rest(view, qtbot)
-    rows = view.surface.rows
+    rows = view.row_viewport.rows
     if position < 1:
         rows.jump_to(int(rows.bottom * position))
         view.scroller.scroll_by(-5)
@@ -76,7 +76,7 @@ def test_a_page_is_turned_without_laying_anything_out(view, qtbot, monkeypatch):
     laid = []
     lay = BlockStack.layout
     monkeypatch.setattr(BlockStack, "layout", lambda row, index: laid.append(index) or lay(row, index))
-    view.scroller.scroll_by(-view.surface.rows.view + 40)
+    view.scroller.scroll_by(-view.row_viewport.rows.view + 40)
     assert laid == []
     rest(view, qtbot)
     assert laid
@@ -86,12 +86,12 @@ def test_the_picture_comes_before_what_is_beside_it(view, qtbot, monkeypatch):
     show(view, *map(ANSWER.format, range(300)))
     rest(view, qtbot)
     done = []
-    paint, prepare = view.surface.paint, scroller.prefetch_rows
-    view.surface.paint = lambda region: done.append("paint") or paint(region)
+    paint, prepare = view.row_viewport.paint, scroller.prefetch_rows
+    view.row_viewport.paint = lambda region: done.append("paint") or paint(region)
     monkeypatch.setattr(scroller, "prefetch_rows", lambda *rest: done.append("prepare") or prepare(*rest))
     for _ in range(5):
         done.clear()
-        view.scroller.scroll_by(40 - view.surface.rows.view)
+        view.scroller.scroll_by(40 - view.row_viewport.rows.view)
         # Its turn may come before the painting.
         view.scroller._prefetcher._on_timer()
         rest(view, qtbot)
@@ -102,20 +102,20 @@ def test_a_view_that_is_not_shown_is_prepared_too(view, qtbot):
     view.hide()
     show(view, *map(ANSWER.format, range(300)))
     rest(view, qtbot)
-    rows = view.surface.rows
+    rows = view.row_viewport.rows
     assert not unlaid(rows, rows.top - rows.view, rows.total - 1)
 
 
 def test_a_table_on_the_screen_keeps_its_columns(view, qtbot):
     show(view, TABLE, "The end.")
-    rows = view.surface.rows
+    rows = view.row_viewport.rows
     row = rows.row(1)
     view.scroller.to_start()
     rows.settle_between(0, rows.view)
     # The next piece begins below the lower edge.
-    view.scroller.scroll_by(rows.row_top(1) + row.block_top(1) - rows.view - 100)
+    view.scroller.scroll_by(rows.row_top(1) + row.stack.block_top(1) - rows.view - 100)
     rest(view, qtbot)
     tables = [block for block in row.blocks if isinstance(block, TableBlock)]
     assert len(tables) > 2
-    assert 0 < rows.row_top(1) + row.block_top(1) - rows.top - rows.view < rows.view
+    assert 0 < rows.row_top(1) + row.stack.block_top(1) - rows.top - rows.view < rows.view
     assert [block.is_laid_out for block in tables[:3]] == [True, False, False]

@@ -32,7 +32,7 @@ def standing(qtbot, request):
 
 def at_top(standing):
     """The text of the block at the upper edge, the place in it, and the y of that place."""
-    surface = standing.view.surface
+    surface = standing.view.row_viewport
     position = surface.place_at(QPoint(surface.column, 0))
     row = standing.rows.row(position.row)
     return row.blocks[position.block].plain(), position.offset, y_of(standing, position)
@@ -40,9 +40,11 @@ def at_top(standing):
 
 def y_of(standing, position):
     row = standing.rows.row(position.row)
-    row.settle_block(position.block)
+    row.stack.settle_block(position.block)
     box = row.blocks[position.block].caret_rect_at(position.offset)
-    return standing.view.surface.row_box(position.row).top() + row.block_box(position.block).top() + box.top()
+    return (
+        standing.view.row_viewport.row_box(position.row).top() + row.stack.block_box(position.block).top() + box.top()
+    )
 
 
 def y_of_words(standing, text, offset):
@@ -83,7 +85,7 @@ def test_there_and_back_again_is_the_same_picture(standing):
 def test_what_is_selected_stays_selected(standing):
     text = at_top(standing)[0]
     at = next(at for at, block in enumerate(standing.rows.row(1).blocks) if block.plain() == text)
-    standing.view.surface.select(TextPosition(1, at, 10), TextPosition(1, at, 40))
+    standing.view.row_viewport.select(TextPosition(1, at, 10), TextPosition(1, at, 40))
     before = standing.selected()
     assert len(before) == 30
     standing.themes.use(DARK, 140)
@@ -91,7 +93,7 @@ def test_what_is_selected_stays_selected(standing):
 
 
 def test_the_caret_stays_before_its_letter(standing):
-    position = standing.view.surface.place_at(QPoint(standing.view.surface.column, 300))
+    position = standing.view.row_viewport.place_at(QPoint(standing.view.row_viewport.column, 300))
     words = standing.rows.row(1).blocks[position.block].plain()
     standing.view.caret.put(TextPosition(1, position.block, 7))
     standing.themes.use(DARK, 140)
@@ -164,8 +166,8 @@ def test_an_answer_that_outlasts_another_look_is_like_one_that_was_made_in_it(qt
     in_view(kept, 0)
     ours, theirs = row.blocks, fresh.rows.row(1).blocks
     assert [block.gap for block in ours] == [block.gap for block in theirs]
-    assert [row.block_box(at) for at in range(len(ours))] == [
-        fresh.rows.row(1).block_box(at) for at in range(len(theirs))
+    assert [row.stack.block_box(at) for at in range(len(ours))] == [
+        fresh.rows.row(1).stack.block_box(at) for at in range(len(theirs))
     ]
 
 
@@ -198,6 +200,6 @@ def test_what_was_guessed_grows_with_the_letters(qtbot):
     standing = Standing(qtbot, [Message.user("Hello"), Message.assistant(paragraphs(600))])
     standing.view.scroller._prefetcher.start = lambda: None
     standing.view.verticalScrollBar().setValue(standing.view.verticalScrollBar().maximum() // 2)
-    before = standing.rows.row(1).height
+    before = standing.rows.row(1).stack.height
     standing.themes.use(LIGHT, 50)
-    assert standing.rows.row(1).height < 0.6 * before
+    assert standing.rows.row(1).stack.height < 0.6 * before

@@ -469,7 +469,7 @@ def view(qtbot):
 
 def drawn(view):
     """How many formulas of what the screen shows are pictures."""
-    rows = view.surface.rows
+    rows = view.row_viewport.rows
     row = rows.row(1)
     blocks = [block for block in row.blocks if block.is_laid_out]
     in_lines = sum(
@@ -479,22 +479,22 @@ def drawn(view):
 
 
 def test_the_view_follows_the_end_while_formulas_arrive(view, qtbot):
-    rows = view.surface.rows
+    rows = view.row_viewport.rows
     qtbot.waitUntil(lambda: drawn(view)[0] > 5 and drawn(view)[1] == 1)
     assert rows.following
     assert rows.top == rows.bottom
 
 
 def test_what_is_read_stays_where_it_is_while_formulas_above_arrive(view, qtbot):
-    rows = view.surface.rows
-    rows.jump_to(rows.row_top(1) + rows.row(1).block_top(12))
+    rows = view.row_viewport.rows
+    rows.jump_to(rows.row_top(1) + rows.row(1).stack.block_top(12))
     view.scroller.show_rows()
     row = rows.row(1)
-    at = row.block_at(rows.top - rows.row_top(1))
-    before = rows.row_top(1) + row.block_top(at) - rows.top
+    at = row.stack.block_at(rows.top - rows.row_top(1))
+    before = rows.row_top(1) + row.stack.block_top(at) - rows.top
     qtbot.waitUntil(lambda: drawn(view)[0] > 5)
     assert not rows.following
-    assert rows.row_top(1) + row.block_top(at) - rows.top == before
+    assert rows.row_top(1) + row.stack.block_top(at) - rows.top == before
 
 
 def test_lines_over_a_formula_have_the_colour_of_its_text(qapp):

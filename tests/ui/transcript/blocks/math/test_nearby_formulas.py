@@ -19,7 +19,7 @@ from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH, FormulaError
 from ui.transcript.blocks.math.math_block import MathBlock, formula_em
 from ui.transcript.blocks.text_block import MarkdownTextBlock
 from ui.transcript.markdown.elements import Leaf
-from ui.transcript.rows.block_stack import BlockColumn
+from ui.transcript.rows.block_stack import BlockStack
 from ui.transcript.style import RenderStyle
 from ui.transcript.view import TranscriptView
 from ui.transcript.workers import JobQueue
@@ -44,7 +44,7 @@ def waiting(formulas):
 
 def column_of(formulas, look, count):
     """Paragraphs and formulas below each other."""
-    host, column = MathCallbacks(formulas.get, lambda: None), BlockColumn(look)
+    host, column = MathCallbacks(formulas.get, lambda: None), BlockStack(look)
     column.set_width(400)
     for number in range(count):
         text = MarkdownTextBlock(Leaf("paragraph", f"with $x_{{{number}}}$"), {}, math=host)
