@@ -10,7 +10,7 @@ from ui.transcript.style import RenderStyle
 
 
 def paint_empty_hint(viewport: QWidget, style: RenderStyle) -> None:
-    """A friendly line and what to do, in the middle."""
+    """Paint a greeting and what to do, in the middle of the viewport."""
     painter = QPainter(viewport)
     box = viewport.rect().adjusted(style.px(24), 0, -style.px(24), 0)
     middle = box.center().y()
@@ -30,7 +30,7 @@ _GAP = 13
 
 
 class JumpButton(QAbstractButton):
-    """A round arrow above the lower edge of its sibling `over`; it counts what came while the person read above."""
+    """A round arrow above the lower edge of its sibling `over`, with the number of items that arrived out of sight."""
 
     def __init__(self, style: RenderStyle, over: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
@@ -46,18 +46,17 @@ class JumpButton(QAbstractButton):
 
     @property
     def count(self) -> int:
-        """New items."""
         return self._count
 
     def set_count(self, count: int) -> None:
-        """So many items are new."""
+        """Show the number of new items."""
         if count != self._count:
             self._count = count
             self.setAccessibleDescription(self._label() if count else "")
             self._fit()
 
     def set_style(self, style: RenderStyle) -> None:
-        """Another theme or zoom."""
+        """Use another theme or zoom."""
         self._style = style
         self._fit()
 
@@ -67,12 +66,11 @@ class JumpButton(QAbstractButton):
         self.reposition()
 
     def reposition(self) -> None:
-        """In the lower corner, where it covers the least of what is read."""
+        """Move to the lower corner, where the button covers the least text."""
         room = self._over.geometry()
         self.move(room.right() - self.width() - _GAP, room.bottom() - self.height() - _GAP)
 
     def sizeHint(self) -> QSize:
-        """A circle, or a pill when there is something to count."""
         px = self._style.px
         if not self._count:
             return QSize(px(36), px(36))
@@ -83,12 +81,10 @@ class JumpButton(QAbstractButton):
         return self.tr("{0} new").format(self._count)
 
     def enterEvent(self, event: QEnterEvent) -> None:
-        """Hovered."""
         super().enterEvent(event)
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Arrow and count."""
         del event
         style = self._style
         painter = QPainter(self)
@@ -109,11 +105,11 @@ class JumpButton(QAbstractButton):
 
 
 _DELAY_MS = 200
-"""Milliseconds: what is over sooner needs no words."""
+"""Milliseconds: a copy that is done sooner needs no note."""
 
 
 class CopyProgressNote(QWidget):
-    """A line of words at the upper edge of `over`, its sibling."""
+    """A line of text at the upper edge of its sibling `over`."""
 
     def __init__(self, style: RenderStyle, over: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
@@ -128,12 +124,12 @@ class CopyProgressNote(QWidget):
         self.hide()
 
     def set_style(self, style: RenderStyle) -> None:
-        """Another theme or zoom."""
+        """Use another theme or zoom."""
         self._style = style
         self.update()
 
     def show_message(self, words: str) -> None:
-        """These words, once they have lasted; nothing hides it."""
+        """Show the message after a short delay; an empty one hides the note."""
         self._message = words
         self.setAccessibleName(words)
         if not words:
@@ -145,7 +141,7 @@ class CopyProgressNote(QWidget):
             self._wait.start()
 
     def clear_message(self) -> None:
-        """Say nothing more."""
+        """Hide the note."""
         self.show_message("")
 
     def _appear(self) -> None:
@@ -159,12 +155,10 @@ class CopyProgressNote(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """Around the words."""
         wide = QFontMetricsF(self._style.small).horizontalAdvance(self._message)
         return QSize(int(wide) + self._style.px(28), self._style.px(32))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The words in a pill."""
         del event
         style, painter = self._style, QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -10,11 +10,11 @@ from ui.transcript.markdown.inline import SpanStyle
 _HEADING_SIZES = {1: 1.55, 2: 1.3, 3: 1.14, 4: 1.0, 5: 1.0, 6: 0.95}
 
 _COMPACT_FACTOR = 0.55
-"""What is left of the room between blocks and messages."""
+"""The part of the gaps between blocks and messages that a compact view keeps."""
 
 
 class RenderStyle:
-    """Made anew when theme, zoom or the way text is set change; what was laid out with another is laid out again.
+    """Fonts, measures and colours for one theme, zoom and reading style; a change of any makes a new one.
 
     Larger text is a zoom of its own: everything in the transcript grows with its text.
     """
@@ -41,25 +41,25 @@ class RenderStyle:
         self._headings: dict[int, QFont] = {}
 
     def px(self, pixels: float) -> int:
-        """A measure of 100 % zoom at this zoom."""
+        """Scale a measure for 100 % zoom to this zoom."""
         found = self._pixels.get(pixels)
         if found is None:
             found = self._pixels[pixels] = max(1, round(pixels * self._zoom / 100))
         return found
 
     def gap(self, pixels: float) -> int:
-        """The same for the room between blocks or messages: less of it where the person wants it compact."""
+        """Scale a gap between blocks or messages; a compact view makes it smaller."""
         return self.px(pixels * _COMPACT_FACTOR if self.reading.is_compact else pixels)
 
     def color(self, name: str) -> QColor:
-        """A colour of the theme by the name of its field, or any #rrggbb."""
+        """Return a colour of the theme by its field's name, or any #rrggbb."""
         found = self._colors.get(name)
         if found is None:
             found = self._colors[name] = QColor(name if name.startswith("#") else getattr(self.theme, name))
         return found
 
     def heading(self, level: int) -> QFont:
-        """The font of a heading, levels 1 to 6."""
+        """Return the font of a heading of level 1 to 6."""
         found = self._headings.get(level)
         if found is None:
             found = body_font(self.theme, self._zoom, _HEADING_SIZES[level], self.reading.font)
@@ -68,15 +68,15 @@ class RenderStyle:
         return found
 
     def line_of(self, font: QFont) -> int:
-        """The distance of baselines that reads well in this font."""
+        """Return the distance of baselines that reads well in this font."""
         return self.line if font is self.body else self._line_of(font, 1.08)
 
     def icon(self, name: str, color: str, size: int, ratio: float) -> QPixmap:
-        """An icon in a colour of the theme. `size` is for 100 % zoom."""
+        """Return an icon in a colour of the theme. `size` is for 100 % zoom."""
         return pixmap(name, self.color(color).name(), self.px(size), max(1, round(ratio)))
 
     def format(self, style: int, base: QFont) -> QTextCharFormat:
-        """How a run of this style looks within text of the base font; shared, never changed."""
+        """Return the format of a run of this style in text of the base font; shared, never changed."""
         key = (style, base.key())
         found = self._formats.get(key)
         if found is None:
@@ -137,7 +137,7 @@ SYNTAX_COLORS = {
 
 
 BOLD = "bold"
-"""A kind by itself, or before the name of a colour and a space."""
+"""A kind of its own, or a prefix of a colour's name, with a space between."""
 
 # Each reaches 4.5:1 on the code background of its theme, and no two are taken for each other.
 TERMINAL_COLORS = {
@@ -163,7 +163,7 @@ TERMINAL_COLORS = {
 
 
 class WordFormats(dict[str, QTextCharFormat]):
-    """A format for each kind of word."""
+    """The format of each kind of highlighted word."""
 
     def __init__(self, style: RenderStyle) -> None:
         super().__init__()

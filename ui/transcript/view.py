@@ -35,7 +35,8 @@ from ui.transcript.input.mouse import MouseHandler, WheelHandler
 from ui.transcript.overlays import CopyProgressNote, JumpButton, paint_empty_hint
 from ui.transcript.rows.render_context import LargeBlockCache, RenderContext, RowSignals, SecondTimer, ViewChoices
 from ui.transcript.style import RenderStyle
-from ui.transcript.viewport.positions import ReadingPosition, RestyledRowList, paint_link_focus, scroll_to_text
+from ui.transcript.viewport.positions import ReadingPosition, paint_link_focus, scroll_to_text
+from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.scroller import Scroller
 from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport
@@ -45,12 +46,11 @@ _MARGIN = 24
 
 
 class TranscriptView(QAbstractScrollArea):
-    """Shows a transcript of any length, and stays where the person reads.
+    """The scroll area that shows a conversation and keeps the reading position when rows above it change.
 
-    `apply` takes what changed since the last frame. Buttons in rows become signals: `remedy_requested` carries the
-    item's id and a RemedyAction, `image_opened` an Image block or a InMemoryImage, `save_requested` a name and a text,
-    `details_copied` the text that was copied, `undo_requested`, `undo_since_requested` and `redo_requested` the id of
-    an item. `remote` asks for pictures of the web.
+    `apply` takes the changes of one frame. Buttons in rows become signals: `remedy_requested` carries the item's id and
+    a RemedyAction, `image_opened` an Image block or an InMemoryImage, `save_requested` a name and a text,
+    `details_copied` the copied text, `undo_requested`, `undo_since_requested` and `redo_requested` the id of an item.
     """
 
     remedy_requested = Signal(str, object)
@@ -79,7 +79,7 @@ class TranscriptView(QAbstractScrollArea):
         self._render_context = RenderContext(style, self._signals, thumbnails, highlighter, remote=self.remote_images)
         self._render_context.formulas, self._render_context.diagrams = FormulaCache(self._job_queue), DiagramCache()
         self._render_context.seconds = SecondTimer(self)
-        self.row_viewport = RowViewport(self.viewport(), RestyledRowList(Transcript(), self._render_context, 100, 100))
+        self.row_viewport = RowViewport(self.viewport(), RowList(Transcript(), self._render_context, 100, 100))
         self.scroller = Scroller(self.row_viewport, self.verticalScrollBar(), self)
         self._reading_position = ReadingPosition(self.row_viewport)
         self._links = LinkNavigator(self.row_viewport, self.scroller, self)
@@ -87,7 +87,7 @@ class TranscriptView(QAbstractScrollArea):
         self._wheel = WheelHandler(self.row_viewport, self.scroller.scroll_by, self.zoom_requested.emit)
         self._keyboard = KeyboardHandler(self.row_viewport, self.scroller, self.copy, self._links.follow)
         self.move_row_focus = self._keyboard.move_focus
-        """To the message before (-1) or after (1) the one with the keyboard."""
+        """Move the keyboard focus to the previous (-1) or next (1) message."""
         self._copier = ClipboardWriter(self)
         select_all, find = self._keyboard.select_all, self.find_requested.emit
         self.context_menu = ContextMenu(self.row_viewport, self._links, self._copier, select_all, find)
@@ -155,7 +155,7 @@ class TranscriptView(QAbstractScrollArea):
         self.row_viewport.selection.clear()
         self.caret.turn_off()
         self.row_viewport.hovered = self.row_viewport.focused = (-1, "")
-        self.row_viewport.rows = RestyledRowList(
+        self.row_viewport.rows = RowList(
             transcript, self._render_context, self._column_width(), self.viewport().height()
         )
         self.accessible_tree.clear()
@@ -164,7 +164,7 @@ class TranscriptView(QAbstractScrollArea):
         self.finder.rows_shown()
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Show what changed; at most once a frame."""
+        """Show these changes; called at most once a frame."""
         if changes:
             self.scroller.apply(changes)
             self.finder.apply(changes)
@@ -173,11 +173,11 @@ class TranscriptView(QAbstractScrollArea):
             self._announcer.announce_changes(changes, self.row_viewport.rows)
 
     def copy(self) -> None:
-        """The selected text."""
+        """Copy the selected text."""
         self.context_menu.copy()
 
     def close_workers(self) -> None:
-        """Stop what still runs for this view; waits for the job at hand."""
+        """Stop everything that still runs for this view; waits for the current job."""
         self._copier.stop()
         self._copy_note.clear_message()
         self.finder.stop()
@@ -220,12 +220,10 @@ class TranscriptView(QAbstractScrollArea):
         self.scroller.show_rows()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
-        """The scroll bar moved."""
         del dx, dy
         self.scroller.on_bar_moved()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width lays out what is seen, and only that."""
         super().resizeEvent(event)
         self._reading_position.save()
         self.row_viewport.rows.resize(self._column_width(), self.viewport().height())
@@ -234,7 +232,6 @@ class TranscriptView(QAbstractScrollArea):
         self.jump_button.reposition()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Only what must be painted."""
         self.row_viewport.paint(event.region())
         self._paint_over(event.region())
         if not len(self.row_viewport.rows):
@@ -250,7 +247,6 @@ class TranscriptView(QAbstractScrollArea):
             painter.end()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """See Keyboard."""
         before = self.row_viewport.focused
         if not self.caret.handle_key(event) and not self._keyboard.handle_key(event):
             event.ignore()
@@ -259,13 +255,12 @@ class TranscriptView(QAbstractScrollArea):
             self._notifier.notify_focus()
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001  Qt's name
-        """Tab walks what the message with the keyboard offers, then leaves."""
+        """Tab goes through the links and buttons of the focused message before it leaves the view."""
         if self._keyboard.move_control_focus(1 if next else -1):
             return True
         return super().focusNextPrevChild(next)
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """See Pointer and Wheel."""
         if self._pointer is None:
             return super().viewportEvent(event)
         if isinstance(event, QWheelEvent):
@@ -277,5 +272,4 @@ class TranscriptView(QAbstractScrollArea):
         return handled or super().viewportEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """See Offers."""
         self.context_menu.popup(event, self)

@@ -54,7 +54,7 @@ def case_of(name: str) -> Callable[..., dict[str, Any]]:
         return streaming.streamed(int(size), at_once=way == "at_once", rounds=int(rounds))
 
     def remembered(size: str, side: str) -> dict[str, Any]:
-        return streaming.remembered_secret(int(size), ours=side == "ours")
+        return streaming.remembered(int(size), ours=side == "ours")
 
     def moved(count: str) -> dict[str, Any]:
         return opening.moved(int(count))

@@ -21,7 +21,7 @@ class Size:
     """Of an answer, in characters; how often it is measured at 200 deltas a second and at once, and for how long."""
 
     characters: int
-    tool_batches: int = 5
+    rounds: int = 5
     rounds_at_once: int = 5
     limit: float = LIMIT
 
@@ -58,7 +58,7 @@ def streaming() -> dict[str, Any]:
 def _streamed(way: str) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, size in SIZES.items():
-        rounds = size.rounds_at_once if way == "at_once" else size.tool_batches
+        rounds = size.rounds_at_once if way == "at_once" else size.rounds
         figures[name] = case("streamed", size.characters, way, rounds, limit=size.limit)
     exponents = {
         "exponent": growth(_points(figures, "cpu_s")),

@@ -111,7 +111,7 @@ def test_folded_a_failure_shows_its_end_and_a_success_nothing(running):
 
 def test_pictures_of_a_result_are_seen(running, tmp_path):
     running.finish(Text(text="Here."), Image(source=stored(tmp_path, 40, 20), name="screen.png"))
-    assert running.block(ThumbnailsBlock).spoken() == "Image: screen.png"
+    assert running.block(ThumbnailsBlock).spoken_text() == "Image: screen.png"
     with_names = [control.name for _, control in running.row.controls()]
     assert "Open image: screen.png" in with_names
 
@@ -125,7 +125,7 @@ def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monke
     assert seconds._timer.isActive()
     now[0] = 112.0
     seconds._on_tick()
-    assert running.row.blocks[0].head.state == "Running · 12 s"
+    assert running.row.blocks[0].header.state == "Running · 12 s"
     running.finish(Text(text="x"))
     seconds._on_tick()
     assert not seconds._timer.isActive()
@@ -142,9 +142,9 @@ def test_the_clock_goes_on_when_rows_are_made_anew(running, monkeypatch):
     now[0] = 160.0
     running.view._themes.use(running.view._themes.theme, 120)
     assert running.row is not before
-    assert running.row.blocks[0].head.state == "Running · 60 s"
+    assert running.row.blocks[0].header.state == "Running · 60 s"
     running.finish(Text(text="x"))
-    assert running.row.blocks[0].head.state.startswith("Done")
+    assert running.row.blocks[0].header.state.startswith("Done")
     assert starts == {}
 
 

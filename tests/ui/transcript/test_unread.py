@@ -18,7 +18,7 @@ from ui.transcript.markdown.stream import MarkdownStream
 from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.row_factory import make_row
 from ui.transcript.view import TranscriptView
-from ui.transcript.viewport.scroller import layout_in_view
+from ui.transcript.viewport.prefetch import layout_in_view, read_in_view
 from ui.transcript.viewport.selection import TextPosition
 
 SECTION = """## Part {0}
@@ -222,7 +222,7 @@ def test_what_was_read_on_the_screen_is_laid_out_in_slices(view, monkeypatch):
     slices = 0
     while rows.has_lazy_sections_in_view():
         laid.clear()
-        rows.read_in_view(0.0)
+        read_in_view(rows, 0.0)
         layout_in_view(rows, 0.0)
         slices += 1
         assert len(laid) <= 1

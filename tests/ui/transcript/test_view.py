@@ -75,7 +75,7 @@ def test_a_change_above_what_is_read_moves_nothing(qtbot):
 def on_screen(qtbot, view) -> QImage:
     """What the window system was given: grab() would paint everything anew and hide a wrong blit."""
     qtbot.wait(1)
-    return view.viewport().grabWindow(view.winId()).toImage()
+    return view.screen().grabWindow(view.winId()).toImage()
 
 
 def coloured(view) -> bool:

@@ -31,7 +31,7 @@ _BLOCK_ROLES: tuple[tuple[type[Block], QAccessible.Role], ...] = (
 
 
 class BlockNode(AccessibleNode):
-    """A block of a row, by its number; `index` says where its row stands now."""
+    """A block of a row, by its number; `index` returns the current index of the row."""
 
     def __init__(
         self, row_node: AccessibleNode, context: AccessibilityContext, index: Callable[[], int], block: int
@@ -43,12 +43,12 @@ class BlockNode(AccessibleNode):
         self._children: dict[tuple[str, int], AccessibleNode] = {}
 
     def block(self) -> Block | None:
-        """The block, while it is there."""
+        """Return the block, if it still exists."""
         row = self._context.row(self._index())
         return row.blocks[self._number] if row and self._number < len(row.blocks) else None
 
     def name(self) -> str:
-        """Its words, after the marker of its list; or what kind of thing it is."""
+        """Return the words after the marker of the list, or what kind of block it is."""
         block = self.block()
         if isinstance(block, CodeBlock):
             return _code_name(block)
@@ -61,33 +61,33 @@ class BlockNode(AccessibleNode):
         return f"{marker} {words}" if marker and words else words
 
     def readable(self) -> AccessibleBlockText | None:
-        """Nothing where nothing can be read: lines, rows of buttons."""
+        """Return None where there is nothing to read: rules, rows of buttons."""
         block = self.block()
         if block is None or self.role in {_Role.Separator, _Role.Grouping}:
             return None
         return AccessibleBlockText(self._context, self._index(), self._number)
 
     def has_keyboard_focus(self) -> bool:
-        """While the caret is in it."""
+        """Return whether the caret is in this block."""
         position = self._context.actions.caret()
         return position is not None and (position.row, position.block) == (self._index(), self._number)
 
     def has_focus(self, name: str) -> bool:
-        """Whether a link or button of this name has the keyboard."""
+        """Return whether a link or button of this name has the focus."""
         return self.viewport.focused == (self._index(), f"{self._number}/{name}")
 
     def level(self) -> int:
-        """Of a heading."""
+        """Return the level of a heading, or 0."""
         block = self.block()
         is_heading = isinstance(block, MarkdownTextBlock) and self.role == _Role.Heading
         return block.leaf.level if isinstance(block, MarkdownTextBlock) and is_heading else 0
 
     def box(self) -> QRect:
-        """Where it is in the viewport."""
+        """Return the box in the viewport."""
         return self._context.block_box(self._index(), self._number)
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
-        """Rows of a table; else links, then buttons."""
+        """Return the rows of a table; else links, then buttons."""
         block = self.block()
         if block is None:
             return ()
@@ -102,7 +102,7 @@ class BlockNode(AccessibleNode):
         ]
 
     def find_child(self, name: str) -> AccessibleNode | None:
-        """The link or button of this name."""
+        """Return the link or button of this name."""
         self.child_nodes()
         return next((node for (kind, _), node in self._children.items() if kind == name), None)
 
@@ -117,7 +117,7 @@ class BlockNode(AccessibleNode):
         return found
 
     def boxes_of(self, start: int, end: int) -> QRect:
-        """Where a part of its text is in the viewport."""
+        """Return the bounding box of a part of the text, in the viewport."""
         block, box = self.block(), self.box()
         found = QRect()
         if block and block.is_laid_out and self._context.is_shown(self._index()):
@@ -126,14 +126,14 @@ class BlockNode(AccessibleNode):
         return box if found.isEmpty() else found
 
     def dispose(self) -> None:
-        """With all that is in it."""
+        """Delete this node and its children."""
         for each in self._children.values():
             each.dispose()
         super().dispose()
 
 
 class LinkNode(AccessibleNode):
-    """A link in a text that begins at a place of its block."""
+    """A link in a text that begins at an offset of its block."""
 
     def __init__(self, above: AccessibleNode, block_node: BlockNode, link: Link, start: int) -> None:
         super().__init__(above, block_node.viewport, _Role.Link)
@@ -141,31 +141,31 @@ class LinkNode(AccessibleNode):
         self._link, self._start = link, start
 
     def name(self) -> str:
-        """Its words."""
+        """Return the words of the link."""
         return self._link.words
 
     def description(self) -> str:
-        """Where it leads."""
+        """Return the target."""
         return "" if self._link.target.startswith("#") else link_tooltip(self._link.target)
 
     def has_keyboard_focus(self) -> bool:
-        """When Tab stopped at it."""
+        """Return whether Tab stopped here."""
         return self._block_node.has_focus(Link(*self._span(), "", "").name)
 
     def _span(self) -> tuple[int, int]:
         return self._start + self._link.start, self._start + self._link.end
 
     def box(self) -> QRect:
-        """Where it is in the viewport."""
+        """Return the box in the viewport."""
         return self._block_node.boxes_of(*self._span())
 
     def press(self) -> Callable[[], None]:
-        """Open it."""
+        """Return the callback that follows the link."""
         return partial(self._block_node.open_link, self._link.target)
 
 
 class ButtonNode(AccessibleNode):
-    """Something to press in a block, by its number and its name."""
+    """A control of a block, by its number and name."""
 
     def __init__(self, block_node: BlockNode, number: int, control: Control) -> None:
         super().__init__(block_node, block_node.viewport, _Role.Link if control.is_link else _Role.Button)
@@ -179,20 +179,20 @@ class ButtonNode(AccessibleNode):
         return found if found and found.name == self._name else None
 
     def name(self) -> str:
-        """What it is called."""
+        """Return the name of the control."""
         return self._name
 
     def box(self) -> QRect:
-        """Where it is in the viewport."""
+        """Return the box in the viewport."""
         control = self._control()
         return control.box.translated(self._block_node.box().topLeft()) if control else QRect()
 
     def has_keyboard_focus(self) -> bool:
-        """When Tab stopped at it."""
+        """Return whether Tab stopped here."""
         return self._block_node.has_focus(self._name)
 
     def press(self) -> Callable[[], None] | None:
-        """What it does."""
+        """Return what pressing it does."""
         control = self._control()
         return control.press if control else None
 
@@ -206,17 +206,17 @@ class TableRowNode(AccessibleNode):
         self._cells: list[CellNode] = []
 
     def lines(self) -> Sequence[Line]:
-        """Its cells."""
+        """Return the text of the cells."""
         block = self._block_node.block()
         lines = block.cells.lines() if isinstance(block, TableBlock) else []
         return lines[self._number] if self._number < len(lines) else ()
 
     def name(self) -> str:
-        """All cells."""
+        """Return the text of all cells."""
         return ", ".join(line.plain() for line in self.lines())
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
-        """The cells."""
+        """Return the cells."""
         lines, block = self.lines(), self._block_node.block()
         is_head = isinstance(block, TableBlock) and block.cells.is_head(self._number)
         while len(self._cells) < len(lines):
@@ -225,14 +225,14 @@ class TableRowNode(AccessibleNode):
         return self._cells[: len(lines)]
 
     def box(self) -> QRect:
-        """Around its cells."""
+        """Return the bounding box of the cells."""
         box = QRect()
         for each in self.child_nodes():
             box = box.united(each.box())
         return box
 
     def dispose(self) -> None:
-        """With its cells."""
+        """Delete this node and its cells."""
         for each in self._cells:
             each.dispose()
         super().dispose()
@@ -254,7 +254,7 @@ class CellNode(AccessibleNode):
         return lines[self._where[1]] if self._where[1] < len(lines) else Line("")
 
     def name(self) -> str:
-        """Its text."""
+        """Return the text."""
         return self._line().plain()
 
     def _start(self) -> int:
@@ -262,19 +262,19 @@ class CellNode(AccessibleNode):
         return block.cells.offset_of(*self._where) if isinstance(block, TableBlock) else 0
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
-        """Its links."""
+        """Return the links."""
         found = list(links_of(self._line()))
         for link in found[len(self._links) :]:
             self._links.append(LinkNode(self, self._block_node, link, self._start()))
         return self._links[: len(found)]
 
     def box(self) -> QRect:
-        """Where its text is in the viewport."""
+        """Return the box of the text in the viewport."""
         start = self._start()
         return self._block_node.boxes_of(start, start + max(1, len(self.name())))
 
     def dispose(self) -> None:
-        """With its links."""
+        """Delete this node and its links."""
         for each in self._links:
             each.dispose()
         super().dispose()

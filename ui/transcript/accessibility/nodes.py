@@ -1,4 +1,4 @@
-"""The base of all accessible children of the transcript, and the interfaces by which Qt asks them, text included."""
+"""The base class of the accessible nodes, and the interfaces through which Qt asks them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
@@ -21,34 +21,32 @@ from ui.transcript.viewport.viewport import RowViewport
 
 
 class AccessibleText(Protocol):
-    """A text and its places on the screen, in global pixels."""
+    """The text of a node, with boxes and points in global pixels."""
 
-    def text(self) -> str:
-        """All of it."""
-        ...
+    def text(self) -> str: ...
 
     def caret(self) -> int:
-        """Where the caret is in it, or -1."""
+        """Return the offset of the caret, or -1."""
         ...
 
     def set_caret(self, offset: int) -> None:
-        """Stand there."""
+        """Move the caret."""
         ...
 
     def select(self, start: int, end: int) -> None:
-        """Select a part; nothing, when both are the same."""
+        """Select a part; nothing, when both offsets are the same."""
         ...
 
     def character_rect(self, offset: int) -> QRect:
-        """Where a character stands."""
+        """Return the box of a character."""
         ...
 
     def offset_at(self, point: QPoint) -> int:
-        """The character at a point, or -1."""
+        """Return the offset of the character at a point, or -1."""
         ...
 
     def scroll_to(self, offset: int) -> None:
-        """Scroll to a place."""
+        """Scroll to an offset."""
         ...
 
 
@@ -62,65 +60,54 @@ class HasAccessibleText(Protocol):
 
 
 class AccessibleTextInterface(QAccessibleTextInterface):
-    """Of one node."""
+    """Answers Qt's questions about the text of one node. Offsets are UTF-16 units."""
 
     def __init__(self, node: HasAccessibleText) -> None:
         super().__init__()
         self._node = node
 
     def characterCount(self) -> int:
-        """In UTF-16 units."""
         readable = self._node.readable()
         return utf16_length(readable.text()) if readable else 0
 
     def text(self, startOffset: int, endOffset: int, /) -> str:  # noqa: N803  Qt's names
-        """A part of it."""
         readable = self._node.readable()
         text = readable.text() if readable else ""
         return slice_utf16(text, max(0, startOffset), endOffset if endOffset >= 0 else utf16_length(text))
 
     def cursorPosition(self) -> int:
-        """Where the caret is, or -1."""
         readable = self._node.readable()
         return readable.caret() if readable else -1
 
     def setCursorPosition(self, position: int, /) -> None:
-        """Put the caret."""
         if readable := self._node.readable():
             readable.set_caret(position)
 
     def selectionCount(self) -> int:
-        """None: see above."""
         return 0
 
     def addSelection(self, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
-        """Select."""
         if readable := self._node.readable():
             readable.select(startOffset, endOffset)
 
     def removeSelection(self, selectionIndex: int, /) -> None:  # noqa: N803
-        """Select nothing."""
         del selectionIndex
         if readable := self._node.readable():
             readable.select(0, 0)
 
     def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
-        """Select something else."""
         del selectionIndex
         self.addSelection(startOffset, endOffset)
 
     def characterRect(self, offset: int, /) -> QRect:
-        """Where a character stands."""
         readable = self._node.readable()
         return readable.character_rect(offset) if readable else QRect()
 
     def offsetAtPoint(self, point: QPoint, /) -> int:
-        """The character at a point, or -1."""
         readable = self._node.readable()
         return readable.offset_at(point) if readable else -1
 
     def scrollToSubstring(self, startIndex: int, endIndex: int, /) -> None:  # noqa: N803
-        """Bring a place into sight."""
         del endIndex
         if readable := self._node.readable():
             readable.scroll_to(startIndex)
@@ -132,7 +119,7 @@ _LEVEL = QAccessible.Attribute.Level
 
 
 class AccessibleNode(QObject):
-    """One accessible child. `interface` is kept here because Qt keeps only the C++ half."""
+    """An accessible node. It keeps its `interface`, because Qt keeps only the C++ half."""
 
     def __init__(self, above: QObject, viewport: RowViewport, role: QAccessible.Role) -> None:
         super().__init__(above)
@@ -142,49 +129,49 @@ class AccessibleNode(QObject):
         self.interface: QAccessibleInterface | None = None
 
     def name(self) -> str:
-        """What it is called."""
+        """Return the accessible name."""
         return ""
 
     def description(self) -> str:
-        """What more there is to say about it; its text, where it has one."""
+        """Return the text of the node, if it has one."""
         readable = self.readable()
         return readable.text() if readable else ""
 
     def readable(self) -> AccessibleText | None:
-        """Its text, if it is one that can be read piece by piece."""
+        """Return the text, if it can be read piece by piece."""
         return None
 
     def child_nodes(self) -> Sequence[QObject]:
-        """What is in it."""
+        """Return the children."""
         return ()
 
     def box(self) -> QRect:
-        """Where it is in the viewport."""
+        """Return the box in the viewport."""
         return QRect()
 
     def press(self) -> Callable[[], None] | None:
-        """What happens when it is pressed."""
+        """Return what pressing the node does."""
         return None
 
     def focus(self) -> Callable[[], None] | None:
-        """How it gets the keyboard."""
+        """Return what moves the focus here."""
         return None
 
     def has_keyboard_focus(self) -> bool:
-        """Whether keys go to it."""
+        """Return whether the node has the focus."""
         return False
 
     def level(self) -> int:
-        """Of a heading; else 0."""
+        """Return the level of a heading, or 0."""
         return 0
 
     def dispose(self) -> None:
-        """Nobody needs it any more."""
+        """Delete this node."""
         self.deleteLater()
 
 
 class AccessibleNodeInterface(QAccessibleObject):
-    """Asks its node."""
+    """Answers Qt's questions about one node."""
 
     def __init__(self, node: AccessibleNode) -> None:
         super().__init__(node)
@@ -194,23 +181,23 @@ class AccessibleNodeInterface(QAccessibleObject):
         self._attributes: _Attributes | None = None
 
     def role(self) -> QAccessible.Role:
-        """What kind of thing it is."""
+        """Return the role of the node."""
         return self._node.role
 
     def text(self, t: QAccessible.Text, /) -> str:
-        """What it is called, and what there is to say about it."""
+        """Return the name or the description."""
         if t == QAccessible.Text.Name:
             return self._node.name()
         wanted = t in {QAccessible.Text.Description, QAccessible.Text.Value}
         return self._node.description() if wanted else ""
 
     def setText(self, t: QAccessible.Text, text: str, /) -> None:
-        """Nothing here can be written."""
+        pass
 
     def state(self) -> QAccessible.State:
-        """Whether it is seen, and what it can."""
+        """Return whether the node is visible, focused, and a text."""
         state = QAccessible.State()
-        viewport = self._node.viewport.viewport
+        viewport = self._node.viewport.widget
         on_screen = viewport.rect().intersects(self._node.box())
         state.invisible = not viewport.isVisible()  # pyright: ignore[reportAttributeAccessIssue]  # bit fields are missing in the stub
         state.offscreen = not on_screen  # pyright: ignore[reportAttributeAccessIssue]
@@ -222,41 +209,35 @@ class AccessibleNodeInterface(QAccessibleObject):
         return state
 
     def isValid(self) -> bool:
-        """Whether it is still there."""
         return shiboken6.isValid(self._node)
 
     def parent(self) -> QAccessibleInterface:
-        """What it is in."""
+        """Return the interface of the parent node."""
         return QAccessible.queryAccessibleInterface(self._node.parent_node)
 
     def childCount(self) -> int:
-        """How many are in it."""
         return len(self._node.child_nodes())
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
-        """One of them."""
         children = self._node.child_nodes()
         return QAccessible.queryAccessibleInterface(children[index]) if 0 <= index < len(children) else None
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
-        """Which one it is."""
         found = child.object()
         return next((at for at, each in enumerate(self._node.child_nodes()) if each is found), -1)
 
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Which one is at a point of the screen."""
         return child_at(self._node.child_nodes(), x, y)
 
     def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """None has the keyboard by itself."""
         return None
 
     def rect(self) -> QRect:
-        """Where it is on the screen."""
-        return self._node.box().translated(self._node.viewport.viewport.mapToGlobal(QPoint(0, 0)))
+        """Return the box on the screen."""
+        return self._node.box().translated(self._node.viewport.widget.mapToGlobal(QPoint(0, 0)))
 
     def interface_cast(self, t: QAccessible.InterfaceType, /) -> int:
-        """What more it can: text, actions, a level."""
+        """Return the address of the text, action or attributes interface."""
         kinds, node = QAccessible.InterfaceType, self._node
         if t == kinds.TextInterface and node.readable():
             self._text = self._text or AccessibleTextInterface(node)
@@ -302,7 +283,7 @@ class _Attributes(QAccessibleAttributesInterface):
 
 
 def child_at(children: Sequence[QObject], x: int, y: int) -> QAccessibleInterface | None:
-    """The last of these that is under a point of the screen."""
+    """Return the topmost of these children under a point of the screen."""
     for each in reversed(children):
         found = QAccessible.queryAccessibleInterface(each)
         if found and found.rect().contains(x, y) and (not isinstance(each, QWidget) or each.isVisible()):

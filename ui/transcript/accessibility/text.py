@@ -1,4 +1,4 @@
-"""The accessible text of rows and blocks, with positions on the screen, and what accessible nodes need of the view."""
+"""The accessible text of rows and blocks, with boxes on the screen, and what accessible nodes need of the view."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 
 _KEPT_ROWS = 48
-"""Rows that were made for reading alone."""
+"""Rows off the screen that were made for reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ViewActions:
 
 
 class AccessibilityContext:
-    """Rows far from the screen are made for reading, a few at a time, and never laid out but for their buttons."""
+    """Gives accessible nodes their rows. Rows off the screen are made for that, and only their buttons are laid out."""
 
     def __init__(self, viewport: RowViewport, actions: ViewActions) -> None:
         self.viewport = viewport
@@ -39,7 +39,7 @@ class AccessibilityContext:
         self._detached_rows: OrderedDict[str, Row] = OrderedDict()
 
     def row(self, index: int) -> Row | None:
-        """The row of an item, on the screen or not."""
+        """Return the row of an item, on the screen or not."""
         rows = self.viewport.rows
         if not 0 <= index < self.count:
             return None
@@ -63,23 +63,23 @@ class AccessibilityContext:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return min(len(self.viewport.rows), len(self.viewport.rows.transcript))
 
     def is_shown(self, index: int) -> bool:
-        """Whether a row is one of those on the screen or near it, so that places in it are known."""
+        """Return whether the row is in the view, so that it has positions."""
         return self.viewport.rows.existing_row(index) is not None
 
     def forget(self) -> None:
-        """Other rows, or another look."""
+        """Drop the rows made for reading."""
         self._detached_rows.clear()
 
     def forget_item(self, item_id: str) -> None:
-        """An item changed."""
+        """Drop the row of a changed item."""
         self._detached_rows.pop(item_id, None)
 
     def row_box(self, index: int) -> QRect:
-        """Where a row is in the viewport, exact or guessed; no row is made for that."""
+        """Return the box of a row in the viewport, exact or estimated, without making the row."""
         rows = self.viewport.rows
         if not 0 <= index < self.count:
             return QRect()
@@ -87,19 +87,19 @@ class AccessibilityContext:
         return QRect(self.viewport.column, top - rows.top, rows.width, bottom - top)
 
     def block_box(self, index: int, block: int) -> QRect:
-        """Where a block is in the viewport; its row, where that is all that is known."""
+        """Return the box of a block in the viewport, or that of its row."""
         box, row = self.row_box(index), self.viewport.rows.existing_row(index)
         if row and block < len(row.blocks):
             return row.stack.block_box(block).translated(box.topLeft())
         return box
 
     def to_global(self, box: QRect) -> QRect:
-        """From the viewport to the screen."""
-        return box.translated(self.viewport.viewport.mapToGlobal(QPoint(0, 0)))
+        """Map a box from the viewport to the screen."""
+        return box.translated(self.viewport.widget.mapToGlobal(QPoint(0, 0)))
 
 
 class AccessibleBlockText:
-    """The text of one block as it is copied; the words for it, where there is nothing to copy."""
+    """The text of one block as it is copied, or else as it is spoken."""
 
     def __init__(self, context: AccessibilityContext, index: int, block: int) -> None:
         self._context = context
@@ -110,29 +110,29 @@ class AccessibleBlockText:
         return row.blocks[self._block] if row and self._block < len(row.blocks) else None
 
     def text(self) -> str:
-        """All of it."""
+        """Return the whole text."""
         block = self._find_block()
         return _text_of(block) if block else ""
 
     def caret(self) -> int:
-        """Where the caret is in it, or -1."""
+        """Return the offset of the caret, or -1."""
         position = self._context.actions.caret()
         is_here = position is not None and (position.row, position.block) == (self._index, self._block)
         return position.offset if position and is_here else -1
 
     def set_caret(self, offset: int) -> None:
-        """Stand there."""
+        """Move the caret."""
         self._context.actions.set_caret(self._position_at(offset))
 
     def select(self, start: int, end: int) -> None:
-        """Select a part; nothing, when both are the same."""
+        """Select a part; nothing, when both offsets are the same."""
         self._context.viewport.select(self._position_at(start), self._position_at(end))
 
     def _position_at(self, offset: int) -> TextPosition:
         return TextPosition(self._index, self._block, offset)
 
     def character_rect(self, offset: int) -> QRect:
-        """Where a character stands; its block, where nobody has looked yet."""
+        """Return the box of a character, or of its block, while that is not laid out."""
         box = self._context.block_box(self._index, self._block)
         block = self._find_block()
         if block and block.is_laid_out and self._context.is_shown(self._index):
@@ -144,13 +144,13 @@ class AccessibleBlockText:
         return self._context.to_global(box)
 
     def offset_at(self, point: QPoint) -> int:
-        """The character at a point, or -1."""
+        """Return the offset at a point, or -1."""
         viewport = self._context.viewport
-        position = viewport.place_at(viewport.viewport.mapFromGlobal(point))
+        position = viewport.place_at(viewport.widget.mapFromGlobal(point))
         return position.offset if (position.row, position.block) == (self._index, self._block) else -1
 
     def scroll_to(self, offset: int) -> None:
-        """Scroll to a place."""
+        """Scroll to an offset."""
         self._context.actions.show(self._index, ((self._block, offset), (self._block, offset + 1)))
 
 
@@ -165,7 +165,7 @@ class _BlockStart:
 
 
 class AccessibleRowText:
-    """The texts of all blocks of a row, one on each line; its beginning, when there is very much of it."""
+    """The texts of the blocks of a row, one on each line, up to a limit."""
 
     def __init__(self, context: AccessibilityContext, index: int) -> None:
         self._context = context
@@ -175,7 +175,7 @@ class AccessibleRowText:
         return self._context.row(self._index)
 
     def text(self) -> str:
-        """All of it; what is folded away too."""
+        """Return the whole text, folded text too."""
         row = self._row()
         if row is None:
             return ""
@@ -210,7 +210,7 @@ class AccessibleRowText:
         )
 
     def caret(self) -> int:
-        """Where the caret is in it, or -1."""
+        """Return the offset of the caret, or -1."""
         position = self._context.actions.caret()
         if position is None or position.row != self._index:
             return -1
@@ -218,12 +218,12 @@ class AccessibleRowText:
         return starts[position.block] + position.offset if position.block in starts else -1
 
     def set_caret(self, offset: int) -> None:
-        """Stand there."""
+        """Move the caret."""
         if found := self._at(offset):
             found[0].set_caret(found[1])
 
     def select(self, start: int, end: int) -> None:
-        """From one place to another, over several blocks too."""
+        """Select a part, over several blocks too."""
         pieces = self._pieces()
         places = [
             TextPosition(self._index, piece.block, offset - piece.start)
@@ -234,22 +234,22 @@ class AccessibleRowText:
             self._context.viewport.select(*places)
 
     def character_rect(self, offset: int) -> QRect:
-        """Where a character stands; the row, where nobody has looked yet."""
+        """Return the box of a character, or of the row."""
         found = self._at(offset)
         return (
             found[0].character_rect(found[1]) if found else self._context.to_global(self._context.row_box(self._index))
         )
 
     def offset_at(self, point: QPoint) -> int:
-        """The character at a point, or -1."""
+        """Return the offset at a point, or -1."""
         viewport = self._context.viewport
-        position = viewport.place_at(viewport.viewport.mapFromGlobal(point))
+        position = viewport.place_at(viewport.widget.mapFromGlobal(point))
         starts = {piece.block: piece.start for piece in self._pieces()}
         return (
             starts[position.block] + position.offset if position.row == self._index and position.block in starts else -1
         )
 
     def scroll_to(self, offset: int) -> None:
-        """Scroll to a place."""
+        """Scroll to an offset."""
         if found := self._at(offset):
             found[0].scroll_to(found[1])

@@ -1,6 +1,4 @@
-"""The accessible tree of the transcript: its rows, the events that screen readers hear, and announcements of what is
-new.
-"""
+"""The accessible tree of the transcript, its events for screen readers, and announcements of what is new."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -42,7 +40,7 @@ from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 
 _KEPT_NODES = 600
-"""Rows that stay known to assistive technology at once; the ones asked for longest ago are given up."""
+"""Row nodes kept at once; the least recently used ones are deleted."""
 
 
 class RowNode(AccessibleNode):
@@ -56,7 +54,7 @@ class RowNode(AccessibleNode):
         self._block_nodes: dict[int, BlockNode] = {}
 
     def index(self) -> int:
-        """Where it stands now, or -1."""
+        """Return the current index, or -1."""
         rows, count = self.viewport.rows, self._tree.context.count
         if not (0 <= self._index < count and rows.transcript[self._index].id == self.item_id):
             found = (at for at in range(count) if rows.transcript[at].id == self.item_id)
@@ -64,56 +62,56 @@ class RowNode(AccessibleNode):
         return self._index
 
     def name(self) -> str:
-        """Who said it, or what it is."""
+        """Return the label of the row."""
         row = self._tree.context.row(self.index())
         return row.label if row else ""
 
     def readable(self) -> AccessibleRowText:
-        """All of its text."""
+        """Return the text of the row."""
         return AccessibleRowText(self._tree.context, self.index())
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
-        """All blocks; ask for one where one is enough."""
+        """Return all blocks; `block_node` makes only one."""
         return [self.block_node(number) for number in range(self.block_count())]
 
     def block_count(self) -> int:
-        """How many blocks it has."""
+        """Return the number of blocks."""
         row = self._tree.context.row(self.index())
         return len(row.blocks) if row else 0
 
     def block_node(self, number: int) -> BlockNode:
-        """One block."""
+        """Return the node of one block."""
         found = self._block_nodes.get(number)
         if found is None:
             found = self._block_nodes[number] = BlockNode(self, self._tree.context, self.index, number)
         return found
 
     def drop_block_nodes(self) -> None:
-        """Other blocks stand there now."""
+        """Delete the nodes of the blocks, whose numbers changed."""
         for each in self._block_nodes.values():
             each.dispose()
         self._block_nodes = {}
 
     def box(self) -> QRect:
-        """Where it is in the viewport."""
+        """Return the box in the viewport."""
         return self._tree.context.row_box(self.index())
 
     def has_keyboard_focus(self) -> bool:
-        """When the walk through messages is there."""
+        """Return whether the message has the focus."""
         return self.viewport.focused == (self.index(), "")
 
     def focus(self) -> Callable[[], None]:
-        """Walk to it."""
+        """Return the callback that focuses the message."""
         return lambda: self._tree.focus_row(self.index())
 
     def dispose(self) -> None:
-        """With its blocks."""
+        """Delete this node and its blocks."""
         self.drop_block_nodes()
         super().dispose()
 
 
 class AccessibleTree(QObject):
-    """The accessible children of one view: all rows, then the widgets over it that are visible."""
+    """The accessible children of one view: all rows, then the visible widgets over it."""
 
     def __init__(
         self,
@@ -135,11 +133,11 @@ class AccessibleTree(QObject):
         _install_factory()
 
     def visible_widgets(self) -> list[QWidget]:
-        """What is visible beside the rows."""
+        """Return the visible widgets over the rows."""
         return [each for each in self._widgets if each.isVisible()]
 
     def row_node(self, index: int) -> RowNode | None:
-        """The node of a row, wherever it stands."""
+        """Return the node of a row, on the screen or not."""
         if not 0 <= index < self.context.count:
             return None
         item_id = self.viewport.rows.transcript[index].id
@@ -152,7 +150,7 @@ class AccessibleTree(QObject):
         return found
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """What was made for reading items that changed is not true any more."""
+        """Drop what was made for reading items that changed."""
         transcript = self.viewport.rows.transcript
         for position, change in enumerate(changes, start=1):
             there = index_after(change.index, changes[position:]) if isinstance(change, Updated) else None
@@ -160,7 +158,7 @@ class AccessibleTree(QObject):
                 self.context.forget_item(transcript[there].id)
 
     def clear(self) -> None:
-        """Other rows are shown, or the same in another look."""
+        """Delete all nodes, when other rows or the same in another style are shown."""
         self.context.forget()
         for each in self._rows.values():
             each.dispose()
@@ -175,7 +173,7 @@ class AccessibleTree(QObject):
 
 
 class _AccessibleTreeInterface(QAccessibleWidget):
-    """The view itself."""
+    """The interface of the view itself."""
 
     def __init__(self, tree: AccessibleTree) -> None:
         super().__init__(tree.view, QAccessible.Role.List, tree.view.accessibleName())
@@ -203,8 +201,8 @@ class _AccessibleTreeInterface(QAccessibleWidget):
         if found := child_at(self._tree.visible_widgets(), x, y):
             return found
         viewport = self._tree.viewport
-        point = viewport.viewport.mapFromGlobal(QPoint(x, y))
-        if not viewport.viewport.rect().contains(point) or not self._tree.context.count:
+        point = viewport.widget.mapFromGlobal(QPoint(x, y))
+        if not viewport.widget.rect().contains(point) or not self._tree.context.count:
             return None
         node = self._tree.row_node(viewport.rows.row_at(viewport.rows.top + point.y()))
         return QAccessible.queryAccessibleInterface(node) if node and node.box().contains(point) else None
@@ -217,7 +215,7 @@ class _AccessibleTreeInterface(QAccessibleWidget):
 
 
 class _AccessibleRowInterface(AccessibleNodeInterface):
-    """Answers for one block without making all of them."""
+    """The interface of a row; makes the node of one block without those of the others."""
 
     def __init__(self, node: RowNode) -> None:
         super().__init__(node)
@@ -232,7 +230,7 @@ class _AccessibleRowInterface(AccessibleNodeInterface):
 
 
 def _make_interface(key: str, thing: QObject | None) -> QAccessibleInterface | None:
-    """Qt asks for every class name of every object; only ours are answered."""
+    """Return our interfaces; Qt asks for every class name of every object."""
     del key
     if isinstance(thing, AccessibleNode):
         thing.interface = (
@@ -250,14 +248,14 @@ _installed: list[bool] = []
 
 
 def _install_factory() -> None:
-    """Once for the process: Qt offers no way to take a Python factory back."""
+    """Install the factory once in the process: Qt cannot remove a Python factory."""
     if not _installed:
         _installed.append(True)
         QAccessible.installFactory(_make_interface)
 
 
 class AccessibilityNotifier:
-    """Of one view; silent while nobody listens."""
+    """Sends accessibility events of one view, while assistive technology is active."""
 
     def __init__(self, tree: AccessibleTree) -> None:
         self._tree = tree
@@ -271,7 +269,7 @@ class AccessibilityNotifier:
         QAccessible.updateAccessibility(event)
 
     def notify_focus(self) -> None:
-        """The keyboard is on another message, or on a link or button of it: that is what should be read now."""
+        """Report that another message, link or button has the focus."""
         index, key = self._tree.viewport.focused
         node = self._tree.row_node(index) if QAccessible.isActive() else None
         if node is not None:
@@ -280,7 +278,7 @@ class AccessibilityNotifier:
             QAccessible.updateAccessibility(QAccessibleEvent(found or node, QAccessible.Event.Focus))
 
     def notify_caret(self, position: TextPosition | None) -> None:
-        """The caret moved, and what is selected with it; in another block, that block has the keyboard now."""
+        """Report that the caret moved, with the selection; in another block, the focus moved too."""
         before, self._caret = self._caret, position
         row = self._tree.row_node(position.row) if position and QAccessible.isActive() else None
         if row is None or position is None:
@@ -295,7 +293,7 @@ class AccessibilityNotifier:
 
 
 class Announcer:
-    """`say` takes the words and whether they are urgent. Nothing is said while nobody listens."""
+    """Announces what is new: `say` takes the words and whether they are urgent."""
 
     def __init__(self, say: Callable[[str, bool], None], listening: Callable[[], bool]) -> None:
         self._announce = say
@@ -304,18 +302,18 @@ class Announcer:
         self._of: Callable[[], Transcript | None] = lambda: None
 
     def announce_changes(self, changes: Sequence[Change], rows: RowList) -> None:
-        """After a frame's changes were taken in."""
+        """Announce these changes, after the rows took them in."""
         self._forget_removed(changes, rows.transcript)
         if not self._is_listening():
             return
-        known = min(len(rows), len(rows.transcript))
+        known = rows.count
         indices = dict.fromkeys(each.index for each in changes if isinstance(each, Added | Updated))
         for index in indices:
             if index < known:
                 self._announce_row(index, rows)
 
     def _forget_removed(self, changes: Sequence[Change], transcript: Transcript) -> None:
-        """What was said of rows that are gone, or of another conversation."""
+        """Forget the announcements of removed rows or of another transcript."""
         if self._of() is not transcript:
             self._of = ref(transcript)
             self._announced.clear()
@@ -335,7 +333,7 @@ class Announcer:
 
 
 def _occasion_of(item: Item) -> str:
-    """What has happened to an item that is said once; nothing while it grows, nor of what the person said."""
+    """Return which event of an item is announced, once; growing items and the person's own have none."""
     match item:
         case AnswerItem() | ThinkingItem():
             return "finished" if item.finished else ""

@@ -24,11 +24,11 @@ class _UnfoldedRow:
     index: int
     item_id: str
     chosen: bool | None
-    """What the person had chosen before."""
+    """The person's earlier choice."""
 
 
 class TemporaryUnfolding:
-    """At most one row is open for finding at a time."""
+    """Unfolds the row of the current match; at most one row at a time."""
 
     def __init__(self, viewport: RowViewport, scroller: Scroller) -> None:
         self._viewport = viewport
@@ -36,7 +36,7 @@ class TemporaryUnfolding:
         self._opened: _UnfoldedRow | None = None
 
     def unfold(self, index: int, places: Sequence[RowSelection], nth: int) -> None:
-        """Unfold a row, if a match cannot be seen without that."""
+        """Unfold a row if the match is hidden otherwise."""
         rows = self._viewport.rows
         row = rows.row(index)
         if is_fully_unfolded(row) or nth >= len(places):
@@ -47,7 +47,7 @@ class TemporaryUnfolding:
         self._show(index)
 
     def fold_others(self, index: int | None) -> None:
-        """The current match is in this row: fold what was opened for another one, unless the person folded it."""
+        """Fold the unfolded row again when the current match is in another one, unless the person folded it."""
         opened, rows = self._opened, self._viewport.rows
         if opened is None or opened.index == index:
             return
@@ -63,13 +63,13 @@ class TemporaryUnfolding:
             self._show(opened.index)
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Rows came, or went."""
+        """Follow the row when rows are added or removed."""
         if self._opened:
             index = index_after(self._opened.index, changes)
             self._opened = None if index is None else replace(self._opened, index=index)
 
     def keep_open(self) -> None:
-        """What is open stays open."""
+        """Leave the unfolded row unfolded."""
         self._opened = None
 
     def _show(self, index: int) -> None:
@@ -80,15 +80,15 @@ class TemporaryUnfolding:
 
 
 SLICE_SECONDS = 0.004
-"""Seconds of work between two looks at the event loop."""
+"""Seconds of work before the event loop runs again."""
 
 _REST_MS = 80
-"""Milliseconds between two looks at rows that change."""
+"""Milliseconds before changed rows are counted again."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindStatus:
-    """How many there are, and the number of the current one, from 1 on; `complete` when all rows were looked at."""
+    """The number of matches and of the current one, from 1 on; `complete` when all rows are counted."""
 
     current: int = 0
     total: int = 0
@@ -96,7 +96,7 @@ class FindStatus:
 
 
 class Finder(QObject):
-    """Off while its needle is empty. What is found first where the person reads becomes the current match."""
+    """The search in a conversation; off while the query is empty. It begins where the person reads."""
 
     status_changed = Signal(object)
 
@@ -122,17 +122,16 @@ class Finder(QObject):
 
     @property
     def is_on(self) -> bool:
-        """Whether something is looked for."""
         return bool(self._counts.query)
 
     def search(self, query: Query) -> None:
-        """Look for this from now on."""
+        """Search for this query from now on."""
         if query != self._counts.query:
             self._search_origin.set_here()
             self._start(query)
 
     def stop(self) -> None:
-        """Look for nothing any more. What was opened for the current match stays open."""
+        """Stop searching. The row of the current match stays unfolded."""
         self._unfolding.keep_open()
         self._search_origin.forget()
         self._texts = SearchableTexts(self._viewport.rows)
@@ -141,7 +140,7 @@ class Finder(QObject):
         self._rest.stop()
 
     def rows_shown(self) -> None:
-        """Other rows are there."""
+        """Search again, in another transcript."""
         self._unfolding.keep_open()
         self._search_origin.forget()
         self._search_origin.set_here()
@@ -149,7 +148,7 @@ class Finder(QObject):
         self._start(self._counts.query)
 
     def step(self, by: int) -> None:
-        """To a match after or before the current one, and around the ends."""
+        """Go to the next (1) or previous (-1) match, around the ends."""
         counts = self._counts
         if counts.total and self._current:
             number = (counts.before(self._current[0]) + self._current[1] + by) % counts.total
@@ -162,7 +161,7 @@ class Finder(QObject):
         self._emit_status()
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """After a frame's changes were taken in: only the rows that changed are looked at again."""
+        """Count the changed rows again, after the rows took in a frame's changes."""
         if not self.is_on:
             return
         total = self._counts.total
@@ -186,7 +185,7 @@ class Finder(QObject):
         self._restart_timer()
 
     def _mark_changed(self, index: int | None, *, is_new: bool = False) -> None:
-        """A row is to be looked at again, if it is still there."""
+        """Count a row again later, if it still exists."""
         if index is None:
             return
         self._changed.add(index)
@@ -197,7 +196,7 @@ class Finder(QObject):
             self._viewport.repaint_rows(index, index)
 
     def paint(self, painter: QPainter, region: QRegion) -> None:
-        """Mark what is on the screen."""
+        """Highlight the visible matches."""
         if not self.is_on:
             return
         rows, dirty = self._viewport.rows, region.boundingRect()
@@ -219,12 +218,12 @@ class Finder(QObject):
         count = len(self._counts)
         first = min(self._search_origin.row, count)
         self._work = self._count_in_steps(chain(range(first, count), reversed(range(first))))
-        self._viewport.viewport.update()
+        self._viewport.widget.update()
         self._timer.start(0)
         self._continue()
 
     def _count_in_steps(self, indices: Iterable[int]) -> Iterator[int]:
-        """Row by row. Where the person reads, the row is read down to there before one of its matches is chosen."""
+        """Count row by row; parse the row of the search origin down to there before one of its matches is chosen."""
         for index in self._counts.count(indices):
             while (
                 index == self._search_origin.row
@@ -236,7 +235,6 @@ class Finder(QObject):
             yield index
 
     def _continue(self) -> None:
-        """One slice."""
         if self._is_coming:
             self._scroll_to_current()
         until = perf_counter() + SLICE_SECONDS
@@ -266,7 +264,7 @@ class Finder(QObject):
             self._rest.start()
 
     def _recheck(self) -> None:
-        """At the rows that changed. Nobody asked to go to what is found there."""
+        """Count the changed rows, without going to a match."""
         if self._work is None and self.is_on:
             changed, self._changed = sorted(self._changed), set[int]()
             self._work = self._recount_in_steps(changed)
@@ -282,7 +280,7 @@ class Finder(QObject):
             self._remember_current()
 
     def _go_to(self, index: int, nth: int) -> None:
-        """Make it the current match, open what it is folded in, and scroll to it."""
+        """Make a match the current one, unfold its row, and scroll to it."""
         self._current = index, nth
         self._unfolding.fold_others(index)
         self._unfolding.unfold(index, self._counts.matches_in_row(index), nth)
@@ -291,7 +289,7 @@ class Finder(QObject):
         self._scroll_to_current()
 
     def _scroll_to_current(self) -> None:
-        """Scroll to the current match, once everything before it in its row was read."""
+        """Scroll to the current match once everything before it in its row is parsed."""
         if not self._current or not self._here:
             self._is_coming = False
             return
@@ -304,10 +302,9 @@ class Finder(QObject):
         self._is_coming = False
         scroll_to_text(self._viewport, self._scroller, self._current[0], self._here)
         self._search_origin.on_scrolled_away()
-        self._viewport.viewport.update()
+        self._viewport.widget.update()
 
     def _remember_current(self) -> None:
-        """Where the current match is."""
         self._here = None
         if self._current:
             index, nth = self._current

@@ -18,23 +18,23 @@ from ui.transcript.style import RenderStyle
 from ui.transcript.viewport.positions import text_boxes
 
 _PART_LENGTH = 4000
-"""Characters of a long text that are looked at together."""
+"""Characters of a part of a long text, which is searched at once."""
 
 _SHORT_TEXT = 2 * _PART_LENGTH
-"""Characters of a text that is looked at as a whole."""
+"""Characters of a text that is searched as a whole."""
 
 _LOOKBACK = 12
-"""Parts to go back at most for a seam with no match over it. Only what overlaps itself, as "aa", needs more."""
+"""Parts to go back at most for a seam without a match across. Only what overlaps itself, as "aa", needs more."""
 
 _MAX_KEPT_TEXTS = 8
-"""Long texts that are kept."""
+"""Long texts in the cache."""
 
 _END = 1 << 28
-"""Units: behind the end of any text."""
+"""UTF-16 units: beyond the end of any text."""
 
 
 class _LongText:
-    """The text of a block of code, and where its parts begin, as far as that was asked for."""
+    """The text of a code block, and the offsets of its parts, computed on demand."""
 
     def __init__(self, block: CodeBlock) -> None:
         self.block = block
@@ -43,11 +43,11 @@ class _LongText:
         self._places = [0]
 
     def is_of(self, block: CodeBlock) -> bool:
-        """Whether this is still the text of a block. Joining the lines of a long one costs a frame."""
+        """Return whether this is still the text of the block; joining the lines of a long one costs a frame."""
         return self.block is block and self._last == block.paragraph_at(_END)
 
     def number_at(self, position: int) -> int:
-        """The part that a place is in."""
+        """Return the number of the part at an offset."""
         if self.text.isascii():
             return min(position, max(0, len(self.text) - 1)) // _PART_LENGTH
         while self._places[-1] <= position and len(self._places) * _PART_LENGTH < len(self.text):
@@ -55,7 +55,7 @@ class _LongText:
         return bisect_right(self._places, position) - 1
 
     def place_of(self, number: int) -> int:
-        """Where a part begins."""
+        """Return the offset of a part."""
         return number * _PART_LENGTH if self.text.isascii() else self._places[number]
 
     def _know_one_more(self) -> None:
@@ -64,19 +64,19 @@ class _LongText:
 
 
 class VisibleText:
-    """For one needle: each text is long enough that what is found of what is seen is found as in the whole."""
+    """The text around what is visible, long enough that its visible matches are those of the whole text."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._long: OrderedDict[tuple[str, int], _LongText] = OrderedDict()
 
     def forget(self, item_id: str) -> None:
-        """An item changed."""
+        """Drop the text of a changed item."""
         for key in [key for key in self._long if key[0] == item_id]:
             del self._long[key]
 
     def text_runs(self, row: Row, clip: QRect) -> Iterator[TextRun]:
-        """What is seen in a part of a row, with what stands around it."""
+        """Yield the text in the clip, with the text around it."""
         blocks = row.blocks
         index, last = row.stack.block_at(clip.top()), row.stack.block_at(clip.bottom())
         while index <= last:
@@ -94,7 +94,7 @@ class VisibleText:
             index = end
 
     def _paragraph_around(self, blocks: list[Block], index: int, end: int) -> TextRange:
-        """The pieces of a paragraph around some of them."""
+        """Return the range of pieces around some pieces of a paragraph."""
         first = index
         while continues_paragraph(blocks[first]) and index - first < _LOOKBACK:
             is_apart = first < index and self._are_independent(blocks[first - 1], blocks[first])
@@ -142,7 +142,7 @@ class VisibleText:
 
 
 def _merge_ranges(spans: list[TextRange]) -> Iterator[TextRange]:
-    """From the first to the last number of each run of neighbours, overlapping ones together."""
+    """Join overlapping and neighbouring ranges."""
     run: TextRange | None = None
     for first, last in sorted(spans):
         if run and first <= run[1] + 1:
@@ -156,20 +156,20 @@ def _merge_ranges(spans: list[TextRange]) -> Iterator[TextRange]:
 
 
 _MAX_KEPT_RUNS = 100
-"""Texts whose matches are remembered: more than a screen shows."""
+"""Texts whose matches are cached: more than a screen shows."""
 
 _FEW_MATCHES = 30
-"""Matches in a stretch of text that need no look at which of them are seen."""
+"""Matches in a text run that are painted without asking which of them are visible."""
 
 _FAR_AWAY = 1 << 20
-"""Pixels: to the left and to the right of every line, so that the nearest place is one of its ends."""
+"""Pixels left and right of every line, so that the nearest offset is an end of the line."""
 
 _ALL_TEXT: TextRange = (0, 1 << 28)
-"""Units: longer than any text, so that its length need not be known."""
+"""UTF-16 units: longer than any text, so that its length need not be known."""
 
 
 class MatchHighlights:
-    """Of one needle. What has been looked at is remembered as long as its text is the same."""
+    """The visible matches of one query, cached as long as the text is the same."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -177,11 +177,11 @@ class MatchHighlights:
         self._known: OrderedDict[tuple[str, int, int], tuple[str, list[TextRange]]] = OrderedDict()
 
     def forget(self, item_id: str) -> None:
-        """An item changed."""
+        """Drop the text of a changed item."""
         self._visible_text.forget(item_id)
 
     def matches_in_row(self, row: Row, clip: QRect) -> Iterator[list[RowSelection]]:
-        """The matches in a part of a row, stretch by stretch; some of them may stand a little outside."""
+        """Yield the matches in the clip, by text run; a few of them may be just outside."""
         if not row.blocks:
             return
         for text_run in self._visible_text.text_runs(row, clip):
@@ -207,7 +207,7 @@ class MatchHighlights:
 
 
 def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Sequence[TextRange]:
-    """The parts of a stretch in a part of a row; for a few matches it does not matter."""
+    """Return the parts of a text run in the clip; all of it for a few matches."""
     block, box = row.blocks[text_run.first], row.stack.block_box(text_run.first)
     if count < _FEW_MATCHES:
         return [_ALL_TEXT] if count else []
@@ -223,7 +223,7 @@ def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Seq
 
 
 def _visible_ranges_of_block(row: Row, index: int, clip: QRect) -> Sequence[TextRange]:
-    """The part of a block's text in a part of a row."""
+    """Return the part of a block's text in the clip."""
     block, box = row.blocks[index], row.stack.block_box(index)
     if not block.is_laid_out:
         return [_ALL_TEXT]
@@ -244,7 +244,7 @@ def paint_highlights(
     highlights: Iterator[list[RowSelection]],
     current: RowSelection | None,
 ) -> None:
-    """The painter stands at the row's origin. Letters keep their colours: the marker's colour goes behind them."""
+    """Paint the highlights behind the letters; the painter's origin is that of the row."""
     area = QRectF(clip)
     painter.save()
     for places in highlights:
@@ -256,9 +256,9 @@ def paint_highlights(
 
 
 def distinct_matches(row: Row, places: Sequence[RowSelection]) -> Iterator[tuple[RowSelection, list[QRectF]]]:
-    """Those that cover something of their own, and what that is.
+    """Yield the matches that cover boxes of their own, with these boxes.
 
-    What has no boxes of its own, as a formula, is covered as a whole, however often it matches: it is asked only once.
+    A block without boxes for its text, as a formula, is covered as a whole, however often it matches: once is enough.
     """
     ends = [(0, len(places) - 1)] if places else []
     known: dict[int, list[QRectF]] = {}
@@ -276,7 +276,7 @@ def distinct_matches(row: Row, places: Sequence[RowSelection]) -> Iterator[tuple
 
 
 def _match_boxes(row: Row, position: RowSelection, where: dict[int, QRectF]) -> list[QRectF]:
-    """What a match covers; `where` keeps the boxes of the blocks, of which thousands of matches stand in one."""
+    """Return the boxes of a match; `where` caches the boxes of blocks, which may have thousands of matches."""
     (index, start), (last, end) = position
     if index != last or not row.blocks[index].is_laid_out:
         return list(text_boxes(row, position))

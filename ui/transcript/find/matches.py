@@ -24,14 +24,14 @@ _MAY_RENDER_DIFFERENTLY = re.compile(rf"&#?\w{{1,40}};|[\])>]\w|\w[\[<]|\w\\[(\[
 _SCRIPTS_WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-"""Signs of scripts that put no spaces between words: with them, every place is the end of a word."""
+"""Scripts without spaces between words: every position in them is the end of a word."""
 
 _SEARCH_PART = 20_000
-"""Characters."""
+"""Characters that are searched at once."""
 
 
 class Query:
-    """A query as the person typed it. Case is folded as Unicode has it; any space matches any space."""
+    """A query as the person typed it. Case is folded as Unicode defines it; any space matches any space."""
 
     def __init__(self, query: str, *, match_case: bool = False, whole_words: bool = False) -> None:
         self.text = query
@@ -54,7 +54,7 @@ class Query:
         return self.text, self._match_case, self._whole_words
 
     def may_match(self, raw: str) -> bool:
-        """False only if it is certainly not in what this Markdown, or plain text, is shown as. Cheap."""
+        """Return False only if no rendering of this Markdown or plain text can match. Cheap."""
         folded = raw if self._match_case else _casefolded(raw)
         if all(run in folded for run in self._runs) or _MAY_RENDER_DIFFERENTLY.search(raw):
             return True
@@ -62,11 +62,11 @@ class Query:
         return all(run in bare or run in folded for run in self._runs)
 
     def find_all(self, text: str) -> list[TextRange]:
-        """Where it is in a text, in UTF-16 units: from left to right, none over another, no character half."""
+        """Return the matches in UTF-16 units, from left to right, without overlaps or halves of characters."""
         return [span for part in self.find_in_steps(text) for span in part]
 
     def find_in_steps(self, text: str) -> Iterator[list[TextRange]]:
-        """The same, part by part of the text: of a long one, each costs little."""
+        """Yield the same matches in parts, each of which is cheap even in a long text."""
         at = position = 0
         while at < len(text):
             # Folding never makes text shorter: what begins in a part ends in this window.
@@ -82,11 +82,11 @@ class Query:
 
     @property
     def lookahead(self) -> int:
-        """The characters behind a place that may decide what is found before it."""
+        """The characters after a position that may decide about a match before it."""
         return len(self._folded_query) + 1
 
     def has_no_match_across(self, before: str, after: str) -> bool:
-        """Whether nothing found stands over the seam of two texts: then each of them can be looked at alone."""
+        """Return whether no match crosses the seam of two texts, so that each can be searched alone."""
         most = len(self._folded_query) - 1
         if most <= 0:
             return True
@@ -120,7 +120,7 @@ def _casefolded(text: str) -> str:
 
 
 def _source_offsets(text: str) -> list[int]:
-    """For each place of the folded text the place of the text that it came from."""
+    """Return the offset in the text for each offset in the folded text."""
     origins: list[int] = []
     for index, char in enumerate(text):
         origins += [index] * len(_casefolded(char))
@@ -128,7 +128,7 @@ def _source_offsets(text: str) -> list[int]:
 
 
 def _is_character_boundary(origins: list[int], at: int) -> bool:
-    """Whether a place of the folded text lies between two characters of the text."""
+    """Return whether an offset of the folded text is between two characters of the text."""
     return at == 0 or origins[at] != origins[at - 1]
 
 
@@ -137,7 +137,7 @@ def _is_whole_word(text: str, start: int, end: int) -> bool:
 
 
 def _is_inside_word(text: str, at: int) -> bool:
-    """Whether a word stands on both sides of a place."""
+    """Return whether there are letters of a word on both sides."""
     if not 0 < at < len(text):
         return False
     return all(_is_word_character(char) for char in text[at - 1 : at + 1]) and not _SCRIPTS_WITHOUT_SPACES.search(
@@ -158,7 +158,7 @@ def _to_utf16(text: str, spans: list[TextRange]) -> Iterator[TextRange]:
 
 
 class RowMatches(Sequence[RowSelection]):
-    """In the order of the text."""
+    """The matches of a row, in the order of the text."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[TextRun, list[TextRange]]] = []
@@ -166,7 +166,7 @@ class RowMatches(Sequence[RowSelection]):
         self._count = 0
 
     def add(self, text_run: TextRun, spans: list[TextRange]) -> None:
-        """More of them, further down."""
+        """Append the matches of a text run."""
         if spans:
             self._parts.append((text_run, spans))
             self._firsts.append(self._count)
@@ -191,7 +191,7 @@ class RowMatches(Sequence[RowSelection]):
 
 
 class MatchCounts:
-    """Of one needle in one list of rows. Places are those of rows that are unfolded and read to their end."""
+    """The number of matches in each row, with everything in it unfolded and parsed."""
 
     def __init__(self, query: Query, rows: RowList, texts: SearchableTexts) -> None:
         self.query = query
@@ -210,20 +210,19 @@ class MatchCounts:
 
     @property
     def total(self) -> int:
-        """All that were counted so far."""
         return self._counts.total
 
     def before(self, index: int) -> int:
-        """The matches in the rows before this one."""
+        """Return the number of matches in the rows before this one."""
         return self._counts.top(index)
 
     def find(self, number: int) -> tuple[int, int]:
-        """The row of a match by its number, from 0 on, and its number in that row."""
+        """Return the row of a match, and its number in that row; both numbers count from 0."""
         index = self._counts.find(number)
         return index, number - self._counts.top(index)
 
     def matches_in_row(self, index: int) -> RowMatches:
-        """All matches of a row."""
+        """Return all matches of a row."""
         if self._listed is None or self._listed[0] != index:
             self._listed = (
                 self._counted if self._counted and self._counted[0] == index else (index, self._list_matches(index))
@@ -238,7 +237,7 @@ class MatchCounts:
         return found
 
     def _matches(self, index: int, first: int = 0) -> Iterator[tuple[TextRun | None, list[TextRange]]]:
-        """Stretch by stretch, long ones in parts."""
+        """Yield the matches by text run, those of long ones in parts."""
         for text_run in self._texts.text_runs_of(index, first):
             if text_run is None:
                 yield None, []
@@ -247,24 +246,24 @@ class MatchCounts:
                     yield text_run, spans
 
     def is_final(self, index: int, position: RowSelection) -> bool:
-        """Whether a match of a row stands where the row does not change any more."""
+        """Return whether a match is in the part of its row that will not change."""
         return position[0][0] < self._final.get(index, (0, 0))[0]
 
     def insert(self, index: int) -> None:
-        """A row more."""
+        """Insert a row without matches."""
         if index < len(self):
             self._final.clear()
         self._counts.insert(min(index, len(self)))
         self._listed = self._counted = None
 
     def remove(self, first: int, count: int) -> None:
-        """Some rows less."""
+        """Remove rows."""
         self._counts.remove(first, count)
         self._final.clear()
         self._listed = self._counted = None
 
     def count(self, indices: Iterable[int]) -> Iterator[int]:
-        """Look through these rows; answers which one it is at, again and again, so that the work can be sliced."""
+        """Count the matches of these rows in small steps; yields the row it is at."""
         for index in indices:
             if index < min(len(self), len(self._rows.transcript)):
                 yield from self._count(index)
@@ -283,7 +282,7 @@ class MatchCounts:
             yield index
 
     def _count_matches(self, index: int) -> Iterator[int]:
-        """How many there are so far. What is final of a row that grows is not looked at again."""
+        """Yield the number of matches so far; the final part of a growing row is not searched again."""
         first, found = self._final.get(index, (0, 0))
         final, settled = self._final_block_count(index), found
         places = RowMatches()
@@ -299,14 +298,14 @@ class MatchCounts:
         yield found
 
     def _final_block_count(self, index: int) -> int:
-        """How many blocks of a row on the screen will not change: whole paragraphs only."""
+        """Return how many blocks of a visible row are final, in whole paragraphs."""
         row = self._rows.existing_row(index)
         final = int(getattr(row, "closed", 0)) if row and row.is_open and first_lazy_section(row) is None else 0
         return first_piece_of(row, final) if row and final < len(row.blocks) else final
 
 
 class SearchOrigin:
-    """A row, a block of it and a y in that. While somebody goes on typing it is where they read when they began to."""
+    """Where the search begins: a row, a block and a y in it. It stays while the person goes on typing the query."""
 
     def __init__(self, viewport: RowViewport) -> None:
         self._viewport = viewport
@@ -317,7 +316,7 @@ class SearchOrigin:
         viewport.on_replaced.append(self._on_replaced)
 
     def set_here(self) -> None:
-        """They look for something else: unless they scrolled, they still read where they did."""
+        """Start a search: the origin stays unless the person scrolled."""
         here = self._current_position()
         if here != self._scrolled_to:
             self.row, y = here
@@ -332,15 +331,14 @@ class SearchOrigin:
         return row, rows.top - rows.row_top(row)
 
     def on_scrolled_away(self) -> None:
-        """They were taken elsewhere."""
+        """Remember the position the search scrolled to."""
         self._scrolled_to = self._current_position()
 
     def forget(self) -> None:
-        """They read wherever they are now."""
+        """Take the current position at the next search."""
         self._scrolled_to = None
 
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
-        """Blocks that were read stand in the place of one that was not."""
         if row != self.row:
             return
         block = replacement.map_position(self._block)[0]
@@ -353,21 +351,21 @@ class SearchOrigin:
         self._block = block
 
     def read_step(self) -> bool:
-        """Read its row one step further down to it; answers whether there was something to read."""
+        """Parse its row one step further down to the origin; return whether there was anything to parse."""
         unread = self._next_lazy_section()
         if unread is not None:
             self._viewport.rows.row(self.row).stack.read(unread, 0)
         return unread is not None
 
     def _next_lazy_section(self) -> int | None:
-        """Until it is read, the places of matches are not those of the blocks that stand there."""
+        """Return the section above the origin that must be parsed before matches have their final positions."""
         unread = first_lazy_section(self._viewport.rows.row(self.row))
         return unread if unread is not None and unread <= self._block else None
 
     def choose_match(self, counts: MatchCounts, index: int) -> tuple[int, int] | None:
-        """Of a row with matches the first one at or below the origin; of rows above it the nearest one.
+        """Choose the first match at or below the origin in its row, or the nearest one in another row.
 
-        None in its own row as long as that is not read down to it.
+        None while its own row is not parsed down to the origin.
         """
         if not counts[index]:
             return None

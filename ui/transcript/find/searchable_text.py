@@ -1,4 +1,4 @@
-"""The text of rows that can be searched, folded text too, read bit by bit and cached while a search runs."""
+"""The searchable text of rows, folded text too, parsed in steps and cached while a search runs."""
 
 import json
 from bisect import bisect_right
@@ -29,7 +29,7 @@ from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.viewport import RowViewport
 
 UNFOLDED_KEY = "unfolded"
-"""What the choice to see all of a row is called."""
+"""The name of the choice to unfold a row."""
 
 _MAX_QUERY_LENGTH = 200
 """Characters."""
@@ -45,9 +45,9 @@ class _AllUnfolded(ViewChoices):
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Blocks that are pieces of one paragraph, mostly one: their text, and where in it each of them begins.
+    """The text of the pieces of one paragraph, mostly one block, and the offset of each block in it.
 
-    Of a part of a long block, the text is that part alone: the block begins before it, at a negative place.
+    The text may be only a part of a long block, which then begins at a negative offset.
     """
 
     first: int
@@ -55,7 +55,7 @@ class TextRun:
     starts: tuple[int, ...] = (0,)
 
     def selection(self, start: int, end: int) -> RowSelection:
-        """A part of the text as places of the row."""
+        """Return the range of the row that a part of the text covers."""
         return self._position_of(start), self._position_of(end)
 
     def _position_of(self, offset: int) -> tuple[int, int]:
@@ -64,17 +64,17 @@ class TextRun:
 
 
 def make_unfolded_row(item: Item, render_context: RenderContext) -> Row:
-    """A row with everything unfolded, for reading alone: it has no width."""
+    """Make a row with everything unfolded, for its text only: it has no width."""
     return make_row(item, replace(render_context, choices=_AllUnfolded()), 0)
 
 
 def is_fully_unfolded(row: Row) -> bool:
-    """Whether nothing of a row is folded away."""
+    """Return whether nothing of a row is folded."""
     return not isinstance(row.item, FOLDABLE_ITEMS) or bool(getattr(row, UNFOLDED_KEY, True))
 
 
 def iter_text_runs(row: Row, first: int = 0) -> Iterator[TextRun]:
-    """What can be found in a row, from a block on; blocks without text are left out."""
+    """Yield the text runs of a row from a block on, without empty ones."""
     blocks = row.blocks
     index = first
     while index < len(blocks):
@@ -88,7 +88,7 @@ def iter_text_runs(row: Row, first: int = 0) -> Iterator[TextRun]:
 
 
 def text_run_of(blocks: Sequence[Block], first: int, end: int) -> TextRun:
-    """Some pieces of one paragraph, or a block alone."""
+    """Join the pieces of a paragraph."""
     parts, starts, length = [searchable_text_of(blocks[first])], [0], 0
     for block in blocks[first + 1 : end]:
         separator = block.separator or ""
@@ -100,20 +100,20 @@ def text_run_of(blocks: Sequence[Block], first: int, end: int) -> TextRun:
 
 
 def first_piece_of(row: Row, index: int) -> int:
-    """Where the stretch begins that a block belongs to."""
+    """Return the first piece of the paragraph that a block belongs to."""
     while continues_paragraph(row.blocks[index]):
         index -= 1
     return index
 
 
 def continues_paragraph(block: Block) -> bool:
-    """Whether a block is a piece of the paragraph that the block before it belongs to."""
+    """Return whether a block is a further piece of a paragraph."""
     # Pieces of a table share no words.
     return block.separator is not None and isinstance(block, TextBlock)
 
 
 def searchable_text_of(block: Block) -> str:
-    """The text that is found: what is copied, or else the words that are seen."""
+    """Return the text that a copy has, or else the visible words."""
     if isinstance(block, HeaderBlock):
         # The names of tools, but not how long the model thought.
         return block.header.title if block.header.strong or block.header.icon == "globe" else ""
@@ -123,7 +123,7 @@ def searchable_text_of(block: Block) -> str:
 
 
 def selected_query(viewport: RowViewport) -> str:
-    """The selected text, when it is short and on one line: what somebody may want to find again."""
+    """Return the selected text if it is short and on one line, as a query that the person may want."""
     start, end = viewport.selection.ordered
     if (start.row, start.block) != (end.row, end.block) or not 0 < end.offset - start.offset <= _MAX_QUERY_LENGTH:
         return ""
@@ -134,7 +134,7 @@ def selected_query(viewport: RowViewport) -> str:
 
 
 def raw_text_of(item: Item) -> str | None:
-    """The text behind a row, cheap; None where that does not tell what the row shows."""
+    """Return the raw text of an item, which is cheap; None where the row may show other text."""
     match item:
         case UserItem():
             return None if item.images else item.text
@@ -160,15 +160,15 @@ def _raw_text_of_call(call: ToolCallItem) -> str | None:
 
 
 _MAX_CACHED_LENGTH = 6_000_000
-"""Characters that are remembered, each stretch counted as if it had some more."""
+"""Characters in the cache, with some more counted for each text run."""
 
 _EXTRA_LENGTH = 150
 _STEP_SECONDS = 0.002
-"""Seconds that one step of reading a long text may take."""
+"""Seconds for one step of parsing a long text."""
 
 
 class SearchableTexts:
-    """Of the rows of one list, with everything in them unfolded and read."""
+    """The text runs of the rows of one list, with everything unfolded and parsed."""
 
     def __init__(self, rows: RowList) -> None:
         self._rows = rows
@@ -176,7 +176,7 @@ class SearchableTexts:
         self._size = 0
 
     def text_runs_of(self, index: int, first: int = 0) -> Iterator[TextRun | None]:
-        """The stretches of a row from a block on; None in between, where reading took a while."""
+        """Yield the text runs of a row from a block on, and None whenever parsing took a while."""
         item = self._rows.transcript[index]
         row, kept = self._rows.existing_row(index), self._cache.get(item.id)
         if row and is_fully_unfolded(row) and first_lazy_section(row) is None:
@@ -205,12 +205,12 @@ class SearchableTexts:
             self._cache[row.item.id] = found
 
     def forget(self, item_id: str) -> None:
-        """An item changed."""
+        """Drop the text of a changed item."""
         self._size -= _text_length(self._cache.pop(item_id, []))
 
 
 def _read_in_steps(blocks: Sequence[Block]) -> Iterator[None]:
-    """Read the inline text of long paragraphs, which is remembered; something comes whenever that took a while."""
+    """Parse the inline text of long paragraphs, which the blocks cache; yields whenever that took a while."""
     until = perf_counter() + _STEP_SECONDS
     for block in blocks:
         if continues_paragraph(block):
@@ -225,6 +225,6 @@ def _text_length(kept: list[TextRun]) -> int:
 
 
 def first_lazy_section(row: Row, start: int = 0) -> int | None:
-    """The first block from an index on that was not read yet."""
+    """Return the first block from an index on that is not parsed yet."""
     found = (at for at in range(start, len(row.blocks)) if isinstance(row.blocks[at], LazySection))
     return next(found, None)

@@ -20,17 +20,17 @@ from ui.transcript.viewport.viewport import RowViewport
 
 _FAR_AWAY = 1 << 20
 _PROBES = 12
-"""Half lines that are looked at above or below a line for the next one: cells have margins."""
+"""Half lines that are tried above or below a line for the next one: cells have margins."""
 
 
 class CaretNavigation:
-    """Places always lie in blocks with text, between characters as a person sees them."""
+    """Finds where the caret moves to: always in a block with text, between characters as a person sees them."""
 
     def __init__(self, viewport: RowViewport) -> None:
         self._viewport = viewport
 
     def block(self, position: TextPosition) -> Block | None:
-        """The block of a place, laid out."""
+        """Return the block of a position, laid out."""
         rows = self._viewport.rows
         if not 0 <= position.row < len(rows):
             return None
@@ -42,7 +42,7 @@ class CaretNavigation:
         return row.blocks[position.block]
 
     def box(self, position: TextPosition) -> QRectF | None:
-        """Where a caret at a place stands, in the coordinates of its block."""
+        """Return the box of the caret at a position, in block coordinates."""
         block = self.block(position)
         if block is None:
             return None
@@ -53,7 +53,7 @@ class CaretNavigation:
         )
 
     def nearest(self, position: TextPosition, step: int = 1) -> TextPosition | None:
-        """This place, if there is text; else the nearest one in a direction, or at last in the other."""
+        """Return this position if its block has text, else the nearest in the direction, or at last in the other."""
         block = self.block(position)
         if block and _has_text(block):
             return TextPosition(position.row, position.block, max(0, min(position.offset, utf16_length(block.plain()))))
@@ -68,10 +68,10 @@ class CaretNavigation:
         return TextPosition(position.row, position.block, utf16_length(block.plain()) if block else 0)
 
     def _other_blocks(self, position: TextPosition, step: int) -> Iterator[TextPosition]:
-        """The blocks with text after a place, or before it."""
+        """Yield the blocks with text after a position, or before it."""
         rows = self._viewport.rows
         index, at = position.row, position.block + step
-        while 0 <= index < min(len(rows), len(rows.transcript)):
+        while 0 <= index < rows.count:
             row = rows.row(index)
             at = min(at, len(row.blocks) - 1) if step < 0 else at
             while 0 <= (at := _read_block(row, at, step)) < len(row.blocks):
@@ -82,15 +82,15 @@ class CaretNavigation:
             at = 0 if step > 0 else _FAR_AWAY
 
     def start(self) -> TextPosition | None:
-        """The first place of all."""
+        """Return the first position of the conversation."""
         return self.nearest(TextPosition())
 
     def end(self) -> TextPosition | None:
-        """The last place of all."""
+        """Return the last position of the conversation."""
         return self._first(TextPosition(len(self._viewport.rows) - 1, _FAR_AWAY), -1)
 
     def next_position(self, position: TextPosition, step: int, *, by_word: bool) -> TextPosition:
-        """The next place in the order of the text; `step` is 1 or -1."""
+        """Return the next position in the order of the text; `step` is 1 or -1."""
         block = self.block(position)
         text = block.plain() if block else ""
         if block is None or position.offset == (utf16_length(text) if step > 0 else 0):
@@ -107,12 +107,12 @@ class CaretNavigation:
         return TextPosition(position.row, position.block, offset)
 
     def is_right_to_left(self, position: TextPosition) -> bool:
-        """Whether the text around a place is written from right to left."""
+        """Return whether the text around a position is written from right to left."""
         block = self.block(position)
         return block is not None and is_right_to_left(block.plain())
 
     def line(self, position: TextPosition, step: int, x: float) -> TextPosition:
-        """The place in the line below, or above, that is nearest to an x of the row."""
+        """Return the position in the line below or above that is nearest to an x of the row."""
         block, box = self.block(position), self.box(position)
         if block is None or box is None:
             return position
@@ -133,7 +133,7 @@ class CaretNavigation:
         return self._enter_block(beyond, step, x) if beyond else position
 
     def _enter_block(self, position: TextPosition, step: int, x: float) -> TextPosition:
-        """The first line of a block, or the last when it is entered from below."""
+        """Return a position in the first line of a block, or in the last when it is entered from below."""
         if step < 0:
             position = self._end(position)
         block, box = self.block(position), self.box(position)
@@ -144,7 +144,7 @@ class CaretNavigation:
         return TextPosition(position.row, position.block, self._valid_offset(block, point))
 
     def line_end(self, position: TextPosition, step: int) -> TextPosition:
-        """The beginning of the line, or its end."""
+        """Return the beginning of the line, or its end."""
         block, box = self.block(position), self.box(position)
         if block is None or box is None:
             return position
@@ -159,7 +159,7 @@ class CaretNavigation:
 
 
 def _read_block(row: Row, at: int, step: int) -> int:
-    """Read the block at an index, if it was not read yet; answers where the walk goes on."""
+    """Parse the block at an index if it is lazy; return the index at which to go on."""
     while 0 <= at < len(row.blocks) and isinstance(row.blocks[at], LazySection):
         count = len(row.blocks)
         row.stack.read(at)
@@ -172,7 +172,7 @@ def _has_text(block: Block) -> bool:
 
 
 def _next_caret_stop(block: Block, ends: tuple[int, int], offset: int, go: Callable[[int], int]) -> int:
-    """The next place at which a caret may stand: not inside of a formula."""
+    """Return the next offset at which a caret may be: not inside of a formula."""
     while True:
         at, offset = offset, go(offset)
         if offset in {at, *ends} or block.caret_stop_at(offset) == offset:
@@ -189,7 +189,7 @@ _END_KEYS = {Qt.Key.Key_Home: -1, Qt.Key.Key_End: 1}
 
 
 class Caret(QObject):
-    """Off at first. `turned` says whether it is on now, `moved` that it stands elsewhere."""
+    """Caret browsing, off at first. `toggled` says whether it is on now, `moved` that the position changed."""
 
     toggled = Signal(bool)
     moved = Signal()
@@ -211,16 +211,14 @@ class Caret(QObject):
 
     @property
     def is_on(self) -> bool:
-        """Whether there is one."""
         return self._position is not None
 
     @property
     def position(self) -> TextPosition | None:
-        """Where it stands."""
         return self._position
 
     def toggle(self) -> None:
-        """Put it where something is selected, else to the first text on the screen; or take it away."""
+        """Put the caret at the selection, or else at the first visible text; or turn it off."""
         if self.is_on:
             self.turn_off()
             return
@@ -234,7 +232,7 @@ class Caret(QObject):
             self.moved.emit()
 
     def turn_off(self) -> None:
-        """Take it away. What is selected stays so."""
+        """Remove the caret; the selection stays."""
         if self.is_on:
             self._repaint()
             self._position = None
@@ -242,7 +240,7 @@ class Caret(QObject):
             self.toggled.emit(False)
 
     def handle_key(self, event: QKeyEvent) -> bool:
-        """A key; answers whether it was the caret's."""
+        """Handle a key; return whether it was for the caret."""
         key, modifiers = Qt.Key(event.key()), event.modifiers() & (_CTRL | _SHIFT | Qt.KeyboardModifier.AltModifier)
         position = self._navigation.nearest(self._position) if self._position else None
         if position is None or modifiers & ~(_CTRL | _SHIFT):
@@ -258,7 +256,7 @@ class Caret(QObject):
         return there is not None
 
     def move_to(self, position: TextPosition, *, extends: bool = False, keeps_wish: bool = False) -> None:
-        """Stand here, in sight; `extends` selects up to here."""
+        """Move the caret and scroll to it; `extends` selects up to there."""
         viewport = self._viewport
         anchor = viewport.selection.start if not viewport.selection.is_empty else self._position or position
         self._repaint()
@@ -280,7 +278,7 @@ class Caret(QObject):
         self.moved.emit()
 
     def follow(self, position: TextPosition) -> None:
-        """The pointer or the walk through messages went here."""
+        """Move to where the pointer or the message focus went."""
         nearest = self._navigation.nearest(position)
         if self.is_on and nearest is not None:
             self._repaint()
@@ -289,7 +287,7 @@ class Caret(QObject):
             self.moved.emit()
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Rows came, or went."""
+        """Follow the text when rows are added or removed."""
         for change in changes:
             position = self._position
             if position is None:
@@ -307,7 +305,7 @@ class Caret(QObject):
             self._position = TextPosition(row, *replacement.map_position(position.block, position.offset))
 
     def box(self) -> QRectF | None:
-        """Where it stands in the viewport."""
+        """Return the box of the caret in the viewport."""
         position = self._navigation.nearest(self._position) if self._position and len(self._viewport.rows) else None
         box = self._navigation.box(position) if position else None
         if position is None or box is None:
@@ -317,7 +315,7 @@ class Caret(QObject):
         return box.translated(corner)
 
     def paint(self, painter: QPainter) -> None:
-        """A thin line, as high as its line of text."""
+        """Paint a thin line, as high as its line of text."""
         box = self.box() if self._is_blink_on else None
         if box is not None:
             style = self._viewport.rows.render_context.style
@@ -339,7 +337,7 @@ class Caret(QObject):
         return self._page_target(position, _PAGE_KEYS[key]) if key in _PAGE_KEYS else None
 
     def _preferred_x(self, position: TextPosition) -> float:
-        """The x in its row to which a caret that walks through lines wants to return."""
+        """Return the x in the row that moving through lines returns to."""
         if self._kept_x is None:
             box = self._navigation.box(position)
             left = self._viewport.rows.row(position.row).stack.block_box(position.block).left()
@@ -367,7 +365,7 @@ class Caret(QObject):
             scroll_to_text(self._viewport, self._scroller, position.row, selection, calmly=True)
 
     def _open_link_at(self, position: TextPosition) -> bool:
-        """The link that the caret stands in, or at an edge of."""
+        """Open the link that the caret is in or beside."""
         block, box = self._navigation.block(position), self._navigation.box(position)
         if block is None or box is None:
             return False
@@ -379,7 +377,7 @@ class Caret(QObject):
         return False
 
     def _restart_blinking(self) -> None:
-        """Seen at once after each move, then blinking as the platform wishes."""
+        """Show the caret after each move, then blink as the platform does."""
         self._is_blink_on = True
         cycle = QGuiApplication.styleHints().cursorFlashTime()
         if cycle > 1:
@@ -390,7 +388,7 @@ class Caret(QObject):
 
     def _toggle_blink(self) -> None:
         # Without the keyboard it stands still, until the next key.
-        view = self._viewport.viewport.parentWidget()
+        view = self._viewport.widget.parentWidget()
         has_keyboard = view is not None and view.hasFocus()
         self._is_blink_on = not (self._is_blink_on and has_keyboard)
         if not has_keyboard:
@@ -400,7 +398,7 @@ class Caret(QObject):
     def _repaint(self) -> None:
         box = self.box()
         if box is not None:
-            self._viewport.viewport.update(_rect_around(box))
+            self._viewport.widget.update(_rect_around(box))
 
 
 def _rect_around(box: QRectF) -> QRect:

@@ -27,12 +27,12 @@ from ui.transcript.viewport.selection import conversation_extracts, selection_ex
 from ui.transcript.viewport.viewport import RowViewport
 
 _MAX_TITLE_LENGTH = 60
-"""Characters of what a menu is about."""
+"""Characters of a menu's title."""
 
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
-    """`words` have their mnemonic. What cannot be done now has no act. The key does it without the menu too."""
+    """A menu entry; `label` has its mnemonic. Without a callback it is disabled. The key works without the menu too."""
 
     label: str
     callback: Callable[[], object] | None
@@ -41,14 +41,14 @@ class MenuEntry:
 
 @dataclass(frozen=True, slots=True)
 class MenuSection:
-    """Entries that are about one thing. `about` names it; the name of the first topic is the menu's."""
+    """Entries about one thing, named by the title; the first title is that of the menu."""
 
     title: str
     entries: Sequence[MenuEntry]
 
 
 def make_menu(parent: QWidget, topics: Sequence[MenuSection]) -> QMenu:
-    """It deletes itself when it closes."""
+    """Make a menu that deletes itself when it closes."""
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.setToolTipsVisible(True)
@@ -92,10 +92,10 @@ _COPY_KEY, _SELECT_ALL_KEY = QKeySequence.StandardKey.Copy, QKeySequence.Standar
 _FIND_KEY = QKeySequence.StandardKey.Find
 
 _MAX_COPIED_PIXELS = 40_000_000
-"""Pixels of a picture, as where it is looked at; a larger one is copied smaller."""
+"""Pixels of an image, as in the image viewer; a larger one is copied smaller."""
 
 _MESSAGE_MS = 5000
-"""Milliseconds for which it is said that something was not copied."""
+"""Milliseconds for which the message about a failed copy is shown."""
 
 
 class ContextMenu:
@@ -121,7 +121,7 @@ class ContextMenu:
         signals.details_copied.connect(self._next_copy_number)
 
     def _next_copy_number(self) -> int:
-        """One more copy was asked for: what was asked for before it must not come after it."""
+        """Count the copies: an earlier one that is not done yet must not replace this one."""
         self._copies += 1
         if self._on_message:
             self._on_message = False
@@ -133,33 +133,33 @@ class ContextMenu:
         return self._copier
 
     def copy(self, *, markdown: bool = False) -> None:
-        """What is selected."""
+        """Copy the selection."""
         if not self._viewport.selection.is_empty:
             self._newest_copier().copy_steps(
                 selection_extracts(self._viewport.selection, self._viewport.rows), markdown=markdown
             )
 
     def copy_all(self) -> None:
-        """The conversation as Markdown, with who said what."""
+        """Copy the conversation as Markdown, with the authors."""
         self._newest_copier().copy_steps(conversation_extracts(self._viewport.rows), markdown=True)
 
     def popup(self, event: QContextMenuEvent, view: QWidget) -> QMenu:
-        """The menu for a click of the mouse, or for the key that opens menus."""
+        """Open the menu for a click of the mouse or for the menu key."""
         if event.reason() == QContextMenuEvent.Reason.Keyboard:
             return self.popup_by_key(view)
         return self._popup(view, event.pos(), event.globalPos())
 
     def install_shortcut(self, view: QWidget) -> None:
-        """Shift+F10: where the platform does not make a menu's event of it, as it does of the key for menus."""
+        """Add Shift+F10 where the platform does not make a context menu event of it, as it does of the menu key."""
         if QGuiApplication.platformName() not in {"windows", "cocoa"}:
             shortcut = QShortcut(QKeySequence("Shift+F10"), view)
             shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
             shortcut.activated.connect(lambda: self.popup_by_key(view))
 
     def popup_by_key(self, view: QWidget) -> QMenu:
-        """The menu about what has the keyboard."""
+        """Open the menu about what has the focus."""
         point = self._keyboard_point()
-        return self._popup(view, point, self._viewport.viewport.mapToGlobal(point))
+        return self._popup(view, point, self._viewport.widget.mapToGlobal(point))
 
     def _popup(self, view: QWidget, point: QPoint, at: QPoint) -> QMenu:
         menu = self.build_menu(point, view)
@@ -167,7 +167,7 @@ class ContextMenu:
         return menu
 
     def build_menu(self, point: QPoint, view: QWidget) -> QMenu:
-        """The menu about what is under a point of the viewport, not shown yet."""
+        """Make the menu about what is under a point of the viewport, without opening it."""
         found = block_at_point(self._viewport, point)
         row = self._viewport.rows.row(self._row_at(point, found)) if len(self._viewport.rows) else None
         return make_menu(view, list(self._sections(found, row)))
@@ -176,9 +176,9 @@ class ContextMenu:
         return found.row if found else self._viewport.rows.row_at(self._viewport.rows.top + point.y())
 
     def _keyboard_point(self) -> QPoint:
-        """In the control or message that has the keyboard, or at the end of the selection, or in the middle."""
+        """Return a point in the focused control or message, or else the end of the selection, or the middle."""
         viewport = self._viewport
-        middle = viewport.viewport.rect().center()
+        middle = viewport.widget.rect().center()
         index, key = viewport.focused
         if index < 0 and not viewport.selection.is_empty:
             index, key = viewport.selection.end.row, ""
@@ -190,7 +190,7 @@ class ContextMenu:
         for at, control in row.controls() if key else ():
             if f"{at}/{control.name}" == key:
                 box = control.box.translated(row.stack.block_box(at).topLeft() + box.topLeft())
-        seen = box.intersected(viewport.viewport.rect())
+        seen = box.intersected(viewport.widget.rect())
         return seen.topLeft() + QPoint(min(8, seen.width() // 2), min(24, seen.height() // 2)) if seen else middle
 
     def _sections(self, found: BlockHit | None, row: Row | None) -> Iterator[MenuSection]:
@@ -283,7 +283,7 @@ class ContextMenu:
         return [MenuEntry(QCoreApplication.translate("Transcript", "Copy &image"), partial(self._copy_image, picture))]
 
     def _copy_image(self, picture: ViewableImage) -> None:
-        """Decoded elsewhere, so it comes later, unless something else was copied by then."""
+        """Decode the image in the worker, and copy it unless something else was copied by then."""
         self._copier.stop()
         number, render_context = self._next_copy_number(), self._viewport.rows.render_context
         where = lies_at(picture, render_context.thumbnails.pictures)
@@ -307,7 +307,7 @@ class ContextMenu:
                 self._on_message = False
                 self._copier.progress.emit("")
 
-        announce(self._viewport.viewport, words)
+        announce(self._viewport.widget, words)
         self._on_message = True
         self._copier.progress.emit(words)
         QTimer.singleShot(_MESSAGE_MS, self._copier, say_no_more)

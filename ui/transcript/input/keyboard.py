@@ -25,7 +25,7 @@ _ACTIVATE_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
 class KeyboardHandler:
-    """Answers whether it used a key."""
+    """Handles the keys of the transcript when there is no caret."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class KeyboardHandler:
         self._open_link = open_link
 
     def handle_key(self, event: QKeyEvent) -> bool:
-        """One key."""
+        """Handle a key; return whether it was used."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self._copy()
             return True
@@ -80,13 +80,13 @@ class KeyboardHandler:
         return True
 
     def select_all(self) -> None:
-        """From the first row to the last."""
+        """Select from the first row to the last."""
         count = len(self._viewport.rows)
         if count:
             self._viewport.select(TextPosition(), TextPosition(count - 1, LAST_OFFSET, LAST_OFFSET))
 
     def move_focus(self, step: int) -> None:
-        """To the message before or after the one with the keyboard; at first to the one at the screen's edge."""
+        """Focus the next (1) or previous (-1) message; at first the one at the edge of the viewport."""
         rows = self._viewport.rows
         if not len(rows):
             return
@@ -99,13 +99,13 @@ class KeyboardHandler:
         self.focus_row(index)
 
     def focus_row(self, index: int) -> None:
-        """To this message."""
+        """Focus this message."""
         if 0 <= index < len(self._viewport.rows):
             self._scroller.show_row(index)
             self._viewport.focus((index, ""))
 
     def move_control_focus(self, step: int) -> bool:
-        """Through what the message with the keyboard offers; answers False when there is nothing further."""
+        """Focus the next link or control of the focused message; return False when there is none."""
         index, key = self._viewport.focused
         if not 0 <= index < len(self._viewport.rows):
             return False
@@ -120,7 +120,7 @@ class KeyboardHandler:
         return True
 
     def _show(self, index: int, stop: FocusStop) -> None:
-        """Bring a link or a button into sight."""
+        """Scroll to a link or control."""
         position = link_selection(self._viewport.rows.row(index), stop.key)
         if position:
             scroll_to_text(self._viewport, self._scroller, index, position, calmly=True)
@@ -145,7 +145,7 @@ class KeyboardHandler:
         return True
 
     def _scroll_horizontally(self, pixels: int) -> bool:
-        """Move what is too wide in the message with the keyboard: around the button that has it, or what is seen."""
+        """Scroll the block of the focused control, or else the visible blocks of the focused message."""
         index, key = self._viewport.focused
         rows = self._viewport.rows
         if not 0 <= index < len(rows):

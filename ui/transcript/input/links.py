@@ -20,10 +20,10 @@ from ui.transcript.viewport.scroller import Scroller
 from ui.transcript.viewport.viewport import RowViewport
 
 _MAX_TOOLTIP_LENGTH = 400
-"""Characters of a footnote in a tip."""
+"""Characters of a footnote in a tooltip."""
 
 _MAX_BACK_POSITIONS = 100
-"""Footnotes to which the person went."""
+"""Visited footnotes that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class BlockHit:
 
 
 def block_at_point(viewport: RowViewport, point: QPoint) -> BlockHit | None:
-    """The laid out block at a point of the viewport."""
+    """Return the laid out block at a point of the viewport."""
     rows = viewport.rows
     if not len(rows):
         return None
@@ -53,7 +53,7 @@ def block_at_point(viewport: RowViewport, point: QPoint) -> BlockHit | None:
 
 
 class LinkNavigator(QObject):
-    """`opened` carries an address of the web or of mail, and nothing else ever."""
+    """Follows links; `opened` carries a web or mail address, and never anything else."""
 
     opened = Signal(str)
 
@@ -65,7 +65,7 @@ class LinkNavigator(QObject):
         self._back_positions: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def follow(self, href: str, index: int) -> None:
-        """Go where a link in the row at this index leads."""
+        """Follow a link of the row at this index."""
         if href.startswith("#") and not 0 <= index < len(self._viewport.rows):
             return
         if href.startswith(FOOTNOTE_TARGET):
@@ -76,7 +76,7 @@ class LinkNavigator(QObject):
             self.opened.emit(target)
 
     def tooltip_at(self, point: QPoint) -> str:
-        """What is said about a point of the viewport: the whole target of a link, the text of a footnote."""
+        """Return the tooltip at a point of the viewport: the whole target of a link, or the text of a footnote."""
         found = block_at_point(self._viewport, point)
         if found is None:
             return ""
@@ -104,7 +104,7 @@ class LinkNavigator(QObject):
             scroll_to_text(self._viewport, self._scroller, index, ((at, 0), (at, 1)))
 
     def _reference_near(self, row: Row, label: str) -> int:
-        """Which of the references to a footnote is on the screen; the first one, if none is."""
+        """Return which reference to a footnote is visible, or the first one."""
         top = self._viewport.rows.top - self._viewport.rows.row_top(self._viewport.rows.index_of(row.item.id) or 0)
         for number, (at, _) in enumerate(_references(row, label)):
             if row.stack.block_top(at) + row.stack.block_box(at).height() > top:
@@ -124,13 +124,13 @@ class LinkNavigator(QObject):
 
 
 def _footnote_blocks(row: Row, label: str) -> Iterator[int]:
-    """The blocks with which a footnote of this label begins."""
+    """Yield the blocks at which a footnote with this label begins."""
     begins = Container("footnote", label)
     return (at for at, block in enumerate(row.blocks) if begins in block.containers)
 
 
 def _references(row: Row, label: str) -> Iterator[tuple[int, int]]:
-    """Blocks, and places in their text, that refer to a footnote."""
+    """Yield the blocks, and offsets in them, that refer to a footnote."""
     target, written = f"{FOOTNOTE_TARGET}{label}", f"[^{label}]"
     for at, block in enumerate(row.blocks):
         if isinstance(block, MarkdownTextBlock) and written in block.leaf.text:
@@ -141,7 +141,7 @@ def _references(row: Row, label: str) -> Iterator[tuple[int, int]]:
 
 
 def _read_until(row: Row, words: str) -> None:
-    """Read those parts of a long text that have these words."""
+    """Parse the lazy sections that contain these words."""
     at = 0
     while at < len(row.blocks):
         block = row.blocks[at]

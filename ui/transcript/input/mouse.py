@@ -15,7 +15,7 @@ _EDGE_STEP = 24
 
 
 class MouseHandler(QObject):
-    """Knows whether a press becomes a click or a drag."""
+    """Handles the mouse and decides whether a press becomes a click or a drag."""
 
     def __init__(
         self, viewport: RowViewport, scroll: Callable[[int], None], links: LinkNavigator, parent: QObject
@@ -36,7 +36,7 @@ class MouseHandler(QObject):
         self._edge.timeout.connect(self._scroll_at_edge)
 
     def handle(self, event: QEvent) -> bool:
-        """An event of the viewport; answers whether it was the pointer's."""
+        """Handle an event of the viewport; return whether it was one of the mouse."""
         kind = event.type()
         if isinstance(event, QMouseEvent):
             return self._handle_mouse(event)
@@ -63,7 +63,6 @@ class MouseHandler(QObject):
         return True
 
     def _on_press(self, event: QMouseEvent) -> None:
-        """The left button goes down."""
         point = event.position().toPoint()
         self._pressed_at = self._last = point
         if self._since.isActive() and (point - self._triple_click_timer).manhattanLength() < 6:
@@ -116,22 +115,21 @@ class MouseHandler(QObject):
         )
 
     def _on_move(self, event: QMouseEvent) -> None:
-        """Hover, or drag."""
         point = event.position().toPoint()
         self._last = point
         if self._selecting and event.buttons() & Qt.MouseButton.LeftButton:
             self._viewport.select(self._viewport.selection.start, self._viewport.place_at(point))
-            if 0 <= point.y() < self._viewport.viewport.height():
+            if 0 <= point.y() < self._viewport.widget.height():
                 self._edge.stop()
             elif not self._edge.isActive():
                 self._edge.start()
             return
         hit = self._viewport.hit(point)
         self._viewport.hover((hit.row, hit.key) if hit.control else (-1, ""))
-        self._viewport.viewport.setCursor(self._viewport.cursor_for(point))
+        self._viewport.widget.setCursor(self._viewport.cursor_for(point))
 
     def _on_release(self, event: QMouseEvent) -> None:
-        """A click presses what was under it, if it still is."""
+        """Press what was under the pointer, if it still is."""
         self._edge.stop()
         self._selecting = False
         pressed, self._pressed = self._pressed, None
@@ -146,28 +144,27 @@ class MouseHandler(QObject):
             self._links.follow(pressed.link, pressed.row)
 
     def stop(self) -> None:
-        """Nothing is dragged any more."""
+        """End the drag."""
         self._edge.stop()
         self._since.stop()
         self._selecting = False
 
     def _show_tooltip(self, point: QPoint, at: QPoint) -> None:
-        """Show where a link leads, or what else is said about what is under the pointer."""
-        QToolTip.showText(at, plain_tooltip(self._links.tooltip_at(point)), self._viewport.viewport)
+        QToolTip.showText(at, plain_tooltip(self._links.tooltip_at(point)), self._viewport.widget)
 
     def _scroll_at_edge(self) -> None:
-        height = self._viewport.viewport.height()
+        height = self._viewport.widget.height()
         over = self._last.y() if self._last.y() < 0 else max(0, self._last.y() - height)
         self._scroll(max(-4 * _EDGE_STEP, min(4 * _EDGE_STEP, over)) or _EDGE_STEP)
         self._viewport.select(self._viewport.selection.start, self._viewport.place_at(self._last))
 
 
 _NOTCH_DELTA = 120
-"""What one notch reports: eighths of a degree times fifteen."""
+"""The angle delta of one notch, in eighths of a degree."""
 
 
 class WheelHandler:
-    """With Ctrl it zooms: `zoom` is told so many steps larger, or smaller."""
+    """Scrolls; with Ctrl it calls `zoom` with the number of steps."""
 
     def __init__(self, viewport: RowViewport, scroll: Callable[[int], None], zoom: Callable[[int], None]) -> None:
         self._viewport = viewport
@@ -176,7 +173,7 @@ class WheelHandler:
         self._zoom_remainder = 0
 
     def handle(self, event: QWheelEvent) -> None:
-        """Scroll by pixels where the device tells them, else three lines for a notch."""
+        """Scroll by pixels where the device reports them, else by three lines for a notch."""
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._zoom_by(event.angleDelta().y())
             event.accept()
@@ -193,7 +190,7 @@ class WheelHandler:
         event.accept()
 
     def _zoom_by(self, delta: int) -> None:
-        """Fine wheels and touch pads report less than a notch at a time."""
+        """Add up the deltas: fine wheels and touch pads report less than a notch at a time."""
         self._zoom_remainder += delta
         steps = int(self._zoom_remainder / _NOTCH_DELTA)
         if steps:

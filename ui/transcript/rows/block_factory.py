@@ -24,11 +24,11 @@ from ui.transcript.style import RenderStyle
 
 _GAPS = {"paragraph": 11, "heading": 22, "code": 12, "table": 12, "rule": 16, "math": 12}
 _NAME_LENGTH = 120
-"""Characters of code that tell it from other code of a message."""
+"""Characters of code that tell it from the other code of a message."""
 
 
 class BlockFactory:
-    """Of one text. `references` are its definitions; more of them may come."""
+    """Makes the blocks of one text. `references` are its link definitions; more may be added."""
 
     def __init__(self, render_context: RenderContext, item_id: str, color: str = "text", font: str = BODY) -> None:
         self.render_context = render_context
@@ -39,7 +39,7 @@ class BlockFactory:
         self._math = MathCallbacks(formulas.get, arrived) if formulas else None
 
     def block(self, leaf: Leaf, before: Block | None = None, *, is_open: bool = False) -> Block:
-        """For a leaf that stands below a block."""
+        """Make the block for a leaf that follows the block `before`."""
         block = self._make_block(leaf, before, is_open=is_open)
         tight = leaf.tight and leaf.kind == "paragraph"
         block.gap = self.render_context.style.gap(4 if tight else _GAPS[leaf.kind]) if leaf.separator is None else 0
@@ -48,7 +48,7 @@ class BlockFactory:
         return block
 
     def image_of(self, leaf: Leaf) -> RemoteImage | None:
-        """The picture, where a finished leaf is nothing but one."""
+        """Return the image if a finished leaf is nothing else."""
         return parse_image_only(leaf.text, self.references) if _may_be_image(leaf) else None
 
     def _make_block(self, leaf: Leaf, before: Block | None, *, is_open: bool) -> Block:
@@ -89,11 +89,11 @@ def _may_be_image(leaf: Leaf) -> bool:
 
 
 _CELLS_PER_PIECE = 128
-"""Of one piece of a table: what is read and measured at once."""
+"""Cells of one piece of a table, which is parsed and measured at once."""
 
 
 def displayed_leaves(tail: tuple[Leaf, ...]) -> tuple[Leaf, ...]:
-    """The last leaf with its open emphasis, code and links shown as if they were closed."""
+    """Close the open emphasis, code and links of the last leaf, for display."""
     if not tail:
         return tail
     last = tail[-1]
@@ -109,7 +109,7 @@ def displayed_leaves(tail: tuple[Leaf, ...]) -> tuple[Leaf, ...]:
 
 
 def split_tables(leaves: Iterable[Leaf]) -> Iterator[Leaf]:
-    """The same leaves, but of tables only so many rows together; the first piece has the head and no joint."""
+    """Split tables into pieces of a few rows; only the first piece has the head and no separator."""
     for leaf in leaves:
         count = rows_per_piece(leaf)
         if leaf.kind != "table" or len(leaf.cells) <= count:
@@ -122,7 +122,7 @@ def split_tables(leaves: Iterable[Leaf]) -> Iterator[Leaf]:
 
 
 def rows_per_piece(table: Leaf) -> int:
-    """How many rows a piece of a table has."""
+    """Return how many rows a piece of a table has."""
     return max(1, _CELLS_PER_PIECE // max(1, len(table.aligns)))
 
 
@@ -132,9 +132,9 @@ def _continued_leaf(leaf: Leaf) -> Leaf:
 
 
 def grow_table(pieces: list[Leaf], rows: tuple[TableRow, ...], replaced: int) -> tuple[int, list[Leaf]]:
-    """The last piece of the table that ends these leaves, with rows in the place of its last ones.
+    """Replace the last rows of the table at the end of these leaves.
 
-    Answers where the leaves now differ, and the leaves from there on. Costs what is new.
+    Return the index from which the leaves differ, and the leaves from there on. Costs only what is new.
     """
     first = len(pieces) - 1
     cells = pieces[first].cells
@@ -149,22 +149,22 @@ def grow_table(pieces: list[Leaf], rows: tuple[TableRow, ...], replaced: int) ->
 
 
 _READ_STEP = 1000
-"""Characters that are read between two looks at the clock."""
+"""Characters that are parsed between two checks of the clock."""
 
 _SHORT_SECTION = SECTION + SECTION // 2
-"""Characters of a section that is read as a whole: in steps it would take longer altogether."""
+"""Characters of a section that is parsed as a whole: in steps it would take longer altogether."""
 
 _READ_AT_ONCE, _READ_IN_TIME = 14_000, 4_000
-"""Characters of blocks that are made at once, and when somebody looks at the clock."""
+"""Characters of blocks that are made at once without and with a time limit."""
 
 _MAX_SPOKEN = 20_000
 
 ReplaceBlock = Callable[[Block, list[Block]], None]
-"""Puts blocks in the place of one."""
+"""Replaces a block by several."""
 
 
 class LazySection(Block):
-    """Stands where its text will be read. What was read of a very long one stands before it as blocks."""
+    """A section of Markdown that is parsed when it comes near the viewport; it stays behind the blocks made so far."""
 
     def __init__(self, text: str, factory: BlockFactory, replace: ReplaceBlock) -> None:
         self._text = text
@@ -181,21 +181,21 @@ class LazySection(Block):
         return self._at >= len(self._text)
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """As if what is left of it were ordinary text."""
+        """Estimate the height as if the rest were ordinary text."""
         of_leaves = self._at / (self._made + len(self._leaves)) if self._leaves else 0
         size = len(self._text) - self._at + of_leaves * len(self._leaves)
         breaks = 0.7 * self._text.count("\n") * size / max(1, len(self._text))
         return int((size * style.advance / max(40, width) + breaks) * style.line)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """It is never seen."""
+        """Return the estimate: a lazy section is never visible."""
         return self.estimate(width, style)
 
     def paint(self, context: PaintContext) -> None:
-        """Nothing."""
+        """Paint nothing."""
 
     def read(self, until: float) -> None:
-        """Put what is read until the clock says so before it, or in its place when that is all."""
+        """Parse until the deadline, and put the blocks before this section, or in its place when all is parsed."""
         # Some open blocks are read again from their beginning at every step.
         step, room = (_READ_IN_TIME, _READ_AT_ONCE) if until == inf else (_READ_STEP, _READ_IN_TIME)
         while not self._is_read and len(self._leaves) < 2:
@@ -239,7 +239,7 @@ class LazySection(Block):
         self._leaves.extend(split_tables(leaves))
 
     def blocks(self) -> list[Block]:
-        """What will stand in its place, for the sake of the text alone."""
+        """Return the blocks that will replace this section, for their text only."""
         if not self._at:
             pieces, _ = parse_blocks(self._text, self._factory.references)
             leaves = list(split_tables(leaf for piece in pieces for leaf in piece.leaves))
@@ -249,7 +249,7 @@ class LazySection(Block):
         return [self._factory.block(leaf) for leaf in self._leaves]
 
     def iter_blocks(self) -> Iterator[Block | None]:
-        """The same, one by one; None in between, where reading took a while."""
+        """Yield the same blocks one by one, and None whenever parsing took a while."""
         if self._is_read or len(self._text) <= _SHORT_SECTION:
             yield from self.blocks()
             return
@@ -263,7 +263,7 @@ class LazySection(Block):
                 yield self._factory.block(leaf)
 
     def _leaves_in_steps(self) -> Iterator[Leaf | None]:
-        """From the beginning: those of which blocks were made already are read for what follows them."""
+        """Parse from the beginning: leaves that already became blocks are needed for what follows them."""
         stream = MarkdownStream()
         stream.references = self._factory.references
         for at in range(0, len(self._text), _READ_STEP):
@@ -273,7 +273,7 @@ class LazySection(Block):
         yield from split_tables(stream.finish().closed)
 
     def detached(self) -> list[Block]:
-        """The same for somebody who reads it bit by bit: what happens to this one meanwhile is not seen."""
+        """Return the same blocks, lazily, and independent of what later happens to this section."""
         if self._is_read:
             return self.blocks()
         rest = LazySection(self._text, self._factory, self._replace)
@@ -281,15 +281,15 @@ class LazySection(Block):
         return [rest]
 
     def contains_text(self, words: str) -> bool:
-        """Whether these stand in its text."""
+        """Return whether the source contains these words."""
         return words in self._text
 
     def plain(self) -> str:
-        """Read for that."""
+        """Return the whole text, parsed for that."""
         return joined_text(self.blocks())
 
     def spoken_text(self) -> str:
-        """Its beginning."""
+        """Return the beginning of the text."""
         if len(self._text) <= _MAX_SPOKEN:
             return self.plain()
         return joined_text(
@@ -298,14 +298,14 @@ class LazySection(Block):
 
 
 _FIRST_SLICE = 0.010
-"""Seconds of the processor that a text is cut when it is first shown: an ordinary one is ready by then."""
+"""Seconds of processor time spent on splitting a text when it is first shown: enough for an ordinary one."""
 
 _MIN_SLICE = 0.0005
-"""Seconds of cutting between two looks at the screen."""
+"""Seconds of splitting between two frames."""
 
 
 class SplittingSection(LazySection):
-    """Stands where the sections of its text will stand. Until then it is one of them, of which nothing was read."""
+    """A long text that is still being split; replaced by its sections when that is done."""
 
     def __init__(self, text: str, factory: BlockFactory, replace: ReplaceBlock) -> None:
         super().__init__(text, factory, replace)
@@ -313,11 +313,11 @@ class SplittingSection(LazySection):
         self._split: Sections | None = None
 
     def start_splitting(self) -> None:
-        """Cut as much as nobody sees."""
+        """Split for as long as nobody notices."""
         self._split_until(thread_time, thread_time() + _FIRST_SLICE)
 
     def read(self, until: float) -> None:
-        """Cut on until the clock says so, and put the sections in its place when all is known."""
+        """Go on splitting until the deadline; at the end, replace this block by the sections."""
         self._split_until(perf_counter, max(until, perf_counter() + _MIN_SLICE))
 
     def _split_until(self, clock: Callable[[], float], until: float) -> None:
@@ -331,12 +331,11 @@ class SplittingSection(LazySection):
         self._factory.references = self._split[1]
 
     def _sections(self) -> list[Block]:
-        """Once it is cut."""
         parts = self._split[0] if self._split else []
         return [LazySection(self._text[start:end], self._factory, self._replace) for start, end in parts]
 
     def iter_blocks(self) -> Iterator[Block | None]:
-        """Of all sections."""
+        """Yield the blocks of all sections."""
         for _ in self._splitting:
             yield None
         for section in self._sections():
@@ -345,9 +344,9 @@ class SplittingSection(LazySection):
                 yield None
 
     def blocks(self) -> list[Block]:
-        """Of all sections, at once."""
+        """Return the blocks of all sections at once."""
         return [block for block in self.iter_blocks() if block]
 
     def detached(self) -> list[Block]:
-        """One like this."""
+        """Return a section of the same text."""
         return [SplittingSection(self._text, self._factory, self._replace)]

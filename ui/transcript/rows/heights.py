@@ -1,4 +1,4 @@
-"""The heights of a long list, most of them estimated: sums and searches in little time."""
+"""The heights of a long list, most of them estimated: sums and searches are cheap."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ _CHUNK = 256
 
 
 class Heights:
-    """In whole pixels. Neighbours share a chunk; what stands before each chunk is added up when it is asked for.
+    """Heights in whole pixels, kept in chunks; the sums before the chunks are computed on demand.
 
-    So a change costs its chunk and nothing of the list, and what is asked about one place costs the same everywhere.
-    Of a new list all full chunks are the same one, until a height of theirs is another.
+    A change costs its chunk only, whatever the length of the list, and a query costs the same at every index.
+    In a new list all full chunks are one shared list, until a height in one of them changes.
     """
 
     __slots__ = ("_chunks", "_count", "_default", "_firsts", "_guessed", "_sums", "_tops", "_total")
@@ -48,18 +48,17 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """The sum of all."""
         return self._total
 
     def top(self, index: int) -> int:
-        """The sum of the first `index` heights."""
+        """Return the sum of the first `index` heights."""
         chunk = self._chunk_of(index)
         if chunk == len(self._chunks):
             return self._total
         return self._tops[chunk] + sum(self._chunks[chunk][: index - self._firsts[chunk]])
 
     def find(self, y: int) -> int:
-        """The index whose span holds `y`; the nearest one when `y` lies outside. An empty list gives 0."""
+        """Return the index whose span contains `y`, or the nearest one when `y` is outside. An empty list gives 0."""
         while self._tops[-1] <= y and len(self._tops) <= len(self._chunks):
             self._know_one()
         chunk = bisect_right(self._tops, y) - 1
@@ -75,7 +74,7 @@ class Heights:
         return self._firsts[chunk] + len(self._chunks[chunk]) - 1
 
     def append(self, height: int | None = None) -> None:
-        """Add one at the end; without a height, of the default one."""
+        """Append a height, or the default one."""
         height = self._default if height is None else height
         if self._chunks and len(self._chunks[-1]) < _CHUNK:
             last = len(self._chunks) - 1
@@ -88,15 +87,15 @@ class Heights:
             self._set_chunks(len(self._chunks), len(self._chunks), [height])
 
     def insert(self, index: int) -> None:
-        """Make room for one of the default height."""
+        """Insert the default height."""
         self.replace(index, 0, [self._default])
 
     def remove(self, first: int, count: int) -> None:
-        """Take `count` away."""
+        """Remove `count` heights."""
         self.replace(first, count, ())
 
     def replace(self, first: int, count: int, heights: Sequence[int]) -> None:
-        """Others in the place of so many."""
+        """Replace `count` heights by others."""
         start, end = self._chunk_of(first), self._chunk_of(first + count)
         begin = first - self._firsts[start]
         rest = self._chunks[end][first + count - self._firsts[end] :] if end < len(self._chunks) else []
@@ -118,7 +117,7 @@ class Heights:
         self._firsts.append(self._firsts[chunk] + len(self._chunks[chunk]))
 
     def _chunk_of(self, index: int) -> int:
-        """The chunk that holds an index; one past the last for the end of the list."""
+        """Return the chunk that contains an index; one past the last for the end of the list."""
         while self._firsts[-1] <= index and len(self._firsts) <= len(self._chunks):
             self._know_one()
         return bisect_right(self._firsts, index) - 1
@@ -126,7 +125,7 @@ class Heights:
 
 @dataclass(frozen=True, slots=True)
 class ScrollAnchor:
-    """A place that stays where it is on the screen: `offset` pixels below the top of a block of a row."""
+    """A position that stays where it is on the screen: `offset` pixels below the top of a block of a row."""
 
     row: int
     block: int

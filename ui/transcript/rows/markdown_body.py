@@ -1,4 +1,4 @@
-"""The part of a row that shows Markdown: leaves in, blocks out; what is closed is never touched again."""
+"""The part of a row that shows Markdown: leaves in, blocks out; closed blocks are never touched again."""
 
 from collections.abc import Sequence
 
@@ -22,11 +22,11 @@ from ui.transcript.rows.block_factory import (
 from ui.transcript.rows.row import Row
 
 LONG_TEXT = 20_000
-"""Characters. A text that is longer when it is first shown is read section by section, when somebody comes near."""
+"""Characters. A longer text is split when it is first shown, and its sections are parsed when they come near."""
 
 
 class MarkdownBody:
-    """Stands in a row from its block `first` on."""
+    """The Markdown blocks of a row, from its block `first` on."""
 
     def __init__(self, row: Row, first: int = 0, color: str = "text", font: str = BODY) -> None:
         self._row = row
@@ -41,11 +41,11 @@ class MarkdownBody:
 
     @property
     def closed(self) -> int:
-        """Up to which block nothing changes any more."""
+        """The index before which blocks are final."""
         return self._first + self._closed
 
     def show(self, text: str, *, finished: bool) -> int:
-        """Show this text, of which a beginning may be shown already; answers the first block that changed."""
+        """Show this text, of which a beginning may be shown already; return the index of the first changed block."""
         if self._is_finished:
             return len(self._row.blocks)
         self._is_finished = finished
@@ -66,7 +66,7 @@ class MarkdownBody:
         return changed
 
     def _show_long(self, text: str, *, finished: bool) -> int:
-        """Sections that are read later, and after them, while the text grows, what is read now."""
+        """Add lazy sections, and below them, while the text grows, the blocks of the last section."""
         self._taken = len(text)
         if finished:
             uncut = SplittingSection(normalize_newlines(text), self._factory, self._replace_block)
@@ -111,7 +111,7 @@ class MarkdownBody:
         return min(changed, self._refresh_references()) if step.definitions else changed
 
     def _show_from(self, start: int, leaves: Sequence[Leaf], *, closed: int = 0) -> int:
-        """Let these leaves stand at an index, and nothing behind them; answers the first block that changed."""
+        """Show these leaves from an index on, and nothing below; return the first changed block."""
         row, end = self._row, start + len(leaves)
         changed = len(row.blocks)
         for index, leaf in enumerate(leaves, start):
@@ -125,7 +125,7 @@ class MarkdownBody:
         return self._first_changed_piece(min(changed, self._first + end))
 
     def _first_changed_piece(self, changed: int) -> int:
-        """The first piece of a table whose columns the block at this index changed, or that block."""
+        """Return the first piece of a table whose columns the block at this index changed, or that block."""
         blocks = self._row.blocks
         while (
             0 < changed < len(blocks) and isinstance(blocks[changed], TableBlock) and _continues_table(blocks, changed)
@@ -140,7 +140,7 @@ class MarkdownBody:
         return self._show_from(start, leaves)
 
     def _set(self, index: int, leaf: Leaf, *, is_open: bool) -> bool:
-        """Make the leaf at this index be seen; answers whether that changed anything."""
+        """Show the leaf at this index; return whether anything changed."""
         at = self._first + index
         if index < len(self._leaves):
             old, self._leaves[index] = self._leaves[index], leaf
@@ -166,7 +166,7 @@ class MarkdownBody:
         return True
 
     def _refresh_references(self) -> int:
-        """A definition arrived: read again what may use it."""
+        """Parse again the blocks that may use a new link definition."""
         row, changed = self._row, len(self._row.blocks)
         for index in range(len(row.blocks) - 1, self._begin - 1, -1):
             block = row.blocks[index]
@@ -177,12 +177,12 @@ class MarkdownBody:
 
 
 def code_callbacks(row: Row, key: str) -> CodeCallbacks:
-    """What a code block of a row talks to; whether its lines wrap is remembered under the key."""
+    """Return the callbacks of a code block; the choice to wrap its lines is stored under the key."""
     return row.render_context.code_callbacks(row.item.id, key)
 
 
 def _continues_table(blocks: Sequence[Block], index: int) -> bool:
-    """Whether a piece of a table stands below one that must be laid out again."""
+    """Return whether the block is a piece of a table below one that must be laid out again."""
     return blocks[index].separator is not None and not blocks[index - 1].is_laid_out
 
 

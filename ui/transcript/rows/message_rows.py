@@ -1,4 +1,4 @@
-"""The rows of messages: what the person said, the answer of the model, and its reasoning."""
+"""The rows of messages: what the person wrote, the answer of the model, and its reasoning."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -36,27 +36,25 @@ class AnswerRow(Row):
 
     @property
     def label(self) -> str:
-        """The accessible name."""
         return QCoreApplication.translate("Transcript", "Assistant said")
 
     @property
     def is_open(self) -> bool:
-        """Until the item is finished."""
         return not self._answer.finished
 
     @property
     def closed(self) -> int:
-        """How many blocks are final."""
+        """The number of blocks that are final."""
         return len(self.blocks) if self._answer.finished else self._body.closed
 
     def build(self) -> None:
-        """From the beginning."""
+        """Make all blocks."""
         self._body, self._marked = MarkdownBody(self), False
         self._body.show(str(self._answer.text), finished=self._answer.finished)
         self._add_interrupted_mark()
 
     def refresh(self, what: str) -> int:
-        """Take what is new."""
+        """Show the text that arrived."""
         del what
         first = self._body.show(str(self._answer.text), finished=self._answer.finished)
         self._add_interrupted_mark()
@@ -92,13 +90,13 @@ class AnswerRow(Row):
         self.render_context.signals.changed.emit(self.item.id)
 
     def source(self) -> str:
-        """As the model wrote it, and the sources as a list."""
+        """Return the Markdown as the model wrote it, with the sources as a list."""
         sources = cited_sources(self._answer.citations)
         return "\n\n".join([str(self._answer.text), *([sources_markdown(sources)] if sources else [])])
 
 
 class ThinkingRow(Row):
-    """Open while it runs, folded when it is done, unless the person chose."""
+    """Reasoning: unfolded while it runs and folded when it is done, unless the person chose."""
 
     is_copied = False
 
@@ -112,28 +110,25 @@ class ThinkingRow(Row):
 
     @property
     def label(self) -> str:
-        """The accessible name."""
         return QCoreApplication.translate("Transcript", "Thinking")
 
     @property
     def is_open(self) -> bool:
-        """Until the item is finished."""
         return not self._thinking.finished
 
     @property
     def unfolded(self) -> bool:
-        """Whether the text is seen."""
         return self.render_context.choices.get(self.item.id, "unfolded", default=not self._thinking.finished)
 
     def build(self) -> None:
-        """Head, and the text when it is unfolded."""
+        """Make the header, and the text when it is unfolded."""
         self.stack.set_block(0, HeaderBlock(self._header(), self._toggle))
         self._body = None
         if self.unfolded:
             self._show_text()
 
     def refresh(self, what: str) -> int:
-        """Take what is new, or fold."""
+        """Show the text that arrived, or fold."""
         head = self.blocks[0]
         before = head.is_laid_out
         if isinstance(head, HeaderBlock):
@@ -174,7 +169,7 @@ class ThinkingRow(Row):
         self.render_context.signals.changed.emit(self.item.id)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
-        """A quiet bar beside the text."""
+        """Paint a quiet bar beside the text."""
         if len(self.blocks) > 1:
             top = self.stack.above + style.px(30)
             painter.fillRect(
@@ -182,11 +177,11 @@ class ThinkingRow(Row):
             )
 
     def source(self) -> str:
-        """As the model wrote it."""
+        """Return the Markdown as the model wrote it."""
         return str(self._thinking.text)
 
     def spoken_text(self) -> str:
-        """All of it, folded or not."""
+        """Return the whole text, folded or not."""
         return f"{self._header().title}\n{self._thinking.text}"
 
 
@@ -200,7 +195,7 @@ _FENCE = re.compile(r"(?m)^\s*(?:```|~~~|\$\$)")
 
 
 class UserRow(Row):
-    """Text as it was typed, and the pictures that came with it."""
+    """The text as it was typed, and the images that came with it."""
 
     def __init__(self, item: UserItem, render_context: RenderContext) -> None:
         super().__init__(item, render_context)
@@ -217,11 +212,10 @@ class UserRow(Row):
 
     @property
     def label(self) -> str:
-        """The accessible name."""
         return QCoreApplication.translate("Transcript", "You said")
 
     def build(self) -> None:
-        """Pictures first, as they are above the text in most messengers."""
+        """Put the images above the text, as most messengers do."""
         blocks = self.render_context.image_blocks(self._said.images, self.item.id)
         pictures = len(blocks)
         self._pictures = [block.plain() for block in blocks]
@@ -238,12 +232,12 @@ class UserRow(Row):
             self.stack.set_block(index, block)
 
     def actions(self) -> Sequence[MenuAction]:
-        """To undo what was changed from here on."""
+        """Offer to undo the changes since this message."""
         words = QCoreApplication.translate("Transcript", "Undo all changes since this message…")
         return (MenuAction(words, partial(self.render_context.signals.undo_since_requested.emit, self.item.id)),)
 
     def set_width(self, width: int) -> None:
-        """At most four fifths of the column, and no wider than the text: short messages get short bubbles."""
+        """Take at most four fifths of the column, and no more than the text needs: short messages get short bubbles."""
         if width == self.stack.width:
             return
         super().set_width(width)
@@ -260,7 +254,7 @@ class UserRow(Row):
             block.forget()
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
-        """The bubble."""
+        """Paint the bubble."""
         px = style.px
         box = QRect(
             self.stack.left - self._pad,
@@ -274,7 +268,7 @@ class UserRow(Row):
         painter.drawRoundedRect(box, px(14), px(14))
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
-        """Markdown as it was typed, unless code in it has no end: what follows would be code too."""
+        """Copy the Markdown as it was typed, unless it leaves code open: what follows would become code too."""
         for each in super().extracts(start, end):
             is_typed = each.text not in self._pictures and (
                 not _FENCE.search(each.text) or _has_closed_blocks(each.text)
@@ -282,18 +276,18 @@ class UserRow(Row):
             yield replace(each, markdown=replace(each.markdown, text=each.text)) if is_typed else each
 
     def source(self) -> str:
-        """The pictures, and the text as it was typed."""
+        """Return the images, and the text as it was typed."""
         pictures = [block.markdown() for block in self.render_context.image_blocks(self._said.images, self.item.id)]
         return "\n\n".join([*pictures, *([self._said.text] if self._said.text else [])])
 
 
 def _displayed_line(text: str) -> Line:
-    """As it was typed, with what hides something written out."""
+    """Spell out characters that hide something."""
     line, hidden = Line(text.replace("\n", LINE_BREAK)), list(find_deceptive(text))
     return spell_out_hidden(line, hidden) if hidden else line
 
 
 def _has_closed_blocks(text: str) -> bool:
-    """Whether a paragraph below is read as one."""
+    """Return whether a paragraph below the text is parsed as one."""
     last = parse_leaves(f"{text}\n\nword")[0][-1]
     return (last.kind, last.text) == ("paragraph", "word")

@@ -21,7 +21,7 @@ from ui.transcript.style import RenderStyle
 
 
 class NoticeRow(Row):
-    """Errors stand in a red box, facts are quiet. A longer text behind it is folded at first; its line opens it."""
+    """A notice, or an error in a red box. A longer text is folded at first; its header unfolds it."""
 
     is_copied = False
 
@@ -35,18 +35,16 @@ class NoticeRow(Row):
 
     @property
     def label(self) -> str:
-        """The accessible name."""
         if self._notice.level == "error":
             return QCoreApplication.translate("Transcript", "Error")
         return QCoreApplication.translate("Transcript", "Notice")
 
     @property
     def unfolded(self) -> bool:
-        """Whether the longer text is seen."""
         return self.render_context.choices.get(self.item.id, "unfolded", default=False)
 
     def build(self) -> None:
-        """Sentence, remedy, buttons, and what can be opened."""
+        """Make the sentence, the remedy, the buttons, and what can be unfolded."""
         notice = self._notice
         blocks: list[Block] = [TextBlock(Line(translate_sentence(notice.sentence)), BODY, "text")]
         if notice.remedy:
@@ -90,7 +88,7 @@ class NoticeRow(Row):
         self.render_context.signals.changed.emit(self.item.id)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
-        """The box and its sign."""
+        """Paint the box and its icon."""
         px = style.px
         is_error = self._notice.level == "error"
         box = QRectF(0.5, self._is_folding + 0.5, self.stack.width - 1, self.stack.height - 2 * self._is_folding - 1)
@@ -103,7 +101,7 @@ class NoticeRow(Row):
 
 
 def _remedy_labels() -> dict[RemedyAction, str]:
-    """What the buttons say, in the language of now."""
+    """Return the labels of the buttons in the current language."""
     translate = QCoreApplication.translate
     return {
         RemedyAction.RETRY: translate("Transcript", "Retry"),
@@ -113,7 +111,7 @@ def _remedy_labels() -> dict[RemedyAction, str]:
 
 
 class UnknownRow(Row):
-    """A sentence and the raw content."""
+    """A sentence and the raw content as JSON."""
 
     def __init__(self, item: UnknownItem, render_context: RenderContext) -> None:
         super().__init__(item, render_context)
@@ -121,11 +119,10 @@ class UnknownRow(Row):
 
     @property
     def label(self) -> str:
-        """The accessible name."""
         return QCoreApplication.translate("Transcript", "Unknown content")
 
     def build(self) -> None:
-        """Raw content as JSON."""
+        """Make the sentence and the code block."""
         render_context = self.render_context
         text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
         code = CodeBlock(text, "json", code_callbacks(self, "wrap"))
@@ -142,7 +139,7 @@ _MAX_NAME_LENGTH = 200
 
 
 class ServerStepRow(Row):
-    """One quiet line, and the beginning of what it did; its head opens the rest."""
+    """One quiet line and the beginning of the text; the header unfolds the rest."""
 
     is_copied = False
 
@@ -155,16 +152,14 @@ class ServerStepRow(Row):
 
     @property
     def label(self) -> str:
-        """The accessible name."""
         return QCoreApplication.translate("Transcript", "Server step: {0}").format(_one_line(self._step.name))
 
     @property
     def unfolded(self) -> bool:
-        """Whether all is seen."""
         return self.render_context.choices.get(self.item.id, "unfolded", default=False)
 
     def build(self) -> None:
-        """Everything anew: it never changes."""
+        """Make all blocks: the item never changes."""
         text = self._step.text.strip()
         title = _one_line(self._step.name) or QCoreApplication.translate("Transcript", "Server step")
         short = _one_line(text[: _MAX_SUMMARY_LENGTH * 3])
@@ -189,10 +184,9 @@ class ServerStepRow(Row):
         self.render_context.signals.changed.emit(self.item.id)
 
     def spoken_text(self) -> str:
-        """All of it, folded or not."""
+        """Return the whole text, folded or not."""
         return f"{_one_line(self._step.name)}\n{self._step.text}".strip()
 
 
 def _one_line(text: str) -> str:
-    """Words from a server: control characters seen, not obeyed."""
     return " ".join(show_hidden(text[: max(_MAX_NAME_LENGTH, _MAX_SUMMARY_LENGTH * 3)]).split())

@@ -1,6 +1,4 @@
-"""What every row works with: style, caches, highlighter and view state, and the signals of what a person did in a
-row.
-"""
+"""What all rows share: style, caches, highlighter and view state, and the signals of what a person did in a row."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +26,7 @@ _MAX_LARGE_BLOCKS = 6
 
 
 class RowSignals(QObject):
-    """What a person did in a row."""
+    """The signals of what a person did in a row."""
 
     changed = Signal(str)
     content_arrived = Signal(str)
@@ -51,16 +49,16 @@ class ViewChoices:
     made: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
 
     def get(self, item_id: str, what: str, *, default: bool) -> bool:
-        """The person's choice, or the default when there is none."""
+        """Return the person's choice, or the default when there is none."""
         return self.made.get((item_id, what), default)
 
     def set(self, item_id: str, what: str, *, value: bool) -> None:
-        """Choose."""
+        """Store the person's choice."""
         self.made[item_id, what] = value
 
 
 class SecondTimer(QObject):
-    """Tells each second to whom it was asked for, as long as they live and want it; without any it stands still."""
+    """Calls its subscribers each second, as long as they live and return True; without any it does not run."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -70,12 +68,12 @@ class SecondTimer(QObject):
         self._timer.timeout.connect(self._on_tick)
 
     def subscribe(self, listener: Callable[[], bool]) -> None:
-        """A method that answers whether it wants to hear of the next second too."""
+        """Call a method each second for as long as it returns True; the method is held weakly."""
         self._subscribers.append(WeakMethod(listener))
         self._timer.start()
 
     def stop(self) -> None:
-        """No more seconds."""
+        """Stop the timer."""
         self._timer.stop()
 
     def _on_tick(self) -> None:
@@ -85,13 +83,13 @@ class SecondTimer(QObject):
 
 
 class LargeBlockCache:
-    """Blocks that took long to make: those made last stay for rows that are made anew. `Stage.large_block` asks."""
+    """The last few blocks that took long to make, for rows that are made anew."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[str, str], tuple[object, Block]] = OrderedDict()
 
     def get(self, item_id: str, what: str, source: object) -> Block | None:
-        """The block that was made from this very object."""
+        """Return the block that was made from this very object."""
         made_from, block = self._made.get((item_id, what), (None, None))
         if block is None or made_from is not source:
             return None
@@ -102,7 +100,7 @@ class LargeBlockCache:
         return block
 
     def add(self, item_id: str, what: str, source: object, block: Block) -> None:
-        """One more."""
+        """Add a block."""
         self._made[item_id, what] = source, block
         self._made.move_to_end((item_id, what))
         if len(self._made) > _MAX_LARGE_BLOCKS:
@@ -111,7 +109,7 @@ class LargeBlockCache:
 
 @dataclass(slots=True)
 class RenderContext:
-    """Shared by all rows of one view."""
+    """What all rows of one view share."""
 
     style: RenderStyle
     signals: RowSignals
@@ -124,12 +122,12 @@ class RenderContext:
     seconds: SecondTimer | None = None
     large: LargeBlockCache = field(default_factory=LargeBlockCache)
     items: Iterable[Item] = ()
-    """All that the transcript has."""
+    """All items of the transcript."""
 
     def large_block(
         self, item_id: str, what: str, source: object, make: Callable[[], Block], ready: Callable[[], None]
     ) -> Block | None:
-        """A block of an item that `make` makes from `source` in the worker; None until then, and `ready` hears it."""
+        """Return the block that `make` makes from `source` in the worker; until then None, and `ready` is called."""
         if block := self.large.get(item_id, what, source):
             return block
 
@@ -143,7 +141,7 @@ class RenderContext:
     def code_block(
         self, text: str, info: str, callbacks: CodeCallbacks, item_id: str, *, is_open: bool = False
     ) -> CodeBlock:
-        """Code of an item; what draws a diagram can show it."""
+        """Make a code block; code of a diagram language can show its diagram."""
         language = info.split(maxsplit=1)[0].lower() if info.strip() else ""
         if self.diagrams is None or language not in DIAGRAM_LANGUAGES:
             return CodeBlock(text, info, callbacks, is_open=is_open)
@@ -159,14 +157,14 @@ class RenderContext:
         return block
 
     def remote_image_callbacks(self, item_id: str) -> RemoteImageCallbacks | None:
-        """What a block that shows a picture of the web talks to."""
+        """Return the callbacks of a block that shows an image of the web."""
         if self.remote is None:
             return None
         arrived = partial(self.signals.content_arrived.emit, item_id)
         return RemoteImageCallbacks(self.remote, self.thumbnails.get, self.signals.image_opened.emit, arrived)
 
     def image_blocks(self, images: Sequence[Image], item_id: str) -> list[Block]:
-        """Pictures of a message: those that are here side by side, then those of the web, which are only named."""
+        """Make the blocks of a message's images: local ones side by side, then those of the web by name."""
         here = [image for image in images if not isinstance(image.source, UrlSource)]
         blocks: list[Block] = [
             RemoteImageBlock(RemoteImage(image.name or "", image.source.url), self.remote_image_callbacks(item_id))
@@ -182,7 +180,7 @@ class RenderContext:
         return (True, None) if isinstance(image.source, UrlSource) else self.thumbnails.get(image.source, size, then)
 
     def code_callbacks(self, item_id: str, key: str) -> CodeCallbacks:
-        """What a code block of an item talks to; whether its lines wrap is remembered under the key."""
+        """Return the callbacks of a code block; the choice to wrap its lines is stored under the key."""
 
         def remember(wraps: bool) -> None:  # noqa: FBT001  what the callback carries
             self.choices.set(item_id, key, value=wraps)

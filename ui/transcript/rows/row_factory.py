@@ -31,7 +31,7 @@ _ROW_TYPES: dict[type, Callable[[Any, RenderContext], Row]] = {
 
 
 def make_row(item: Item, render_context: RenderContext, width: int) -> Row:
-    """A row of that kind, filled."""
+    """Make the row of an item, with its blocks."""
     row = _ROW_TYPES[type(item)](item, render_context)
     row.stack.width = width
     row.build()

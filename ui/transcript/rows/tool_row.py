@@ -34,11 +34,11 @@ _LONGEST_NAME = 200
 _ASK_TOOL = "ask_user"
 
 _TIME_SHOWN_AFTER = 2
-"""Seconds after which the time is shown."""
+"""Seconds after which the running time is shown."""
 
 
 def call_header(call: ToolCallItem, since: float | None, *, unfolded: bool) -> Header:
-    """What stands in the first line; `since` is when it was first seen to run, on the monotonic clock."""
+    """Return the header; `since` is when the call was first seen running, on the monotonic clock."""
     if call.state is not CallState.ENDED:
         word, icon, color = _running_states()[CallState.WAITING if is_waiting_for_answer(call) else call.state]
         if since is not None and (passed := int(monotonic() - since)) >= _TIME_SHOWN_AFTER:
@@ -66,7 +66,7 @@ def call_header(call: ToolCallItem, since: float | None, *, unfolded: bool) -> H
 
 
 def is_waiting_for_answer(call: ToolCallItem) -> bool:
-    """Whether all that it does now is to wait for an answer."""
+    """Return whether the running call only waits for the person's answer."""
     return call.state is CallState.RUNNING and call.name == _ASK_TOOL
 
 
@@ -77,7 +77,7 @@ def _undo_label(call: ToolCallItem) -> str:
 
 
 def one_line(name: str) -> str:
-    """A name from a model: control characters seen, not obeyed."""
+    """Show a name from a model on one line, with hidden characters spelled out."""
     return " ".join(show_hidden(name[:_LONGEST_NAME]).split())
 
 
@@ -112,20 +112,20 @@ _MAX_TAIL_COLUMNS = 400
 """Characters of a line that is shown while the card is folded."""
 
 _FED_AT_ONCE = 16_000
-"""Characters of output that are read in one frame; of a flood, its end."""
+"""Characters of output that are parsed in one frame; of more, the end."""
 
 _LARGE_RESULT = 200_000
-"""Characters of a result that are made ready in the worker."""
+"""Characters of a result that is prepared in the worker."""
 
 _LARGE_JSON = 20_000
-"""The same of what is still to be written as JSON, which takes longer."""
+"""The same for a value that must still be written as JSON, which takes longer."""
 
 _START_TIMES: WeakKeyDictionary[SecondTimer, dict[str, float]] = WeakKeyDictionary()
-"""When calls that run were first seen to do so, by their ids: their rows are made anew with each zoom."""
+"""When running calls were first seen, by item id: a change of zoom makes their rows anew."""
 
 
 class ToolRow(Row):
-    """Short at first; its head opens it. A call that waits for the person is open and offers Review."""
+    """A tool call, folded at first; its header unfolds it. A call that waits for approval is unfolded."""
 
     is_copied = False
 
@@ -146,21 +146,18 @@ class ToolRow(Row):
 
     @property
     def label(self) -> str:
-        """The accessible name."""
         return QCoreApplication.translate("Transcript", "Tool call: {0}").format(one_line(self._call.name))
 
     @property
     def is_open(self) -> bool:
-        """Until it has a result."""
         return self._call.state is not CallState.ENDED
 
     @property
     def unfolded(self) -> bool:
-        """Whether all is seen."""
         return self.render_context.choices.get(self.item.id, "unfolded", default=self._call.state is CallState.WAITING)
 
     def build(self) -> None:
-        """Everything anew: a card is small."""
+        """Make the whole card anew."""
         self._live, self._is_timing = None, False
         self._start_timer()
         head = call_header(self._call, self._since, unfolded=self.unfolded)
@@ -183,7 +180,7 @@ class ToolRow(Row):
             self.stack.set_block(index, block)
 
     def refresh(self, what: str) -> int:
-        """New output changes the block that shows it; anything else makes the card anew."""
+        """Show new output in its block; any other change makes the card anew."""
         if what != "text" or self._live is None or self._call.state is not CallState.RUNNING:
             return super().refresh(what)
         index, block = self._live
@@ -202,7 +199,6 @@ class ToolRow(Row):
                 seconds.subscribe(self._on_second)
 
     def _on_second(self) -> bool:
-        """Answers whether it wants to hear of the next one."""
         head = self.blocks[0] if self.blocks else None
         if self._since is None or not isinstance(head, HeaderBlock):
             return False
@@ -212,7 +208,7 @@ class ToolRow(Row):
         return True
 
     def actions(self) -> Sequence[MenuAction]:
-        """To undo it or to redo it, where that is possible."""
+        """Offer to undo or redo the call, where that is possible."""
         found: list[MenuAction] = []
         if self._call.can_be_undone:
             found.append(MenuAction(QCoreApplication.translate("Transcript", "Undo this call"), self._undo))
@@ -222,7 +218,6 @@ class ToolRow(Row):
 
     @property
     def _effective_arguments(self) -> dict[str, object]:
-        """As a person or a hook wrote them, where one did."""
         edited = self._call.effective_input
         return self._call.input if edited is None else edited
 
@@ -249,7 +244,7 @@ class ToolRow(Row):
         return [self._large_block("arguments", given, make) or CallSummaryBlock(words)]
 
     def _output(self) -> list[Block]:
-        """What a specialist did stays beside what it answered."""
+        """Return the steps of a specialist, which stay beside its answer, and the output."""
         call = self._call
         if not (call.delegated and call.output.length and self.unfolded):
             return self._latest_output()
@@ -283,7 +278,6 @@ class ToolRow(Row):
         return [self._result_block(text) if self.unfolded else OutputTailBlock(*_last_lines(text))]
 
     def _live_lines(self) -> tuple[str, list[list[StyledWord]]]:
-        """The last lines of what came so far."""
         output = str(self._call.output)
         self._terminal.feed(output[max(self._fed_length, len(output) - _FED_AT_ONCE) :])
         self._fed_length = len(output)
@@ -292,7 +286,7 @@ class ToolRow(Row):
         return _cut_lines(*self._terminal.last_lines(_OUTPUT_LINES))
 
     def _large_block(self, what: str, source: object, make: Callable[[], Block]) -> Block | None:
-        """A block that the worker makes; None until then."""
+        """Return a block that the worker makes; None until then."""
         found = self.render_context.large_block(self.item.id, what, source, make, self._on_large_block)
         self._is_timing |= found is None
         return found
@@ -306,7 +300,7 @@ class ToolRow(Row):
         notify.emit(self.item.id)
 
     def _result_block(self, text: str) -> OutputBlock:
-        """All of it; a long one gets its colours, and what its program wrote over, a moment later."""
+        """Return the whole result; a long one is parsed as terminal output a moment later."""
         title = QCoreApplication.translate("Transcript", "result")
         if len(text) <= _FED_AT_ONCE:
             return OutputBlock(*terminal_text(text), self._code_callbacks(title), title)
@@ -330,7 +324,7 @@ class ToolRow(Row):
         self.render_context.signals.changed.emit(self.item.id)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
-        """The card."""
+        """Paint the card."""
         px, gap = style.px, style.gap
         box = QRectF(0.5, gap(6) + 0.5, self.stack.width - 1, self.stack.height - 2 * gap(6) - 1)
         waits = self._call.state is CallState.WAITING or is_waiting_for_answer(self._call)
@@ -339,7 +333,7 @@ class ToolRow(Row):
         painter.drawRoundedRect(box, px(10), px(10))
 
     def spoken_text(self) -> str:
-        """Name, state, arguments and result: the beginning of it, when it is long."""
+        """Return name, state, arguments and result; the beginning, when it is long."""
         head = call_header(self._call, self._since, unfolded=self.unfolded)
         result = _result_text(self._call.result, MAX_SPOKEN) if self._call.result else ""
         given = _arguments_summary(self._effective_arguments)
@@ -350,7 +344,7 @@ class ToolRow(Row):
 
 
 def _result_text(result: ToolResult, most: int | None = None) -> str:
-    """What a result says, or its beginning."""
+    """Return the text of a result, or its beginning."""
     parts: list[str] = []
     for part in result.content:
         if isinstance(part, Text):
@@ -361,7 +355,7 @@ def _result_text(result: ToolResult, most: int | None = None) -> str:
 
 
 def _json(value: object, most: int | None = None, *, indent: int | None = None) -> str:
-    """Written only so far."""
+    """Write a value as JSON, up to about `most` characters."""
     encoder = json.JSONEncoder(ensure_ascii=False, indent=indent)
     if most is None:
         return encoder.encode(value)
@@ -380,7 +374,7 @@ def _is_large_result(result: ToolResult) -> bool:
 
 
 def _is_large(value: object) -> bool:
-    """Whether writing it as JSON would be seen; looks at no more of it than it takes to know."""
+    """Return whether writing the value as JSON would take long, looking at no more of it than necessary."""
     room, left = _LARGE_JSON, [(value, 0)]
     while left and room > 0:
         each, depth = left.pop()
@@ -410,7 +404,6 @@ def _tail_block(result: ToolResult) -> Block:
 
 
 def _last_lines(text: str) -> tuple[str, list[list[StyledWord]]]:
-    """The last lines of a whole output."""
     terminal = Terminal()
     terminal.feed(text[-_FED_AT_ONCE:])
     return _cut_lines(*terminal.last_lines(_OUTPUT_LINES))
@@ -421,7 +414,7 @@ def _cut_lines(text: str, words: list[list[StyledWord]]) -> tuple[str, list[list
 
 
 def _arguments_summary(arguments: dict[str, object]) -> str:
-    """One line: the values that tell most, cut when long."""
+    """Return the arguments on one line, cut when long."""
     most = _MAX_ARGUMENTS_LENGTH * 3
     parts = [
         f"{name}: {value[:most] if isinstance(value, str) else _json(value, most)}"
@@ -432,6 +425,6 @@ def _arguments_summary(arguments: dict[str, object]) -> str:
 
 
 def _as_json(arguments: dict[str, object]) -> str:
-    """Pretty, with hidden characters as escapes: what is copied from it is still the arguments."""
+    """Return pretty JSON with hidden characters as escapes: a copy of it is still the arguments."""
     plain = json.dumps(arguments, ensure_ascii=False, indent=2)
     return replace_hidden(plain, lambda character: json.dumps(character)[1:-1])

@@ -1,8 +1,6 @@
-"""Where text stands in the viewport, how to scroll to it, what Tab stops at, and the reading position over a new
-layout.
-"""
+"""Where text is in the viewport, scrolling to it, the stops of the Tab key, and the reading position."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRectF
@@ -14,40 +12,18 @@ from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import MarkdownTextBlock, RuleBlock, TextBlock
 from ui.transcript.markdown.inline import Line, slice_utf16
-from ui.transcript.rows.message_rows import AnswerRow, ThinkingRow
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row, RowSelection, selected_range
-from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.scroller import Scroller
 from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 
 _MAX_ROUNDS = 4
-"""Heights on the way are guessed until they are seen: after this many looks the place stands still."""
-
-
-class RestyledRowList(RowList):
-    """Rows of which some outlast another look, with everything that was read of them."""
-
-    def set_render_context(self, render_context: RenderContext, width: int, kept: Iterable[int]) -> None:
-        """The stage has another look: rows are made anew when they are seen, but for answers among the `kept` ones.
-
-        Whoever remembers a place in one of those goes on with it.
-        """
-        rows = {index: row for index in kept if isinstance(row := self.existing_row(index), AnswerRow | ThinkingRow)}
-        for row in rows.values():
-            row.restyle(width)
-        self.restyle(render_context)
-        self._rows.update(rows)
-        for index in rows:
-            self.remeasure_row(index)
+"""Heights on the way are estimates until they are laid out; after this many rounds the position is settled."""
 
 
 class ReadingPosition:
-    """`take` it before, and `put_back` after.
-
-    The line at the upper edge stands where it stood, to the pixel.
-    """
+    """Keeps the line at the upper edge of the viewport where it is, to the pixel, over a new layout."""
 
     def __init__(self, viewport: RowViewport) -> None:
         self._viewport = viewport
@@ -58,7 +34,7 @@ class ReadingPosition:
         self._is_saved: tuple[object, int] | None = None
 
     def save(self) -> None:
-        """Remember what stands at the upper edge."""
+        """Remember the position at the upper edge."""
         viewport, rows = self._viewport, self._viewport.rows
         if not len(rows) or rows.following or self._is_saved == (rows, rows.top):
             return
@@ -72,7 +48,7 @@ class ReadingPosition:
         self._y = self._current_y()
 
     def restore(self) -> None:
-        """Bring it there again."""
+        """Scroll the saved position back to where it was."""
         rows = self._viewport.rows
         self._is_saved = None
         if not len(rows) or rows.following:
@@ -88,10 +64,8 @@ class ReadingPosition:
         self._is_saved = rows, rows.top
 
     def restyle(self, render_context: RenderContext, width: int, also: Sequence[int] = ()) -> None:
-        """The stage has another look: rows that hold it, the selection or the keyboard, and those in `also`, last."""
-        rows, kept = self._viewport.rows, self._rows_to_keep(also)
-        if isinstance(rows, RestyledRowList):
-            rows.set_render_context(render_context, width, kept)
+        """Use another style; keep the rows at the reading position, the selection, the focus, and those in `also`."""
+        self._viewport.rows.restyle(render_context, width, self._rows_to_keep(also))
 
     def _rows_to_keep(self, also: Sequence[int]) -> set[int]:
         rows, selection = self._viewport.rows, self._viewport.selection
@@ -103,7 +77,6 @@ class ReadingPosition:
         return {index for index in wanted if 0 <= index < len(rows) and rows.existing_row(index)}
 
     def _current_y(self) -> float:
-        """The y of the place in the viewport."""
         row, block = self._viewport.rows.row(self._position.row), self._position.block
         top = self._viewport.row_box(self._position.row).top()
         if block >= len(row.blocks):
@@ -114,14 +87,14 @@ class ReadingPosition:
 
 
 _LINK_PREFIX = "#link "
-"""Begins the name of a link among the keys of controls; its place in the text follows."""
+"""Begins the name of a link among the keys of controls; its range in the text follows."""
 
 _LINK_SIGNS = ("[", "<", "://", "www.", "@")
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in a text: its place in the plain text of its block, its words and its target."""
+    """A link in a text: its range in the plain text of its block, its words and its target."""
 
     start: int
     end: int
@@ -130,25 +103,25 @@ class Link:
 
     @property
     def name(self) -> str:
-        """By which it is known among the controls of its block."""
+        """The name of the link among the controls of its block."""
         return f"{_LINK_PREFIX}{self.start} {self.end}"
 
 
 @dataclass(frozen=True, slots=True)
 class FocusStop:
-    """One of them: its block, and what it is there."""
+    """A link or control that Tab stops at, and its block."""
 
     block: int
     target: Control | Link
 
     @property
     def key(self) -> str:
-        """As in `Screen.focused`."""
+        """The key, as in `RowViewport.focused`."""
         return f"{self.block}/{self.target.name}"
 
 
 def iter_focus_stops(row: Row, block: int, step: int) -> Iterator[FocusStop]:
-    """The stops of a row from a block on, or back from it; blocks with buttons are laid out for that."""
+    """Yield the focus stops from a block on, or backwards; blocks with buttons are laid out for that."""
     while 0 <= block < len(row.blocks):
         found = [FocusStop(block, each) for each in _stops_in_block(row, block)]
         yield from found if step > 0 else reversed(found)
@@ -156,7 +129,7 @@ def iter_focus_stops(row: Row, block: int, step: int) -> Iterator[FocusStop]:
 
 
 def next_focus_stop(row: Row, key: str, step: int) -> FocusStop | None:
-    """The stop after a key, or before it; an empty key stands before all."""
+    """Return the stop after or before a key; an empty key is before all stops."""
     if not key:
         return next(iter_focus_stops(row, 0, 1), None) if step > 0 else None
     has_passed = False
@@ -168,14 +141,14 @@ def next_focus_stop(row: Row, key: str, step: int) -> FocusStop | None:
 
 
 def find_focus_stop(row: Row, key: str) -> FocusStop | None:
-    """The stop of a key, while it is there."""
+    """Return the stop of a key, if it still exists."""
     block, _, name = key.partition("/")
     found = _stops_in_block(row, int(block)) if name and int(block) < len(row.blocks) else ()
     return next((FocusStop(int(block), each) for each in found if each.name == name), None)
 
 
 def link_selection(row: Row, key: str) -> RowSelection | None:
-    """Where a link stands that has the keyboard; None for a button."""
+    """Return the range of a focused link; None for a button."""
     block, _, name = key.partition("/")
     if not name.startswith(_LINK_PREFIX) or int(block) >= len(row.blocks):
         return None
@@ -203,7 +176,7 @@ def _may_have_links(block: Block) -> bool:
 
 
 def links_in(block: Block) -> Iterator[Link]:
-    """All links of a block."""
+    """Yield all links of a block."""
     if isinstance(block, TextBlock):
         yield from links_of(block.line())
     elif isinstance(block, TableBlock):
@@ -215,7 +188,7 @@ def links_in(block: Block) -> Iterator[Link]:
 
 
 def links_of(line: Line) -> Iterator[Link]:
-    """The links of a line; parts of one in several styles are one."""
+    """Yield the links of a line; parts of one link in several styles are joined."""
     last: tuple[int, int, str] | None = None
     for span in line.spans:
         if not span.href:
@@ -236,11 +209,8 @@ def _link(line: Line, start: int, end: int, target: str) -> Link:
     return Link(first, last, slice_utf16(line.plain(), first, last), target)
 
 
-"""Heights on the way are guessed until they are seen: after this many looks the place stands still."""
-
-
 def text_boxes(row: Row, selection: RowSelection) -> Iterator[QRectF]:
-    """What a part of a row covers, in its coordinates; blocks that are not laid out are left out."""
+    """Yield the boxes that a selection covers, in row coordinates; blocks that are not laid out are skipped."""
     for index in range(selection[0][0], min(selection[1][0] + 1, len(row.blocks))):
         span = selected_range(selection, index)
         block = row.blocks[index]
@@ -252,7 +222,7 @@ def text_boxes(row: Row, selection: RowSelection) -> Iterator[QRectF]:
 
 
 def text_box(viewport: RowViewport, index: int, selection: RowSelection) -> QRectF | None:
-    """The first box of a part of a row, in the viewport; the row's upper edge where the block is not there."""
+    """Return the first box of a selection, in the viewport; the top line of the row if its block is gone."""
     rows = viewport.rows
     row = rows.row(index)
     block = selection[0][0]
@@ -266,7 +236,7 @@ def text_box(viewport: RowViewport, index: int, selection: RowSelection) -> QRec
 def scroll_to_text(
     viewport: RowViewport, scroller: Scroller, index: int, selection: RowSelection, *, calmly: bool = False
 ) -> None:
-    """Scroll until a part of a row is seen: a third below the upper edge, or `calmly` just inside the nearer edge."""
+    """Scroll until a selection is visible: a third below the upper edge, or `calmly` just inside the nearer edge."""
     for _ in range(_MAX_ROUNDS):
         _scroll_horizontally_to(viewport, index, selection)
         box = text_box(viewport, index, selection)
@@ -288,7 +258,7 @@ def scroll_to_text(
 
 
 def _scroll_horizontally_to(viewport: RowViewport, index: int, selection: RowSelection) -> None:
-    """Inside of a block that is wider than its column."""
+    """Scroll a block that is wider than its column."""
     row, block = viewport.rows.row(index), selection[0][0]
     if block >= len(row.blocks) or not row.blocks[block].is_laid_out:
         return
@@ -308,7 +278,7 @@ def _scroll_horizontally_to(viewport: RowViewport, index: int, selection: RowSel
 
 
 def paint_link_focus(painter: QPainter, viewport: RowViewport) -> None:
-    """The ring around a link that has the keyboard; buttons draw their own."""
+    """Paint the ring around a focused link; buttons paint their own."""
     index, key = viewport.focused
     row = viewport.rows.existing_row(index) if key else None
     position = link_selection(row, key) if row else None
@@ -323,8 +293,8 @@ def paint_link_focus(painter: QPainter, viewport: RowViewport) -> None:
 
 
 def current_row(viewport: RowViewport) -> int:
-    """The row that has the keyboard, or the last one that is seen; -1 where there is none."""
+    """Return the focused row, or the last visible one; -1 when there is none."""
     rows = viewport.rows
     if 0 <= viewport.focused[0] < len(rows):
         return viewport.focused[0]
-    return min(rows.row_at(rows.top + viewport.viewport.height() - 1), len(rows) - 1)
+    return min(rows.row_at(rows.top + viewport.widget.height() - 1), len(rows) - 1)

@@ -1,6 +1,4 @@
-"""The selection across blocks and rows, what of it is copied, and how it stays on its text while that is still
-written.
-"""
+"""The selection across blocks and rows, what of it is copied, and how it keeps its text while that still grows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,12 +14,12 @@ from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.row import Row, RowSelection
 from ui.transcript.rows.row_factory import make_row
-from ui.transcript.viewport.row_list import RowList, RowStore
+from ui.transcript.viewport.row_list import RowList
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class TextPosition:
-    """Between two characters: a row, a block of it, an offset in UTF-16 units."""
+    """A position between two characters: a row, a block of it, an offset in UTF-16 units."""
 
     row: int = 0
     block: int = 0
@@ -32,7 +30,7 @@ LAST_OFFSET = 1 << 30
 
 
 class Selection:
-    """From where the person began to where the pointer is; nothing when both are the same."""
+    """A selection from where the person began to where the pointer is; empty when both are the same."""
 
     def __init__(self) -> None:
         self.start = TextPosition()
@@ -40,12 +38,11 @@ class Selection:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing selected."""
         return self.start == self.end
 
     @property
     def ordered(self) -> tuple[TextPosition, TextPosition]:
-        """The earlier place first."""
+        """Start and end in the order of the text."""
         return (self.start, self.end) if self.start <= self.end else (self.end, self.start)
 
     def clear(self) -> None:
@@ -53,11 +50,11 @@ class Selection:
         self.start = self.end = TextPosition()
 
     def set(self, start: TextPosition, end: TextPosition) -> None:
-        """Select from here to there."""
+        """Select from `start` to `end`."""
         self.start, self.end = start, end
 
     def in_row(self, row: int) -> RowSelection | None:
-        """The part inside one row."""
+        """Return the part of the selection inside one row."""
         if self.is_empty:
             return None
         first, last = self.ordered
@@ -68,14 +65,14 @@ class Selection:
         return begin, end
 
     def rows_added(self, index: int) -> None:
-        """Rows at and after this index stand one further down."""
+        """Move the selection down when a row is inserted above it."""
         self.start, self.end = (
             TextPosition(each.row + 1, each.block, each.offset) if each.row >= index and not self.is_empty else each
             for each in (self.start, self.end)
         )
 
     def rows_removed(self, first: int, count: int) -> None:
-        """What was selected in rows that are gone is not selected any more."""
+        """Move the selection up; clear it when an end of it was in a removed row."""
         _, last = self.ordered
         if last.row < first:
             return
@@ -89,7 +86,7 @@ class Selection:
 
 
 def selected_text_parts(selection: Selection, rows: RowList) -> Iterator[str]:
-    """The selected plain text, row by row. Reasoning, calls and notices are left out when several rows are selected."""
+    """Yield the selected plain text, row by row, without the rows that a copy leaves out."""
     parts: list[str] = []
     for step in selection_extracts(selection, rows):
         if isinstance(step, CopyExtract):
@@ -100,10 +97,10 @@ def selected_text_parts(selection: Selection, rows: RowList) -> Iterator[str]:
 
 
 def selection_extracts(selection: Selection, rows: RowList) -> Iterator[CopyStep]:
-    """What is copied, block by block; after each row the number of rows that are done.
+    """Yield what is copied, block by block; after each row the number of rows done.
 
-    Reasoning, calls and notices are left out when several rows are selected. Rows that are not there are made for it
-    and given up. What is copied is what stands there now.
+    Reasoning, calls and notices are left out when several rows are selected. Missing rows are made for it and dropped.
+    Later changes of the rows do not change what is copied.
     """
     first, last = selection.ordered
     end = min(last.row, len(rows) - 1, len(rows.transcript) - 1)
@@ -113,8 +110,8 @@ def selection_extracts(selection: Selection, rows: RowList) -> Iterator[CopyStep
 
 
 def conversation_extracts(rows: RowList) -> Iterator[CopyStep]:
-    """Of the whole conversation; before each message whose it is."""
-    items = [rows.transcript[index] for index in range(min(len(rows), len(rows.transcript)))]
+    """Yield the whole conversation; before each message its author."""
+    items = [rows.transcript[index] for index in range(rows.count)]
     return _extracts_by_row(items, 0, {}, rows, with_names=True)
 
 
@@ -140,11 +137,11 @@ def _extracts_by_row(
 
 
 _WORD_WINDOW = 400
-"""UTF-16 units on each side in which a word is looked for: no word is longer."""
+"""UTF-16 units on each side that are searched for the word: no word is longer."""
 
 
 def word_at(text: str, offset: int) -> tuple[int, int]:
-    """The word, the run of spaces or the sign at an offset. Offsets are UTF-16 units."""
+    """Return the word, the run of spaces or the sign at an offset. Offsets are UTF-16 units."""
     size = utf16_length(text)
     if not size:
         return 0, 0
@@ -165,7 +162,6 @@ def word_at(text: str, offset: int) -> tuple[int, int]:
 
 
 def _extend(text: str, start: int, end: int, belongs: Callable[[str], bool]) -> tuple[int, int]:
-    """With all that belongs to it on both sides."""
     while start and belongs(slice_utf16(text, start - 1, start)):
         start -= 1
     while belongs(slice_utf16(text, end, end + 1)):
@@ -174,18 +170,18 @@ def _extend(text: str, start: int, end: int, belongs: Callable[[str], bool]) -> 
 
 
 def _is_ideograph(char: str) -> bool:
-    """Of a script without spaces: where its words end only a dictionary knows."""
+    """Return whether a script has no spaces: only a dictionary knows where its words end."""
     return "\u3040" <= char <= "\u9fff" and char.isalpha()
 
 
 _COMPARED_LENGTH = 400
-"""Characters behind the first difference: so much text never changes at once while it is written."""
+"""Characters compared after the first difference: growing text never changes more at once."""
 
 
 class SelectionTracker:
-    """Made before a row changes; `put_back` when it has."""
+    """Keeps the selection on its text: made before a row changes, `restore` is called after."""
 
-    def __init__(self, selection: Selection, rows: RowStore, index: int) -> None:
+    def __init__(self, selection: Selection, rows: RowList, index: int) -> None:
         self._selection = selection
         self._index = index
         row = rows.existing_row(index)
@@ -239,7 +235,7 @@ class SelectionTracker:
 
 
 def _exact_position(position: TextPosition, row: Row) -> TextPosition:
-    """The end of a block as the number it is now: what comes behind it was not selected."""
+    """Replace the "end of block" offset by the current length: what arrives later was not selected."""
     if position.block >= len(row.blocks):
         position = TextPosition(position.row, len(row.blocks) - 1, LAST_OFFSET)
     return (
@@ -250,7 +246,7 @@ def _exact_position(position: TextPosition, row: Row) -> TextPosition:
 
 
 def _texts(row: Row, first: int, code: set[int]) -> list[str]:
-    """The texts of blocks that may change; of code nothing, as long as it is code."""
+    """Return the texts of blocks that may change; empty for code, which only grows."""
     blocks = row.blocks[first:]
     return [
         "" if at in code and isinstance(block, CodeBlock) else block.plain() for at, block in enumerate(blocks, first)
@@ -258,7 +254,7 @@ def _texts(row: Row, first: int, code: set[int]) -> list[str]:
 
 
 def _moved_offset(offset: int, before: str, after: str) -> int:
-    """Where the character at an offset is now."""
+    """Return the offset of the same character in the changed text."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
     if offset <= same:
         return offset

@@ -16,7 +16,7 @@ from ui.transcript.viewport.selection import LAST_OFFSET, Selection, TextPositio
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What is under a point: a row always, a control or a link perhaps."""
+    """What is under a point: a row, and perhaps a control or a link."""
 
     row: int
     key: str = ""
@@ -25,20 +25,19 @@ class Hit:
 
 
 class RowViewport:
-    """One viewport and the rows behind it. `hovered` and `focused` are a row and the key of a control in it."""
+    """The viewport widget and its rows. `hovered` and `focused` are a row and the key of a control in it."""
 
-    def __init__(self, viewport: QWidget, rows: RowList) -> None:
-        self.viewport = viewport
+    def __init__(self, widget: QWidget, rows: RowList) -> None:
+        self.widget = widget
         self.selection = Selection()
         self.hovered: tuple[int, str] = (-1, "")
         self.focused: tuple[int, str] = (-1, "")
         self.on_replaced: list[Callable[[int, BlockReplacement], None]] = []
-        """All who remember places by the number of a block: they hear in which row those numbers changed."""
+        """Called with the row and the change when the block numbers of a row change."""
         self.rows = rows
 
     @property
     def rows(self) -> RowList:
-        """What is shown."""
         return self._rows
 
     @rows.setter
@@ -64,13 +63,12 @@ class RowViewport:
 
     @property
     def column(self) -> int:
-        """The x at which rows begin."""
-        return (self.viewport.width() - self.rows.width) // 2
+        return (self.widget.width() - self.rows.width) // 2
 
     def paint(self, region: QRegion) -> None:
-        """Paint the rows that reach into a region of the viewport."""
+        """Paint the rows in a region of the viewport."""
         dirty = region.boundingRect()
-        painter = QPainter(self.viewport)
+        painter = QPainter(self.widget)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(dirty, self.rows.render_context.style.color("window"))
         top, left = self.rows.top, self.column
@@ -93,7 +91,7 @@ class RowViewport:
         paint_focus_ring(painter, self.rows.render_context.style, box)
 
     def hit(self, point: QPoint) -> Hit:
-        """What stands under a point of the viewport."""
+        """Return what is under a point of the viewport."""
         if not len(self.rows):
             return Hit(-1)
         index, row, inside = self._row_at_point(point)
@@ -103,7 +101,7 @@ class RowViewport:
         return Hit(index, link=self._link(row, inside))
 
     def link_at(self, point: QPoint) -> str:
-        """The target under a point of the viewport, also where it is a control's."""
+        """Return the link target under a point, even if a control is there too."""
         if not len(self.rows):
             return ""
         _, row, inside = self._row_at_point(point)
@@ -122,7 +120,7 @@ class RowViewport:
         return index, self.rows.row(index), QPoint(point.x() - self.column, y - self.rows.row_top(index))
 
     def place_at(self, point: QPoint) -> TextPosition:
-        """The place in the text nearest to a point."""
+        """Return the text position nearest to a point."""
         if not len(self.rows):
             return TextPosition()
         index, row, inside = self._row_at_point(point)
@@ -137,37 +135,37 @@ class RowViewport:
         )
 
     def row_box(self, index: int) -> QRect:
-        """Where a row stands in the viewport."""
+        """Return the box of a row in the viewport."""
         row = self.rows.row(index)
         return QRect(self.column, self.rows.row_top(index) - self.rows.top, row.stack.width, row.stack.height)
 
     def repaint_row(self, index: int) -> None:
-        """Paint a row again, with its focus ring."""
+        """Repaint a row with its focus ring."""
         if 0 <= index < len(self.rows):
-            self.viewport.update(self.row_box(index).adjusted(-12, 0, 12, 0))
+            self.widget.update(self.row_box(index).adjusted(-12, 0, 12, 0))
 
     def repaint_rows(self, first: int, last: int) -> None:
-        """Paint several again."""
+        """Repaint the visible rows of a range."""
         shown = [index for index, _, _ in self.rows.between(self.rows.top, self.rows.top + self.rows.view)]
         for index in shown:
             if first <= index <= last:
                 self.repaint_row(index)
 
     def hover(self, where: tuple[int, str]) -> None:
-        """The pointer is on this control."""
+        """Set the hovered control."""
         if where != self.hovered:
             before, self.hovered = self.hovered, where
             self.repaint_row(before[0])
             self.repaint_row(where[0])
 
     def focus(self, where: tuple[int, str]) -> None:
-        """The keyboard is here."""
+        """Set the focused row or control."""
         before, self.focused = self.focused, where
         self.repaint_row(before[0])
         self.repaint_row(where[0])
 
     def select(self, start: TextPosition, end: TextPosition) -> None:
-        """Select, and paint what changed."""
+        """Select, and repaint what changed."""
         old = self.selection.ordered
         was_empty = self.selection.is_empty
         self.selection.set(start, end)
@@ -176,7 +174,7 @@ class RowViewport:
         self.repaint_rows(min(position.row for position in places), max(position.row for position in places))
 
     def cursor_for(self, point: QPoint) -> Qt.CursorShape:
-        """What the pointer looks like there."""
+        """Return the shape of the pointer at a point."""
         hit = self.hit(point)
         if hit.control or hit.link:
             return Qt.CursorShape.PointingHandCursor

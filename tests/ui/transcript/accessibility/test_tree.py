@@ -7,6 +7,7 @@ from desktop_agent.types.engine_events import TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.input.test_caret import Stand
+from ui.transcript.viewport.prefetch import read_ahead
 
 TEXT, NAME = QAccessible.Text.Description, QAccessible.Text.Name
 LONG = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(1500))
@@ -53,7 +54,7 @@ def test_blocks_are_those_that_stand_there_now(qtbot):
 def test_reading_ahead_takes_a_step_also_where_its_time_is_over(qtbot):
     stand = Stand(qtbot, [Message.assistant(LONG)])
     steps = 0
-    while stand.rows.read_ahead(0.0):
+    while read_ahead(stand.rows, 0.0):
         steps += 1
     assert steps > 1
     assert stand.rows.row(0).stack.last_lazy_section() is None

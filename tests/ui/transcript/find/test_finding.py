@@ -18,7 +18,7 @@ from ui.transcript.find.finder import FindStatus
 from ui.transcript.find.matches import Query
 from ui.transcript.view import TranscriptView
 from ui.transcript.viewport.positions import text_boxes
-from ui.transcript.viewport.scroller import Prefetcher
+from ui.transcript.viewport.prefetch import Prefetcher
 
 
 class Stand:

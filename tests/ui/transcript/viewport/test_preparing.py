@@ -11,7 +11,7 @@ from ui.style.theme import ThemeSource
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.rows.block_stack import BlockStack
 from ui.transcript.view import TranscriptView
-from ui.transcript.viewport import scroller
+from ui.transcript.viewport import prefetch
 
 ANSWER = "Words of answer {0}, **bold** and so many that they go on to a second line.\n\n- first\n- second\n\n" * 2
 TABLE = "| a | b |\n|---|---|\n" + "".join(f"| {'wide ' * (n // 100)} | {n} |\n" for n in range(400))
@@ -86,9 +86,9 @@ def test_the_picture_comes_before_what_is_beside_it(view, qtbot, monkeypatch):
     show(view, *map(ANSWER.format, range(300)))
     rest(view, qtbot)
     done = []
-    paint, prepare = view.row_viewport.paint, scroller.prefetch_rows
+    paint, prepare = view.row_viewport.paint, prefetch.prefetch_rows
     view.row_viewport.paint = lambda region: done.append("paint") or paint(region)
-    monkeypatch.setattr(scroller, "prefetch_rows", lambda *rest: done.append("prepare") or prepare(*rest))
+    monkeypatch.setattr(prefetch, "prefetch_rows", lambda *rest: done.append("prepare") or prepare(*rest))
     for _ in range(5):
         done.clear()
         view.scroller.scroll_by(40 - view.row_viewport.rows.view)
@@ -111,7 +111,7 @@ def test_a_table_on_the_screen_keeps_its_columns(view, qtbot):
     rows = view.row_viewport.rows
     row = rows.row(1)
     view.scroller.to_start()
-    rows.settle_between(0, rows.view)
+    rows._layout_between(0, rows.view)
     # The next piece begins below the lower edge.
     view.scroller.scroll_by(rows.row_top(1) + row.stack.block_top(1) - rows.view - 100)
     rest(view, qtbot)

@@ -95,7 +95,7 @@ def test_what_is_selected_stays_selected(standing):
 def test_the_caret_stays_before_its_letter(standing):
     position = standing.view.row_viewport.place_at(QPoint(standing.view.row_viewport.column, 300))
     words = standing.rows.row(1).blocks[position.block].plain()
-    standing.view.caret.put(TextPosition(1, position.block, 7))
+    standing.view.caret.move_to(TextPosition(1, position.block, 7))
     standing.themes.use(DARK, 140)
     standing.view.scroller.to_end()
     standing.themes.use(LIGHT, 100)
