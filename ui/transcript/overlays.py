@@ -74,8 +74,8 @@ class JumpButton(QAbstractButton):
         px = self._style.px
         if not self._count:
             return QSize(px(36), px(36))
-        wide = QFontMetricsF(self._style.small).horizontalAdvance(self._label())
-        return QSize(px(36) + int(wide) + px(12), px(36))
+        text_width = QFontMetricsF(self._style.small).horizontalAdvance(self._label())
+        return QSize(px(36) + int(text_width) + px(12), px(36))
 
     def _label(self) -> str:
         return self.tr("{0} new").format(self._count)
@@ -155,8 +155,8 @@ class CopyProgressNote(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        wide = QFontMetricsF(self._style.small).horizontalAdvance(self._message)
-        return QSize(int(wide) + self._style.px(28), self._style.px(32))
+        text_width = QFontMetricsF(self._style.small).horizontalAdvance(self._message)
+        return QSize(int(text_width) + self._style.px(28), self._style.px(32))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         del event

@@ -42,10 +42,10 @@ class RenderStyle:
 
     def px(self, pixels: float) -> int:
         """Scale a measure for 100 % zoom to this zoom."""
-        found = self._pixels.get(pixels)
-        if found is None:
-            found = self._pixels[pixels] = max(1, round(pixels * self._zoom / 100))
-        return found
+        scaled = self._pixels.get(pixels)
+        if scaled is None:
+            scaled = self._pixels[pixels] = max(1, round(pixels * self._zoom / 100))
+        return scaled
 
     def gap(self, pixels: float) -> int:
         """Scale a gap between blocks or messages; a compact view makes it smaller."""
@@ -53,19 +53,19 @@ class RenderStyle:
 
     def color(self, name: str) -> QColor:
         """Return a colour of the theme by its field's name, or any #rrggbb."""
-        found = self._colors.get(name)
-        if found is None:
-            found = self._colors[name] = QColor(name if name.startswith("#") else getattr(self.theme, name))
-        return found
+        color = self._colors.get(name)
+        if color is None:
+            color = self._colors[name] = QColor(name if name.startswith("#") else getattr(self.theme, name))
+        return color
 
     def heading(self, level: int) -> QFont:
         """Return the font of a heading of level 1 to 6."""
-        found = self._headings.get(level)
-        if found is None:
-            found = body_font(self.theme, self._zoom, _HEADING_SIZES[level], self.reading.font)
-            found.setWeight(QFont.Weight.DemiBold)
-            self._headings[level] = found
-        return found
+        font = self._headings.get(level)
+        if font is None:
+            font = body_font(self.theme, self._zoom, _HEADING_SIZES[level], self.reading.font)
+            font.setWeight(QFont.Weight.DemiBold)
+            self._headings[level] = font
+        return font
 
     def line_of(self, font: QFont) -> int:
         """Return the distance of baselines that reads well in this font."""
@@ -78,10 +78,10 @@ class RenderStyle:
     def format(self, style: int, base: QFont) -> QTextCharFormat:
         """Return the format of a run of this style in text of the base font; shared, never changed."""
         key = (style, base.key())
-        found = self._formats.get(key)
-        if found is None:
-            found = self._formats[key] = self._make_format(style, base)
-        return found
+        text_format = self._formats.get(key)
+        if text_format is None:
+            text_format = self._formats[key] = self._make_format(style, base)
+        return text_format
 
     def _make_format(self, style: int, base: QFont) -> QTextCharFormat:
         font = QFont(base)
@@ -92,15 +92,15 @@ class RenderStyle:
             font.setWeight(QFont.Weight.Bold)
         font.setItalic(bool(style & SpanStyle.ITALIC) or base.italic())
         font.setStrikeOut(bool(style & SpanStyle.STRIKE))
-        made = QTextCharFormat()
-        made.setFont(font)
+        text_format = QTextCharFormat()
+        text_format.setFont(font)
         if style & SpanStyle.LINK:
-            made.setForeground(self.color("link"))
-            made.setFontUnderline(True)
-            made.setUnderlineColor(_faded_color(self.color("link")))
+            text_format.setForeground(self.color("link"))
+            text_format.setFontUnderline(True)
+            text_format.setUnderlineColor(_faded_color(self.color("link")))
         elif style & SpanStyle.IMAGE:
-            made.setForeground(self.color("muted"))
-        return made
+            text_format.setForeground(self.color("muted"))
+        return text_format
 
     def _line_of(self, font: QFont, factor: float) -> int:
         if self.reading.is_compact:
@@ -170,10 +170,10 @@ class WordFormats(dict[str, QTextCharFormat]):
         self._colors = {**SYNTAX_COLORS[style.theme.is_dark], **TERMINAL_COLORS[style.theme.is_dark]}
 
     def __missing__(self, kind: str) -> QTextCharFormat:
-        made = self[kind] = QTextCharFormat()
+        text_format = self[kind] = QTextCharFormat()
         weight, _, color = kind.rpartition(" ")
         if BOLD in {weight, color}:
-            made.setFontWeight(QFont.Weight.Bold)
-        if found := self._colors.get(color):
-            made.setForeground(QColor(found))
-        return made
+            text_format.setFontWeight(QFont.Weight.Bold)
+        if value := self._colors.get(color):
+            text_format.setForeground(QColor(value))
+        return text_format

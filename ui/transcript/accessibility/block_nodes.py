@@ -37,8 +37,8 @@ class BlockNode(AccessibleNode):
         self, row_node: AccessibleNode, context: AccessibilityContext, index: Callable[[], int], block: int
     ) -> None:
         row = context.row(index())
-        found = row.blocks[block] if row and block < len(row.blocks) else None
-        super().__init__(row_node, context.viewport, _role_of(found) if found else _Role.Grouping)
+        shown_block = row.blocks[block] if row and block < len(row.blocks) else None
+        super().__init__(row_node, context.viewport, _role_of(shown_block) if shown_block else _Role.Grouping)
         self._context, self._index, self._number = context, index, block
         self._children: dict[tuple[str, int], AccessibleNode] = {}
 
@@ -93,12 +93,15 @@ class BlockNode(AccessibleNode):
             return ()
         if isinstance(block, TableBlock):
             rows = range(len(block.cells.lines()))
-            return [self._child("row", at, partial(TableRowNode, self, at)) for at in rows]
+            return [self._child("row", number, partial(TableRowNode, self, number)) for number in rows]
         links = list(links_of(block.line())) if isinstance(block, TextBlock) else []
         controls = enumerate(block.controls())
         return [
             *(self._child(link.name, 0, partial(LinkNode, self, self, link, 0)) for link in links),
-            *(self._child(each.name, number, partial(ButtonNode, self, number, each)) for number, each in controls),
+            *(
+                self._child(control.name, number, partial(ButtonNode, self, number, control))
+                for number, control in controls
+            ),
         ]
 
     def find_child(self, name: str) -> AccessibleNode | None:
@@ -111,24 +114,24 @@ class BlockNode(AccessibleNode):
         self._context.actions.open_link(target, self._index())
 
     def _child(self, kind: str, number: int, make: Callable[[], AccessibleNode]) -> AccessibleNode:
-        found = self._children.get((kind, number))
-        if found is None:
-            found = self._children[kind, number] = make()
-        return found
+        node = self._children.get((kind, number))
+        if node is None:
+            node = self._children[kind, number] = make()
+        return node
 
     def boxes_of(self, start: int, end: int) -> QRect:
         """Return the bounding box of a part of the text, in the viewport."""
         block, box = self.block(), self.box()
-        found = QRect()
+        bounds = QRect()
         if block and block.is_laid_out and self._context.is_shown(self._index()):
-            for each in block.boxes(start, end):
-                found = found.united(each.toAlignedRect().translated(box.topLeft()))
-        return box if found.isEmpty() else found
+            for rect in block.boxes(start, end):
+                bounds = bounds.united(rect.toAlignedRect().translated(box.topLeft()))
+        return box if bounds.isEmpty() else bounds
 
     def dispose(self) -> None:
         """Delete this node and its children."""
-        for each in self._children.values():
-            each.dispose()
+        for node in self._children.values():
+            node.dispose()
         super().dispose()
 
 
@@ -175,8 +178,8 @@ class ButtonNode(AccessibleNode):
     def _control(self) -> Control | None:
         block = self._block_node.block()
         controls = block.controls() if block else ()
-        found = controls[self._number] if self._number < len(controls) else None
-        return found if found and found.name == self._name else None
+        control = controls[self._number] if self._number < len(controls) else None
+        return control if control and control.name == self._name else None
 
     def name(self) -> str:
         """Return the name of the control."""
@@ -227,14 +230,14 @@ class TableRowNode(AccessibleNode):
     def box(self) -> QRect:
         """Return the bounding box of the cells."""
         box = QRect()
-        for each in self.child_nodes():
-            box = box.united(each.box())
+        for cell in self.child_nodes():
+            box = box.united(cell.box())
         return box
 
     def dispose(self) -> None:
         """Delete this node and its cells."""
-        for each in self._cells:
-            each.dispose()
+        for cell in self._cells:
+            cell.dispose()
         super().dispose()
 
 
@@ -263,10 +266,10 @@ class CellNode(AccessibleNode):
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
         """Return the links."""
-        found = list(links_of(self._line()))
-        for link in found[len(self._links) :]:
+        links = list(links_of(self._line()))
+        for link in links[len(self._links) :]:
             self._links.append(LinkNode(self, self._block_node, link, self._start()))
-        return self._links[: len(found)]
+        return self._links[: len(links)]
 
     def box(self) -> QRect:
         """Return the box of the text in the viewport."""
@@ -275,8 +278,8 @@ class CellNode(AccessibleNode):
 
     def dispose(self) -> None:
         """Delete this node and its links."""
-        for each in self._links:
-            each.dispose()
+        for link in self._links:
+            link.dispose()
         super().dispose()
 
 
@@ -285,9 +288,9 @@ def _role_of(block: Block) -> QAccessible.Role:
         return _Role.Heading
     if block.containers and isinstance(block, TextBlock):
         return _CONTAINER_ROLES[block.containers[-1].kind]
-    found = next((role for kind, role in _BLOCK_ROLES if isinstance(block, kind)), None)
-    if found is not None:
-        return found
+    block_role = next((role for kind, role in _BLOCK_ROLES if isinstance(block, kind)), None)
+    if block_role is not None:
+        return block_role
     return _Role.StaticText if block.spoken_text() else _Role.Grouping
 
 

@@ -188,8 +188,8 @@ class AccessibleNodeInterface(QAccessibleObject):
         """Return the name or the description."""
         if t == QAccessible.Text.Name:
             return self._node.name()
-        wanted = t in {QAccessible.Text.Description, QAccessible.Text.Value}
-        return self._node.description() if wanted else ""
+        is_description = t in {QAccessible.Text.Description, QAccessible.Text.Value}
+        return self._node.description() if is_description else ""
 
     def setText(self, t: QAccessible.Text, text: str, /) -> None:
         pass
@@ -223,8 +223,8 @@ class AccessibleNodeInterface(QAccessibleObject):
         return QAccessible.queryAccessibleInterface(children[index]) if 0 <= index < len(children) else None
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
-        found = child.object()
-        return next((at for at, each in enumerate(self._node.child_nodes()) if each is found), -1)
+        node = child.object()
+        return next((index for index, candidate in enumerate(self._node.child_nodes()) if candidate is node), -1)
 
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         return child_at(self._node.child_nodes(), x, y)
@@ -284,10 +284,10 @@ class _Attributes(QAccessibleAttributesInterface):
 
 def child_at(children: Sequence[QObject], x: int, y: int) -> QAccessibleInterface | None:
     """Return the topmost of these children under a point of the screen."""
-    for each in reversed(children):
-        found = QAccessible.queryAccessibleInterface(each)
-        if found and found.rect().contains(x, y) and (not isinstance(each, QWidget) or each.isVisible()):
-            return found
+    for child in reversed(children):
+        interface = QAccessible.queryAccessibleInterface(child)
+        if interface and interface.rect().contains(x, y) and (not isinstance(child, QWidget) or child.isVisible()):
+            return interface
     return None
 
 

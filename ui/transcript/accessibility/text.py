@@ -46,20 +46,20 @@ class AccessibilityContext:
         if known := rows.existing_row(index):
             return known
         item = rows.transcript[index]
-        found = self._detached_rows.get(item.id)
-        if found is None:
-            found = make_row(item, rows.render_context, rows.width)
-            for at, block in enumerate(found.blocks):
+        row = self._detached_rows.get(item.id)
+        if row is None:
+            row = make_row(item, rows.render_context, rows.width)
+            for number, block in enumerate(row.blocks):
                 if not isinstance(block, TextBlock | TableBlock | MathBlock):
-                    found.stack.settle_block(at)
+                    row.stack.settle_block(number)
             # What still grows is made anew each time.
-            if not found.is_open:
-                self._detached_rows[item.id] = found
+            if not row.is_open:
+                self._detached_rows[item.id] = row
         if item.id in self._detached_rows:
             self._detached_rows.move_to_end(item.id)
         if len(self._detached_rows) > _KEPT_ROWS:
             self._detached_rows.popitem(last=False)
-        return found
+        return row
 
     @property
     def count(self) -> int:
@@ -138,9 +138,9 @@ class AccessibleBlockText:
         if block and block.is_laid_out and self._context.is_shown(self._index):
             boxes = block.boxes(offset, offset + 1)
             caret = block.caret_rect_at(offset) if not boxes else None
-            found = boxes[0] if boxes else caret
-            if found is not None:
-                return self._context.to_global(found.toAlignedRect().translated(box.topLeft()))
+            rect = boxes[0] if boxes else caret
+            if rect is not None:
+                return self._context.to_global(rect.toAlignedRect().translated(box.topLeft()))
         return self._context.to_global(box)
 
     def offset_at(self, point: QPoint) -> int:
@@ -185,27 +185,27 @@ class AccessibleRowText:
 
     def _joined(self, row: Row) -> tuple[str, list[_BlockStart]]:
         parts: list[str] = []
-        pieces: list[_BlockStart] = []
-        at = length = 0
+        starts: list[_BlockStart] = []
+        start = length = 0
         for number, block in enumerate(row.blocks):
             if text := _text_of(block):
-                pieces.append(_BlockStart(at, number))
+                starts.append(_BlockStart(start, number))
                 parts.append(text)
-                at += utf16_length(text) + 1
+                start += utf16_length(text) + 1
                 length += len(text) + 1
             if length > MAX_SPOKEN:
                 break
-        return "\n".join(parts)[:MAX_SPOKEN], pieces
+        return "\n".join(parts)[:MAX_SPOKEN], starts
 
     def _pieces(self) -> list[_BlockStart]:
         row = self._row()
         return self._joined(row)[1] if row and bool(getattr(row, "unfolded", True)) else []
 
     def _at(self, offset: int) -> tuple[AccessibleBlockText, int] | None:
-        found = [piece for piece in self._pieces() if piece.start <= offset]
+        pieces = [piece for piece in self._pieces() if piece.start <= offset]
         return (
-            (AccessibleBlockText(self._context, self._index, found[-1].block), offset - found[-1].start)
-            if found
+            (AccessibleBlockText(self._context, self._index, pieces[-1].block), offset - pieces[-1].start)
+            if pieces
             else None
         )
 
@@ -219,8 +219,8 @@ class AccessibleRowText:
 
     def set_caret(self, offset: int) -> None:
         """Move the caret."""
-        if found := self._at(offset):
-            found[0].set_caret(found[1])
+        if target := self._at(offset):
+            target[0].set_caret(target[1])
 
     def select(self, start: int, end: int) -> None:
         """Select a part, over several blocks too."""
@@ -228,16 +228,18 @@ class AccessibleRowText:
         places = [
             TextPosition(self._index, piece.block, offset - piece.start)
             for offset in (start, end)
-            for piece in [each for each in pieces if each.start <= offset][-1:]
+            for piece in [candidate for candidate in pieces if candidate.start <= offset][-1:]
         ]
         if len(places) == 2:
             self._context.viewport.select(*places)
 
     def character_rect(self, offset: int) -> QRect:
         """Return the box of a character, or of the row."""
-        found = self._at(offset)
+        target = self._at(offset)
         return (
-            found[0].character_rect(found[1]) if found else self._context.to_global(self._context.row_box(self._index))
+            target[0].character_rect(target[1])
+            if target
+            else self._context.to_global(self._context.row_box(self._index))
         )
 
     def offset_at(self, point: QPoint) -> int:
@@ -251,5 +253,5 @@ class AccessibleRowText:
 
     def scroll_to(self, offset: int) -> None:
         """Scroll to an offset."""
-        if found := self._at(offset):
-            found[0].scroll_to(found[1])
+        if target := self._at(offset):
+            target[0].scroll_to(target[1])

@@ -57,8 +57,8 @@ class RowNode(AccessibleNode):
         """Return the current index, or -1."""
         rows, count = self.viewport.rows, self._tree.context.count
         if not (0 <= self._index < count and rows.transcript[self._index].id == self.item_id):
-            found = (at for at in range(count) if rows.transcript[at].id == self.item_id)
-            self._index = next(found, -1)
+            indices = (number for number in range(count) if rows.transcript[number].id == self.item_id)
+            self._index = next(indices, -1)
         return self._index
 
     def name(self) -> str:
@@ -81,15 +81,15 @@ class RowNode(AccessibleNode):
 
     def block_node(self, number: int) -> BlockNode:
         """Return the node of one block."""
-        found = self._block_nodes.get(number)
-        if found is None:
-            found = self._block_nodes[number] = BlockNode(self, self._tree.context, self.index, number)
-        return found
+        node = self._block_nodes.get(number)
+        if node is None:
+            node = self._block_nodes[number] = BlockNode(self, self._tree.context, self.index, number)
+        return node
 
     def drop_block_nodes(self) -> None:
         """Delete the nodes of the blocks, whose numbers changed."""
-        for each in self._block_nodes.values():
-            each.dispose()
+        for node in self._block_nodes.values():
+            node.dispose()
         self._block_nodes = {}
 
     def box(self) -> QRect:
@@ -134,34 +134,34 @@ class AccessibleTree(QObject):
 
     def visible_widgets(self) -> list[QWidget]:
         """Return the visible widgets over the rows."""
-        return [each for each in self._widgets if each.isVisible()]
+        return [widget for widget in self._widgets if widget.isVisible()]
 
     def row_node(self, index: int) -> RowNode | None:
         """Return the node of a row, on the screen or not."""
         if not 0 <= index < self.context.count:
             return None
         item_id = self.viewport.rows.transcript[index].id
-        found = self._rows.get(item_id)
-        if found is None:
-            found = self._rows[item_id] = RowNode(self, item_id, index)
+        node = self._rows.get(item_id)
+        if node is None:
+            node = self._rows[item_id] = RowNode(self, item_id, index)
             if len(self._rows) > _KEPT_NODES:
                 self._rows.popitem(last=False)[1].dispose()
         self._rows.move_to_end(item_id)
-        return found
+        return node
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Drop what was made for reading items that changed."""
         transcript = self.viewport.rows.transcript
         for position, change in enumerate(changes, start=1):
-            there = index_after(change.index, changes[position:]) if isinstance(change, Updated) else None
-            if there is not None:
-                self.context.forget_item(transcript[there].id)
+            index = index_after(change.index, changes[position:]) if isinstance(change, Updated) else None
+            if index is not None:
+                self.context.forget_item(transcript[index].id)
 
     def clear(self) -> None:
         """Delete all nodes, when other rows or the same in another style are shown."""
         self.context.forget()
-        for each in self._rows.values():
-            each.dispose()
+        for node in self._rows.values():
+            node.dispose()
         self._rows.clear()
 
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
@@ -187,19 +187,19 @@ class _AccessibleTreeInterface(QAccessibleWidget):
         if 0 <= index < count:
             node = self._tree.row_node(index)
             return QAccessible.queryAccessibleInterface(node) if node else None
-        found = widgets[index - count] if count <= index < count + len(widgets) else None
-        return QAccessible.queryAccessibleInterface(found) if found else None
+        widget = widgets[index - count] if count <= index < count + len(widgets) else None
+        return QAccessible.queryAccessibleInterface(widget) if widget else None
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
-        found = child.object()
-        if isinstance(found, RowNode):
-            return found.index()
+        node = child.object()
+        if isinstance(node, RowNode):
+            return node.index()
         widgets = self._tree.visible_widgets()
-        return next((self._tree.context.count + at for at, each in enumerate(widgets) if each is found), -1)
+        return next((self._tree.context.count + number for number, widget in enumerate(widgets) if widget is node), -1)
 
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        if found := child_at(self._tree.visible_widgets(), x, y):
-            return found
+        if interface := child_at(self._tree.visible_widgets(), x, y):
+            return interface
         viewport = self._tree.viewport
         point = viewport.widget.mapFromGlobal(QPoint(x, y))
         if not viewport.widget.rect().contains(point) or not self._tree.context.count:
@@ -210,8 +210,8 @@ class _AccessibleTreeInterface(QAccessibleWidget):
     def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         position = self._tree.context.actions.caret()
         node = self._tree.row_node(position.row if position else self._tree.viewport.focused[0])
-        found = node.block_node(position.block) if node and position else node
-        return QAccessible.queryAccessibleInterface(found) if found else None
+        focused = node.block_node(position.block) if node and position else node
+        return QAccessible.queryAccessibleInterface(focused) if focused else None
 
 
 class _AccessibleRowInterface(AccessibleNodeInterface):
@@ -274,8 +274,8 @@ class AccessibilityNotifier:
         node = self._tree.row_node(index) if QAccessible.isActive() else None
         if node is not None:
             block, _, name = key.partition("/")
-            found = node.block_node(int(block)).find_child(name) if name else None
-            QAccessible.updateAccessibility(QAccessibleEvent(found or node, QAccessible.Event.Focus))
+            target = node.block_node(int(block)).find_child(name) if name else None
+            QAccessible.updateAccessibility(QAccessibleEvent(target or node, QAccessible.Event.Focus))
 
     def notify_caret(self, position: TextPosition | None) -> None:
         """Report that the caret moved, with the selection; in another block, the focus moved too."""
@@ -307,7 +307,7 @@ class Announcer:
         if not self._is_listening():
             return
         known = rows.count
-        indices = dict.fromkeys(each.index for each in changes if isinstance(each, Added | Updated))
+        indices = dict.fromkeys(change.index for change in changes if isinstance(change, Added | Updated))
         for index in indices:
             if index < known:
                 self._announce_row(index, rows)
@@ -317,9 +317,9 @@ class Announcer:
         if self._of() is not transcript:
             self._of = ref(transcript)
             self._announced.clear()
-        elif self._announced and any(isinstance(each, Removed) for each in changes):
-            there = {item.id for item in transcript}
-            self._announced = {said for said in self._announced if said[0] in there}
+        elif self._announced and any(isinstance(change, Removed) for change in changes):
+            item_ids = {item.id for item in transcript}
+            self._announced = {announced for announced in self._announced if announced[0] in item_ids}
 
     def _announce_row(self, index: int, rows: RowList) -> None:
         item = rows.transcript[index]

@@ -41,8 +41,8 @@ class TemporaryUnfolding:
         row = rows.row(index)
         if is_fully_unfolded(row) or nth >= len(places):
             return
-        made = rows.render_context.choices.made
-        self._opened = _UnfoldedRow(index, row.item.id, made.get((row.item.id, UNFOLDED_KEY)))
+        choices = rows.render_context.choices.made
+        self._opened = _UnfoldedRow(index, row.item.id, choices.get((row.item.id, UNFOLDED_KEY)))
         rows.render_context.choices.set(row.item.id, UNFOLDED_KEY, value=True)
         self._show(index)
 
@@ -53,12 +53,12 @@ class TemporaryUnfolding:
             return
         self._opened = None
         key = (opened.item_id, UNFOLDED_KEY)
-        made = rows.render_context.choices.made
-        if not made.get(key):
+        choices = rows.render_context.choices.made
+        if not choices.get(key):
             return
-        del made[key]
+        del choices[key]
         if opened.chosen is not None:
-            made[key] = opened.chosen
+            choices[key] = opened.chosen
         if opened.index < len(rows):
             self._show(opened.index)
 
@@ -166,7 +166,7 @@ class Finder(QObject):
             return
         total = self._counts.total
         self._unfolding.apply(changes)
-        self._changed = {there for each in self._changed if (there := index_after(each, changes)) is not None}
+        self._changed = {moved for changed in self._changed if (moved := index_after(changed, changes)) is not None}
         for position, change in enumerate(changes, start=1):
             match change:
                 case Added(index):
@@ -243,8 +243,8 @@ class Finder(QObject):
             index = next(self._work, None)
             if index is None:
                 self._work = None
-            elif self._current is None and (there := self._search_origin.choose_match(self._counts, index)):
-                self._go_to(*there)
+            elif self._current is None and (match := self._search_origin.choose_match(self._counts, index)):
+                self._go_to(*match)
         if self._work is None and not self._is_coming:
             self._timer.stop()
         if self._work is None:

@@ -85,12 +85,12 @@ class VisibleText:
                 end += 1
             block = blocks[index]
             if isinstance(block, CodeBlock) and block.is_laid_out:
-                seen = block.visible_ranges(clip.translated(-row.stack.block_box(index).topLeft()))
-                yield from self._parts_of(self._text(row, index, block), index, seen)
+                visible = block.visible_ranges(clip.translated(-row.stack.block_box(index).topLeft()))
+                yield from self._parts_of(self._text(row, index, block), index, visible)
             else:
-                found = text_run_of(blocks, *self._paragraph_around(blocks, index, end))
-                if found.text:
-                    yield found
+                text_run = text_run_of(blocks, *self._paragraph_around(blocks, index, end))
+                if text_run.text:
+                    yield text_run
             index = end
 
     def _paragraph_around(self, blocks: list[Block], index: int, end: int) -> TextRange:
@@ -123,22 +123,24 @@ class VisibleText:
                 self._long.popitem(last=False)
         return known
 
-    def _parts_of(self, long: _LongText, index: int, seen: list[TextRange]) -> Iterator[TextRun]:
+    def _parts_of(self, long: _LongText, index: int, visible: list[TextRange]) -> Iterator[TextRun]:
         text = long.text
         if len(text) <= _SHORT_TEXT:
             if text:
                 yield TextRun(index, text)
             return
-        for first, last in _merge_ranges([(long.number_at(start), long.number_at(end)) for start, end in seen]):
+        for first, last in _merge_ranges([(long.number_at(start), long.number_at(end)) for start, end in visible]):
             begin = max(0, first - 1)
             while begin and first - begin < _LOOKBACK and not self._is_seam(text, begin * _PART_LENGTH):
                 begin -= 1
             end = (last + 1) * _PART_LENGTH + self._query.lookahead
             yield TextRun(index, text[begin * _PART_LENGTH : end], (-long.place_of(begin),))
 
-    def _is_seam(self, text: str, at: int) -> bool:
-        most = self._query.lookahead
-        return self._query.has_no_match_across(text[max(0, at - most) : at], text[at : at + most])
+    def _is_seam(self, text: str, offset: int) -> bool:
+        lookahead = self._query.lookahead
+        return self._query.has_no_match_across(
+            text[max(0, offset - lookahead) : offset], text[offset : offset + lookahead]
+        )
 
 
 def _merge_ranges(spans: list[TextRange]) -> Iterator[TextRange]:
@@ -185,15 +187,15 @@ class MatchHighlights:
         if not row.blocks:
             return
         for text_run in self._visible_text.text_runs(row, clip):
-            spans, found = self._spans(row, text_run), list[TextRange]()
-            at = 0
+            spans, visible = self._spans(row, text_run), list[TextRange]()
+            number = 0
             for first, end in _visible_ranges(row, text_run, clip, len(spans)):
-                at = max(at, bisect_left(spans, (first, 0)) - 1)
-                while at < len(spans) and spans[at][0] <= end:
-                    found.append(spans[at])
-                    at += 1
-            if found:
-                yield [text_run.selection(*span) for span in found]
+                number = max(number, bisect_left(spans, (first, 0)) - 1)
+                while number < len(spans) and spans[number][0] <= end:
+                    visible.append(spans[number])
+                    number += 1
+            if visible:
+                yield [text_run.selection(*span) for span in visible]
 
     def _spans(self, row: Row, text_run: TextRun) -> list[TextRange]:
         key = (row.item.id, text_run.first, text_run.starts[0])
@@ -215,11 +217,11 @@ def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Seq
         start = text_run.starts[0]
         return [(start + first, start + end) for first, end in block.visible_ranges(clip.translated(-box.topLeft()))]
     last = min(row.stack.block_at(clip.bottom()), text_run.first + len(text_run.starts) - 1)
-    found: list[TextRange] = []
+    ranges: list[TextRange] = []
     for index in range(max(row.stack.block_at(clip.top()), text_run.first), last + 1):
         start = text_run.starts[index - text_run.first]
-        found += [(start + first, start + end) for first, end in _visible_ranges_of_block(row, index, clip)]
-    return found
+        ranges += [(start + first, start + end) for first, end in _visible_ranges_of_block(row, index, clip)]
+    return ranges
 
 
 def _visible_ranges_of_block(row: Row, index: int, clip: QRect) -> Sequence[TextRange]:
@@ -248,8 +250,8 @@ def paint_highlights(
     area = QRectF(clip)
     painter.save()
     for places in highlights:
-        others = [box for position, boxes in distinct_matches(row, places) if position != current for box in boxes]
-        _paint_boxes(painter, style, [box for box in others if box.intersects(area)], is_current=False)
+        other_boxes = [box for position, boxes in distinct_matches(row, places) if position != current for box in boxes]
+        _paint_boxes(painter, style, [box for box in other_boxes if box.intersects(area)], is_current=False)
     if current:
         _paint_boxes(painter, style, [box for box in text_boxes(row, current) if box.intersects(area)], is_current=True)
     painter.restore()
@@ -262,12 +264,12 @@ def distinct_matches(row: Row, places: Sequence[RowSelection]) -> Iterator[tuple
     """
     ends = [(0, len(places) - 1)] if places else []
     known: dict[int, list[QRectF]] = {}
-    where: dict[int, QRectF] = {}
+    block_boxes: dict[int, QRectF] = {}
     while ends:
         first, last = ends.pop()
-        for at in (first, last):
-            if at not in known:
-                known[at] = _match_boxes(row, places[at], where)
+        for number in (first, last):
+            if number not in known:
+                known[number] = _match_boxes(row, places[number], block_boxes)
         if first == last or known[first] == known[last]:
             yield places[first], known[first]
         else:
@@ -275,16 +277,16 @@ def distinct_matches(row: Row, places: Sequence[RowSelection]) -> Iterator[tuple
             ends += [(middle + 1, last), (first, middle)]
 
 
-def _match_boxes(row: Row, position: RowSelection, where: dict[int, QRectF]) -> list[QRectF]:
-    """Return the boxes of a match; `where` caches the boxes of blocks, which may have thousands of matches."""
+def _match_boxes(row: Row, position: RowSelection, block_boxes: dict[int, QRectF]) -> list[QRectF]:
+    """Return the boxes of a match; `block_boxes` caches the boxes of blocks, which may have thousands of matches."""
     (index, start), (last, end) = position
     if index != last or not row.blocks[index].is_laid_out:
         return list(text_boxes(row, position))
-    if index not in where:
-        where[index] = QRectF(row.stack.block_box(index))
-    box = where[index]
-    found = row.blocks[index].boxes(start, end) or [QRectF(0, 0, box.width(), box.height())]
-    return [each.translated(box.topLeft()) for each in found]
+    if index not in block_boxes:
+        block_boxes[index] = QRectF(row.stack.block_box(index))
+    box = block_boxes[index]
+    boxes = row.blocks[index].boxes(start, end) or [QRectF(0, 0, box.width(), box.height())]
+    return [rect.translated(box.topLeft()) for rect in boxes]
 
 
 def _paint_boxes(painter: QPainter, style: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:

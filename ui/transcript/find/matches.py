@@ -67,18 +67,18 @@ class Query:
 
     def find_in_steps(self, text: str) -> Iterator[list[TextRange]]:
         """Yield the same matches in parts, each of which is cheap even in a long text."""
-        at = position = 0
-        while at < len(text):
+        start = position = 0
+        while start < len(text):
             # Folding never makes text shorter: what begins in a part ends in this window.
-            window = text[at : at + _SEARCH_PART + len(self._folded_query)]
+            window = text[start : start + _SEARCH_PART + len(self._folded_query)]
             found = [span for span in self._find(window) if span[0] < _SEARCH_PART]
-            end = min(len(text), at + max(_SEARCH_PART, found[-1][1] if found else 0))
+            end = min(len(text), start + max(_SEARCH_PART, found[-1][1] if found else 0))
             if self._whole_words:
-                found = [(first, last) for first, last in found if _is_whole_word(text, at + first, at + last)]
+                found = [(first, last) for first, last in found if _is_whole_word(text, start + first, start + last)]
             spans = found if utf16_length(window) == len(window) else list(_to_utf16(window, found))
             yield [(position + first, position + last) for first, last in spans]
-            position += utf16_length(text[at:end])
-            at = end
+            position += utf16_length(text[start:end])
+            start = end
 
     @property
     def lookahead(self) -> int:
@@ -87,11 +87,11 @@ class Query:
 
     def has_no_match_across(self, before: str, after: str) -> bool:
         """Return whether no match crosses the seam of two texts, so that each can be searched alone."""
-        most = len(self._folded_query) - 1
-        if most <= 0:
+        overlap = len(self._folded_query) - 1
+        if overlap <= 0:
             return True
-        seam = before[-most:] + after[:most]
-        return min(len(before), len(after)) >= most and next(self._find(seam), None) is None
+        seam = before[-overlap:] + after[:overlap]
+        return min(len(before), len(after)) >= overlap and next(self._find(seam), None) is None
 
     def _folded(self, text: str) -> str:
         # All of these are one character for one character.
@@ -102,16 +102,16 @@ class Query:
         folded = self._folded(text)
         # Folding never makes text shorter: of the same length, it is the same character for character.
         search_origin = None if len(folded) == len(text) else _source_offsets(text)
-        at = folded.find(self._folded_query) if self._folded_query else -1
-        while at >= 0:
-            end = at + len(self._folded_query)
+        start = folded.find(self._folded_query) if self._folded_query else -1
+        while start >= 0:
+            end = start + len(self._folded_query)
             if search_origin is None:
-                yield at, end
-            elif _is_character_boundary(search_origin, at) and _is_character_boundary(search_origin, end):
-                yield search_origin[at], search_origin[end]
+                yield start, end
+            elif _is_character_boundary(search_origin, start) and _is_character_boundary(search_origin, end):
+                yield search_origin[start], search_origin[end]
             else:
-                end = at + 1
-            at = folded.find(self._folded_query, end)
+                end = start + 1
+            start = folded.find(self._folded_query, end)
 
 
 def _casefolded(text: str) -> str:
@@ -127,22 +127,22 @@ def _source_offsets(text: str) -> list[int]:
     return [*origins, len(text)]
 
 
-def _is_character_boundary(origins: list[int], at: int) -> bool:
+def _is_character_boundary(origins: list[int], offset: int) -> bool:
     """Return whether an offset of the folded text is between two characters of the text."""
-    return at == 0 or origins[at] != origins[at - 1]
+    return offset == 0 or origins[offset] != origins[offset - 1]
 
 
 def _is_whole_word(text: str, start: int, end: int) -> bool:
     return not (_is_inside_word(text, start) or _is_inside_word(text, end))
 
 
-def _is_inside_word(text: str, at: int) -> bool:
+def _is_inside_word(text: str, offset: int) -> bool:
     """Return whether there are letters of a word on both sides."""
-    if not 0 < at < len(text):
+    if not 0 < offset < len(text):
         return False
-    return all(_is_word_character(char) for char in text[at - 1 : at + 1]) and not _SCRIPTS_WITHOUT_SPACES.search(
-        text, at - 1, at + 1
-    )
+    return all(
+        _is_word_character(char) for char in text[offset - 1 : offset + 1]
+    ) and not _SCRIPTS_WITHOUT_SPACES.search(text, offset - 1, offset + 1)
 
 
 def _is_word_character(char: str) -> bool:
@@ -150,10 +150,10 @@ def _is_word_character(char: str) -> bool:
 
 
 def _to_utf16(text: str, spans: list[TextRange]) -> Iterator[TextRange]:
-    at = position = 0
+    index = position = 0
     for start, end in spans:
-        first = position + utf16_length(text[at:start])
-        at, position = end, first + utf16_length(text[start:end])
+        first = position + utf16_length(text[index:start])
+        index, position = end, first + utf16_length(text[start:end])
         yield first, position
 
 
@@ -230,11 +230,11 @@ class MatchCounts:
         return self._listed[1]
 
     def _list_matches(self, index: int) -> RowMatches:
-        found = RowMatches()
+        matches = RowMatches()
         for text_run, spans in self._matches(index):
             if text_run:
-                found.add(text_run, spans)
-        return found
+                matches.add(text_run, spans)
+        return matches
 
     def _matches(self, index: int, first: int = 0) -> Iterator[tuple[TextRun | None, list[TextRange]]]:
         """Yield the matches by text run, those of long ones in parts."""
@@ -270,32 +270,32 @@ class MatchCounts:
 
     def _count(self, index: int) -> Iterator[int]:
         raw = raw_text_of(self._rows.transcript[index])
-        found, self._counted = 0, None
+        count, self._counted = 0, None
         if raw is None or self.query.may_match(raw):
             for more in self._count_matches(index):
-                found = more
+                count = more
                 yield index
         if self._listed and self._listed[0] == index:
             self._listed = None
         if index < len(self):
-            self._counts[index] = found
+            self._counts[index] = count
             yield index
 
     def _count_matches(self, index: int) -> Iterator[int]:
         """Yield the number of matches so far; the final part of a growing row is not searched again."""
-        first, found = self._final.get(index, (0, 0))
-        final, settled = self._final_block_count(index), found
+        first, count = self._final.get(index, (0, 0))
+        final, settled = self._final_block_count(index), count
         places = RowMatches()
         for text_run, spans in self._matches(index, first):
-            found += len(spans)
+            count += len(spans)
             if text_run and spans:
                 places.add(text_run, spans)
-                settled = found if text_run.selection(*spans[0])[0][0] < final else settled
-            yield found
+                settled = count if text_run.selection(*spans[0])[0][0] < final else settled
+            yield count
         if final:
             self._final[index] = final, settled
         self._counted = None if first else (index, places)
-        yield found
+        yield count
 
     def _final_block_count(self, index: int) -> int:
         """Return how many blocks of a visible row are final, in whole paragraphs."""
@@ -381,16 +381,16 @@ class SearchOrigin:
         row, places = self._viewport.rows.row(self.row), counts.matches_in_row(self.row)
         if not row.blocks:
             return 0
-        here = min(self._block, len(row.blocks) - 1)
-        y = row.stack.block_top(here) + self._y
+        origin_block = min(self._block, len(row.blocks) - 1)
+        y = row.stack.block_top(origin_block) + self._y
 
         def is_below(position: RowSelection) -> bool:
             block = position[0][0]
-            if block != here:
-                return block > here
+            if block != origin_block:
+                return block > origin_block
             box = next(text_boxes(row, position), None)
             return (box.bottom() if box else row.stack.block_box(block).bottom()) > y
 
-        # Of thousands only a few are asked where they are: further on in the text is further down.
+        # A binary search: further on in the text is further down, and there may be thousands of matches.
         nth = bisect_left(places, True, key=is_below)
         return nth if nth < len(places) else None

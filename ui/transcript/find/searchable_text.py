@@ -59,8 +59,8 @@ class TextRun:
         return self._position_of(start), self._position_of(end)
 
     def _position_of(self, offset: int) -> tuple[int, int]:
-        at = bisect_right(self.starts, offset) - 1 if len(self.starts) > 1 else 0
-        return self.first + at, offset - self.starts[at]
+        number = bisect_right(self.starts, offset) - 1 if len(self.starts) > 1 else 0
+        return self.first + number, offset - self.starts[number]
 
 
 def make_unfolded_row(item: Item, render_context: RenderContext) -> Row:
@@ -81,9 +81,9 @@ def iter_text_runs(row: Row, first: int = 0) -> Iterator[TextRun]:
         end = index + 1
         while end < len(blocks) and continues_paragraph(blocks[end]):
             end += 1
-        found = text_run_of(blocks, index, end)
-        if found.text:
-            yield found
+        text_run = text_run_of(blocks, index, end)
+        if text_run.text:
+            yield text_run
         index = end
 
 
@@ -155,8 +155,8 @@ def _raw_text_of_call(call: ToolCallItem) -> str | None:
     texts = [part.text for part in content if isinstance(part, Text)]
     if len(texts) < len(content):
         return None
-    given = json.dumps([call.input, call.effective_input], ensure_ascii=False)
-    return "\n".join([call.name, given, str(call.arguments), str(call.output), *texts])
+    arguments = json.dumps([call.input, call.effective_input], ensure_ascii=False)
+    return "\n".join([call.name, arguments, str(call.arguments), str(call.output), *texts])
 
 
 _MAX_CACHED_LENGTH = 6_000_000
@@ -183,26 +183,26 @@ class SearchableTexts:
             yield from _read_in_steps(row.blocks[first:])
             yield from iter_text_runs(row, first)
         elif kept is not None:
-            yield from (each for each in kept if each.first >= first)
+            yield from (text_run for text_run in kept if text_run.first >= first)
         else:
             yield from self._read(make_unfolded_row(item, self._rows.render_context), first)
 
     def _read(self, row: Row, first: int) -> Iterator[TextRun | None]:
-        at = 0
-        while (unread := first_lazy_section(row, at)) is not None:
-            at = unread
-            row.stack.read(at, perf_counter() + _STEP_SECONDS)
+        index = 0
+        while (unread := first_lazy_section(row, index)) is not None:
+            index = unread
+            row.stack.read(index, perf_counter() + _STEP_SECONDS)
             yield None
         yield from _read_in_steps(row.blocks)
-        found: list[TextRun] = []
+        text_runs: list[TextRun] = []
         for text_run in iter_text_runs(row):
-            found.append(text_run)
+            text_runs.append(text_run)
             if text_run.first >= first:
                 yield text_run
-        size = _text_length(found)
+        size = _text_length(text_runs)
         if not row.is_open and self._size + size <= _MAX_CACHED_LENGTH:
             self._size += size
-            self._cache[row.item.id] = found
+            self._cache[row.item.id] = text_runs
 
     def forget(self, item_id: str) -> None:
         """Drop the text of a changed item."""
@@ -220,11 +220,11 @@ def _read_in_steps(blocks: Sequence[Block]) -> Iterator[None]:
             until = perf_counter() + _STEP_SECONDS
 
 
-def _text_length(kept: list[TextRun]) -> int:
-    return sum(len(each.text) + _EXTRA_LENGTH for each in kept)
+def _text_length(text_runs: list[TextRun]) -> int:
+    return sum(len(text_run.text) + _EXTRA_LENGTH for text_run in text_runs)
 
 
 def first_lazy_section(row: Row, start: int = 0) -> int | None:
     """Return the first block from an index on that is not parsed yet."""
-    found = (at for at in range(start, len(row.blocks)) if isinstance(row.blocks[at], LazySection))
-    return next(found, None)
+    sections = (index for index in range(start, len(row.blocks)) if isinstance(row.blocks[index], LazySection))
+    return next(sections, None)

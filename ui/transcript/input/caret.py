@@ -60,8 +60,8 @@ class CaretNavigation:
         return self._first(position, step) or self._first(position, -step)
 
     def _first(self, position: TextPosition, step: int) -> TextPosition | None:
-        found = next(self._other_blocks(position, step), None)
-        return self._end(found) if found and step < 0 else found
+        first = next(self._other_blocks(position, step), None)
+        return self._end(first) if first and step < 0 else first
 
     def _end(self, position: TextPosition) -> TextPosition:
         block = self.block(position)
@@ -70,16 +70,16 @@ class CaretNavigation:
     def _other_blocks(self, position: TextPosition, step: int) -> Iterator[TextPosition]:
         """Yield the blocks with text after a position, or before it."""
         rows = self._viewport.rows
-        index, at = position.row, position.block + step
+        index, block = position.row, position.block + step
         while 0 <= index < rows.count:
             row = rows.row(index)
-            at = min(at, len(row.blocks) - 1) if step < 0 else at
-            while 0 <= (at := _read_block(row, at, step)) < len(row.blocks):
-                if _has_text(row.blocks[at]):
-                    yield TextPosition(index, at, 0)
-                at += step
+            block = min(block, len(row.blocks) - 1) if step < 0 else block
+            while 0 <= (block := _read_block(row, block, step)) < len(row.blocks):
+                if _has_text(row.blocks[block]):
+                    yield TextPosition(index, block, 0)
+                block += step
             index += step
-            at = 0 if step > 0 else _FAR_AWAY
+            block = 0 if step > 0 else _FAR_AWAY
 
     def start(self) -> TextPosition | None:
         """Return the first position of the conversation."""
@@ -122,12 +122,12 @@ class CaretNavigation:
         for _ in range(_PROBES):
             if not 0 <= y < frame.height() or block.caret_rect_at(position.offset) is None:
                 break
-            found = TextPosition(
+            target = TextPosition(
                 position.row, position.block, self._valid_offset(block, QPoint(int(x) - frame.left(), int(y)))
             )
-            other = self.box(found)
-            if other and (other.center().y() - box.center().y()) * step > 1:
-                return found
+            target_box = self.box(target)
+            if target_box and (target_box.center().y() - box.center().y()) * step > 1:
+                return target
             y += step * half
         beyond = next(self._other_blocks(position, step), None)
         return self._enter_block(beyond, step, x) if beyond else position
@@ -158,13 +158,13 @@ class CaretNavigation:
         return block.caret_stop_at(block.offset_at(point))
 
 
-def _read_block(row: Row, at: int, step: int) -> int:
+def _read_block(row: Row, index: int, step: int) -> int:
     """Parse the block at an index if it is lazy; return the index at which to go on."""
-    while 0 <= at < len(row.blocks) and isinstance(row.blocks[at], LazySection):
+    while 0 <= index < len(row.blocks) and isinstance(row.blocks[index], LazySection):
         count = len(row.blocks)
-        row.stack.read(at)
-        at += len(row.blocks) - count if step < 0 else 0
-    return at
+        row.stack.read(index)
+        index += len(row.blocks) - count if step < 0 else 0
+    return index
 
 
 def _has_text(block: Block) -> bool:
@@ -174,8 +174,8 @@ def _has_text(block: Block) -> bool:
 def _next_caret_stop(block: Block, ends: tuple[int, int], offset: int, go: Callable[[int], int]) -> int:
     """Return the next offset at which a caret may be: not inside of a formula."""
     while True:
-        at, offset = offset, go(offset)
-        if offset in {at, *ends} or block.caret_stop_at(offset) == offset:
+        before, offset = offset, go(offset)
+        if offset in {before, *ends} or block.caret_stop_at(offset) == offset:
             return offset
 
 
@@ -250,10 +250,12 @@ class Caret(QObject):
             return True
         if key in _ENTER and not modifiers:
             return self._open_link_at(position)
-        there = self._target(position, key, with_ctrl=bool(modifiers & _CTRL))
-        if there is not None:
-            self.move_to(there, extends=bool(modifiers & _SHIFT), keeps_wish=key in _VERTICAL_KEYS or key in _PAGE_KEYS)
-        return there is not None
+        target = self._target(position, key, with_ctrl=bool(modifiers & _CTRL))
+        if target is not None:
+            self.move_to(
+                target, extends=bool(modifiers & _SHIFT), keeps_wish=key in _VERTICAL_KEYS or key in _PAGE_KEYS
+            )
+        return target is not None
 
     def move_to(self, position: TextPosition, *, extends: bool = False, keeps_wish: bool = False) -> None:
         """Move the caret and scroll to it; `extends` selects up to there."""
@@ -296,8 +298,8 @@ class Caret(QObject):
                 self._position = TextPosition(position.row + 1, position.block, position.offset)
             elif isinstance(change, Removed) and change.first <= position.row:
                 gone = position.row < change.first + change.count
-                there = TextPosition(position.row - change.count, position.block, position.offset)
-                self._position = TextPosition(max(0, change.first - 1)) if gone else there
+                moved = TextPosition(position.row - change.count, position.block, position.offset)
+                self._position = TextPosition(max(0, change.first - 1)) if gone else moved
 
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
         position = self._position
@@ -352,10 +354,10 @@ class Caret(QObject):
             step * max(rows.render_context.style.line, rows.view - 2 * rows.render_context.style.line)
         )
         point = QPoint(int(wish) + self._viewport.column, int(box.center().y()) if box else 0)
-        there = self._navigation.nearest(self._viewport.place_at(point), step)
-        if there is None or (there <= position if step > 0 else there >= position):
+        target = self._navigation.nearest(self._viewport.place_at(point), step)
+        if target is None or (target <= position if step > 0 else target >= position):
             return self._navigation.start() if step < 0 else self._navigation.end()
-        return there
+        return target
 
     def _show(self, position: TextPosition, end: tuple[int, int]) -> None:
         box = self.box()

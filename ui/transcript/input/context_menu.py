@@ -161,19 +161,19 @@ class ContextMenu:
         point = self._keyboard_point()
         return self._popup(view, point, self._viewport.widget.mapToGlobal(point))
 
-    def _popup(self, view: QWidget, point: QPoint, at: QPoint) -> QMenu:
+    def _popup(self, view: QWidget, point: QPoint, global_point: QPoint) -> QMenu:
         menu = self.build_menu(point, view)
-        menu.popup(at)
+        menu.popup(global_point)
         return menu
 
     def build_menu(self, point: QPoint, view: QWidget) -> QMenu:
         """Make the menu about what is under a point of the viewport, without opening it."""
-        found = block_at_point(self._viewport, point)
-        row = self._viewport.rows.row(self._row_at(point, found)) if len(self._viewport.rows) else None
-        return make_menu(view, list(self._sections(found, row)))
+        hit = block_at_point(self._viewport, point)
+        row = self._viewport.rows.row(self._row_at(point, hit)) if len(self._viewport.rows) else None
+        return make_menu(view, list(self._sections(hit, row)))
 
-    def _row_at(self, point: QPoint, found: BlockHit | None) -> int:
-        return found.row if found else self._viewport.rows.row_at(self._viewport.rows.top + point.y())
+    def _row_at(self, point: QPoint, hit: BlockHit | None) -> int:
+        return hit.row if hit else self._viewport.rows.row_at(self._viewport.rows.top + point.y())
 
     def _keyboard_point(self) -> QPoint:
         """Return a point in the focused control or message, or else the end of the selection, or the middle."""
@@ -185,18 +185,22 @@ class ContextMenu:
         if not 0 <= index < len(viewport.rows):
             return middle
         box, row = viewport.row_box(index), viewport.rows.row(index)
-        if key and (link := link_selection(row, key)) and (found := text_box(viewport, index, link)):
-            return found.center().toPoint()
-        for at, control in row.controls() if key else ():
-            if f"{at}/{control.name}" == key:
-                box = control.box.translated(row.stack.block_box(at).topLeft() + box.topLeft())
-        seen = box.intersected(viewport.widget.rect())
-        return seen.topLeft() + QPoint(min(8, seen.width() // 2), min(24, seen.height() // 2)) if seen else middle
+        if key and (link := link_selection(row, key)) and (link_box := text_box(viewport, index, link)):
+            return link_box.center().toPoint()
+        for number, control in row.controls() if key else ():
+            if f"{number}/{control.name}" == key:
+                box = control.box.translated(row.stack.block_box(number).topLeft() + box.topLeft())
+        visible = box.intersected(viewport.widget.rect())
+        return (
+            visible.topLeft() + QPoint(min(8, visible.width() // 2), min(24, visible.height() // 2))
+            if visible
+            else middle
+        )
 
-    def _sections(self, found: BlockHit | None, row: Row | None) -> Iterator[MenuSection]:
-        if found:
-            yield from self._link_sections(found)
-            yield from self._block_sections(found)
+    def _sections(self, hit: BlockHit | None, row: Row | None) -> Iterator[MenuSection]:
+        if hit:
+            yield from self._link_sections(hit)
+            yield from self._block_sections(hit)
         translate = QCoreApplication.translate
         selected = not self._viewport.selection.is_empty
         yield MenuSection(
@@ -229,9 +233,9 @@ class ContextMenu:
             ],
         )
 
-    def _link_sections(self, found: BlockHit) -> Iterator[MenuSection]:
-        translate, link = QCoreApplication.translate, found.block.link_at(found.point)
-        follow = partial(self._links.follow, link, found.row)
+    def _link_sections(self, hit: BlockHit) -> Iterator[MenuSection]:
+        translate, link = QCoreApplication.translate, hit.block.link_at(hit.point)
+        follow = partial(self._links.follow, link, hit.row)
         if target := safe_target(link):
             about = translate("Transcript", "Link to {0}").format(link_tooltip(target))
             copy = MenuEntry(translate("Transcript", "Copy &link"), lambda: self._newest_copier().copy(target))
@@ -245,33 +249,33 @@ class ContextMenu:
                 translate("Transcript", "Footnote"), [MenuEntry(translate("Transcript", "&Go to footnote"), follow)]
             )
 
-    def _block_sections(self, found: BlockHit) -> Iterator[MenuSection]:
-        entries = [_entry_for(action) for action in found.block.actions(found.point)]
-        if isinstance(found.block, TableBlock):
-            entries += self._table_entries(found)
-        elif isinstance(found.block, MathBlock):
-            words, text = QCoreApplication.translate("Transcript", "Copy &formula as LaTeX"), found.block.text
+    def _block_sections(self, hit: BlockHit) -> Iterator[MenuSection]:
+        entries = [_entry_for(action) for action in hit.block.actions(hit.point)]
+        if isinstance(hit.block, TableBlock):
+            entries += self._table_entries(hit)
+        elif isinstance(hit.block, MathBlock):
+            words, text = QCoreApplication.translate("Transcript", "Copy &formula as LaTeX"), hit.block.text
             entries.append(MenuEntry(words, lambda: self._newest_copier().copy(text)))
-        elif isinstance(found.block, RemoteImageBlock | ThumbnailsBlock):
-            entries += self._image_entries(found.block.image_at(found.point))
+        elif isinstance(hit.block, RemoteImageBlock | ThumbnailsBlock):
+            entries += self._image_entries(hit.block.image_at(hit.point))
         if entries:
-            yield MenuSection(_block_name(found.block), entries)
+            yield MenuSection(_block_name(hit.block), entries)
 
-    def _table_entries(self, found: BlockHit) -> list[MenuEntry]:
-        blocks = self._viewport.rows.row(found.row).blocks
+    def _table_entries(self, hit: BlockHit) -> list[MenuEntry]:
+        blocks = self._viewport.rows.row(hit.row).blocks
         translate, newest = QCoreApplication.translate, self._newest_copier
         return [
             MenuEntry(
                 translate("Transcript", "Copy &table as Markdown"),
                 lambda: newest().copy_markdown(
-                    "\n".join(each.markdown() for each in table_pieces_at(blocks, found.block_index))
+                    "\n".join(piece.markdown() for piece in table_pieces_at(blocks, hit.block_index))
                 ),
             ),
             MenuEntry(
                 translate("Transcript", "Copy table as C&SV"),
                 lambda: newest().copy(
                     table_to_csv(
-                        [row for each in table_pieces_at(blocks, found.block_index) for row in each.cell_texts()]
+                        [row for piece in table_pieces_at(blocks, hit.block_index) for row in piece.cell_texts()]
                     )
                 ),
             ),
@@ -286,8 +290,8 @@ class ContextMenu:
         """Decode the image in the worker, and copy it unless something else was copied by then."""
         self._copier.stop()
         number, render_context = self._next_copy_number(), self._viewport.rows.render_context
-        where = lies_at(picture, render_context.thumbnails.pictures)
-        job = partial(decode_image, where, most=_MAX_COPIED_PIXELS)
+        file = lies_at(picture, render_context.thumbnails.pictures)
+        job = partial(decode_image, file, most=_MAX_COPIED_PIXELS)
         render_context.highlighter.run_in_worker(
             ("copied picture", number), job, partial(self._on_image_decoded, number)
         )

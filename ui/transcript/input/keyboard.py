@@ -156,7 +156,9 @@ class KeyboardHandler:
         )
         if key:
             blocks = range(int(key.partition("/")[0]), int(key.partition("/")[0]) + 1)
-        moved = any(row.blocks[at].is_laid_out and row.blocks[at].scroll_horizontally(pixels) for at in blocks)
+        moved = any(
+            row.blocks[number].is_laid_out and row.blocks[number].scroll_horizontally(pixels) for number in blocks
+        )
         if moved:
             self._viewport.repaint_row(index)
         return moved

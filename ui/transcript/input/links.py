@@ -47,9 +47,9 @@ def block_at_point(viewport: RowViewport, point: QPoint) -> BlockHit | None:
     inside = QPoint(point.x() - viewport.column, y - rows.row_top(index))
     if not row.blocks or not 0 <= inside.y() < row.stack.height:
         return None
-    at = row.stack.block_at(inside.y())
-    block = row.blocks[at]
-    return BlockHit(index, at, block, inside - row.stack.block_box(at).topLeft()) if block.is_laid_out else None
+    number = row.stack.block_at(inside.y())
+    block = row.blocks[number]
+    return BlockHit(index, number, block, inside - row.stack.block_box(number).topLeft()) if block.is_laid_out else None
 
 
 class LinkNavigator(QObject):
@@ -77,76 +77,76 @@ class LinkNavigator(QObject):
 
     def tooltip_at(self, point: QPoint) -> str:
         """Return the tooltip at a point of the viewport: the whole target of a link, or the text of a footnote."""
-        found = block_at_point(self._viewport, point)
-        if found is None:
+        hit = block_at_point(self._viewport, point)
+        if hit is None:
             return ""
-        link = found.block.link_at(found.point)
+        link = hit.block.link_at(hit.point)
         if link.startswith(BACK_TARGET):
             return QCoreApplication.translate("Transcript", "Back to the text")
         if link.startswith(FOOTNOTE_TARGET):
-            return self._footnote_text(self._viewport.rows.row(found.row), link[len(FOOTNOTE_TARGET) :])
-        return found.block.tooltip_at(found.point) or (link_tooltip(link) if link else "")
+            return self._footnote_text(self._viewport.rows.row(hit.row), link[len(FOOTNOTE_TARGET) :])
+        return hit.block.tooltip_at(hit.point) or (link_tooltip(link) if link else "")
 
     def _footnote_text(self, row: Row, label: str) -> str:
-        at = next(_footnote_blocks(row, label), None)
-        text = row.blocks[at].plain() if at is not None else ""
+        number = next(_footnote_blocks(row, label), None)
+        text = row.blocks[number].plain() if number is not None else ""
         return f"{text[:_MAX_TOOLTIP_LENGTH]}…" if len(text) > _MAX_TOOLTIP_LENGTH else text
 
     def _go_to_footnote(self, index: int, label: str) -> None:
         row = self._viewport.rows.row(index)
         _read_until(row, f"[^{label}]:")
-        at = next(_footnote_blocks(row, label), None)
-        if at is not None:
+        number = next(_footnote_blocks(row, label), None)
+        if number is not None:
             self._back_positions[row.item.id, label] = self._reference_near(row, label)
             self._back_positions.move_to_end((row.item.id, label))
             if len(self._back_positions) > _MAX_BACK_POSITIONS:
                 self._back_positions.popitem(last=False)
-            scroll_to_text(self._viewport, self._scroller, index, ((at, 0), (at, 1)))
+            scroll_to_text(self._viewport, self._scroller, index, ((number, 0), (number, 1)))
 
     def _reference_near(self, row: Row, label: str) -> int:
         """Return which reference to a footnote is visible, or the first one."""
         top = self._viewport.rows.top - self._viewport.rows.row_top(self._viewport.rows.index_of(row.item.id) or 0)
-        for number, (at, _) in enumerate(_references(row, label)):
-            if row.stack.block_top(at) + row.stack.block_box(at).height() > top:
+        for number, (block_index, _) in enumerate(_references(row, label)):
+            if row.stack.block_top(block_index) + row.stack.block_box(block_index).height() > top:
                 return number
         return 0
 
     def _go_back(self, index: int, label: str) -> None:
         row = self._viewport.rows.row(index)
-        found = list(_references(row, label))
-        if not found:
+        references = list(_references(row, label))
+        if not references:
             _read_until(row, f"[^{label}]")
-            found = list(_references(row, label))
-        if found:
+            references = list(_references(row, label))
+        if references:
             number = self._back_positions.get((row.item.id, label), 0)
-            at, offset = found[min(number, len(found) - 1)]
-            scroll_to_text(self._viewport, self._scroller, index, ((at, offset), (at, offset + 1)))
+            block_index, offset = references[min(number, len(references) - 1)]
+            scroll_to_text(self._viewport, self._scroller, index, ((block_index, offset), (block_index, offset + 1)))
 
 
 def _footnote_blocks(row: Row, label: str) -> Iterator[int]:
     """Yield the blocks at which a footnote with this label begins."""
     begins = Container("footnote", label)
-    return (at for at, block in enumerate(row.blocks) if begins in block.containers)
+    return (number for number, block in enumerate(row.blocks) if begins in block.containers)
 
 
 def _references(row: Row, label: str) -> Iterator[tuple[int, int]]:
     """Yield the blocks, and offsets in them, that refer to a footnote."""
     target, written = f"{FOOTNOTE_TARGET}{label}", f"[^{label}]"
-    for at, block in enumerate(row.blocks):
+    for number, block in enumerate(row.blocks):
         if isinstance(block, MarkdownTextBlock) and written in block.leaf.text:
             line = block.line()
-            yield from ((at, line.to_plain(span.start)) for span in line.spans if span.href == target)
-        elif isinstance(block, TableBlock) and any(written in cell for each in block.leaf.cells for cell in each):
-            yield at, utf16_length(block.plain().partition(f"[{label}]")[0])
+            yield from ((number, line.to_plain(span.start)) for span in line.spans if span.href == target)
+        elif isinstance(block, TableBlock) and any(written in cell for cells in block.leaf.cells for cell in cells):
+            yield number, utf16_length(block.plain().partition(f"[{label}]")[0])
 
 
 def _read_until(row: Row, words: str) -> None:
     """Parse the lazy sections that contain these words."""
-    at = 0
-    while at < len(row.blocks):
-        block = row.blocks[at]
+    index = 0
+    while index < len(row.blocks):
+        block = row.blocks[index]
         if isinstance(block, LazySection) and block.contains_text(words):
             # What stands here now may be sections, of which the first one may have these words.
-            row.stack.read(at)
+            row.stack.read(index)
         else:
-            at += 1
+            index += 1

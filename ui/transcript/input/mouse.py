@@ -28,9 +28,9 @@ class MouseHandler(QObject):
         self._pressed_at = QPoint()
         self._last = QPoint()
         self._selecting = False
-        self._triple_click_timer = QPoint()
-        self._since = QTimer(self)
-        self._since.setSingleShot(True)
+        self._double_click_point = QPoint()
+        self._triple_click_timer = QTimer(self)
+        self._triple_click_timer.setSingleShot(True)
         self._edge = QTimer(self)
         self._edge.setInterval(30)
         self._edge.timeout.connect(self._scroll_at_edge)
@@ -65,7 +65,7 @@ class MouseHandler(QObject):
     def _on_press(self, event: QMouseEvent) -> None:
         point = event.position().toPoint()
         self._pressed_at = self._last = point
-        if self._since.isActive() and (point - self._triple_click_timer).manhattanLength() < 6:
+        if self._triple_click_timer.isActive() and (point - self._double_click_point).manhattanLength() < 6:
             self._select_paragraph(point)
             return
         hit = self._viewport.hit(point)
@@ -89,8 +89,8 @@ class MouseHandler(QObject):
         if text:
             start, end = word_at(text, position.offset)
             self._select_in(position, start, end)
-        self._triple_click_timer = point
-        self._since.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
+        self._double_click_point = point
+        self._triple_click_timer.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
 
     def _select_paragraph(self, point: QPoint) -> None:
         position = self._viewport.place_at(point)
@@ -146,11 +146,11 @@ class MouseHandler(QObject):
     def stop(self) -> None:
         """End the drag."""
         self._edge.stop()
-        self._since.stop()
+        self._triple_click_timer.stop()
         self._selecting = False
 
-    def _show_tooltip(self, point: QPoint, at: QPoint) -> None:
-        QToolTip.showText(at, plain_tooltip(self._links.tooltip_at(point)), self._viewport.widget)
+    def _show_tooltip(self, point: QPoint, global_point: QPoint) -> None:
+        QToolTip.showText(global_point, plain_tooltip(self._links.tooltip_at(point)), self._viewport.widget)
 
     def _scroll_at_edge(self) -> None:
         height = self._viewport.widget.height()

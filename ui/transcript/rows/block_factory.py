@@ -117,8 +117,8 @@ def split_tables(leaves: Iterable[Leaf]) -> Iterator[Leaf]:
             continue
         yield replace(leaf, cells=leaf.cells[:count])
         rest = _continued_leaf(leaf)
-        for at in range(count, len(leaf.cells), count):
-            yield replace(rest, cells=leaf.cells[at : at + count])
+        for start in range(count, len(leaf.cells), count):
+            yield replace(rest, cells=leaf.cells[start : start + count])
 
 
 def rows_per_piece(table: Leaf) -> int:
@@ -127,7 +127,7 @@ def rows_per_piece(table: Leaf) -> int:
 
 
 def _continued_leaf(leaf: Leaf) -> Leaf:
-    containers = tuple(replace(each, marker="") for each in leaf.containers)
+    containers = tuple(replace(container, marker="") for container in leaf.containers)
     return replace(leaf, containers=containers, separator="\n", starts=False)
 
 
@@ -266,8 +266,8 @@ class LazySection(Block):
         """Parse from the beginning: leaves that already became blocks are needed for what follows them."""
         stream = MarkdownStream()
         stream.references = self._factory.references
-        for at in range(0, len(self._text), _READ_STEP):
-            closed = stream.append(self._text[at : at + _READ_STEP]).closed
+        for start in range(0, len(self._text), _READ_STEP):
+            closed = stream.append(self._text[start : start + _READ_STEP]).closed
             yield None
             yield from split_tables(closed)
         yield from split_tables(stream.finish().closed)

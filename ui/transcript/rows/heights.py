@@ -105,7 +105,7 @@ class Heights:
     def _set_chunks(self, start: int, end: int, heights: list[int]) -> None:
         size = _CHUNK if len(heights) > 2 * _CHUNK else max(1, len(heights))
         self._count += len(heights) - sum(map(len, self._chunks[start:end]))
-        chunks = [heights[at : at + size] for at in range(0, len(heights), size)]
+        chunks = [heights[index : index + size] for index in range(0, len(heights), size)]
         self._total += sum(heights) - sum(self._sums[start:end])
         self._chunks[start:end] = chunks
         self._sums[start:end] = map(sum, chunks)

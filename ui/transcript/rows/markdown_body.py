@@ -141,10 +141,10 @@ class MarkdownBody:
 
     def _set(self, index: int, leaf: Leaf, *, is_open: bool) -> bool:
         """Show the leaf at this index; return whether anything changed."""
-        at = self._first + index
+        block_index = self._first + index
         if index < len(self._leaves):
             old, self._leaves[index] = self._leaves[index], leaf
-            block = self._row.blocks[at]
+            block = self._row.blocks[block_index]
             block.tight, block.starts = leaf.tight, leaf.starts
             if isinstance(block, CodeBlock | MathBlock):
                 if leaf.kind == old.kind and (old.info, old.containers) == (leaf.info, leaf.containers):
@@ -157,12 +157,12 @@ class MarkdownBody:
                 block.set_leaf(leaf)
                 block.layout_count = 0
                 if isinstance(block, TableBlock):
-                    self._row.stack.estimate_block(at)
+                    self._row.stack.estimate_block(block_index)
                 return True
         else:
             self._leaves.append(leaf)
-        before = self._row.blocks[at - 1] if index else None
-        self._row.stack.set_block(at, self._factory.block(leaf, before, is_open=is_open))
+        before = self._row.blocks[block_index - 1] if index else None
+        self._row.stack.set_block(block_index, self._factory.block(leaf, before, is_open=is_open))
         return True
 
     def _refresh_references(self) -> int:

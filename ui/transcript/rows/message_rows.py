@@ -199,16 +199,16 @@ class UserRow(Row):
 
     def __init__(self, item: UserItem, render_context: RenderContext) -> None:
         super().__init__(item, render_context)
-        self._said = item
+        self._message = item
         px = render_context.style.px
-        # As much beside pictures as above them.
+        # As much space beside images as above them.
         self._pad, self._over = (px(10), px(10)) if item.images else (px(14), px(9))
         self.stack.above, self.stack.below = (
             render_context.style.gap(16) + self._over,
             render_context.style.gap(10) + self._over,
         )
-        # What stands for the pictures in copies.
-        self._pictures: list[str] = []
+        # The text of the images in copies.
+        self._image_texts: list[str] = []
 
     @property
     def label(self) -> str:
@@ -216,17 +216,17 @@ class UserRow(Row):
 
     def build(self) -> None:
         """Put the images above the text, as most messengers do."""
-        blocks = self.render_context.image_blocks(self._said.images, self.item.id)
-        pictures = len(blocks)
-        self._pictures = [block.plain() for block in blocks]
+        blocks = self.render_context.image_blocks(self._message.images, self.item.id)
+        image_count = len(blocks)
+        self._image_texts = [block.plain() for block in blocks]
         for block in blocks[1:]:
             block.gap = self.render_context.style.px(8)
         # Long text is several blocks, so that only what is seen of it is laid out.
-        text = self._said.text.replace("\r\n", "\n").replace("\r", "\n")
+        text = self._message.text.replace("\r\n", "\n").replace("\r", "\n")
         for separator, piece in split_long_text(text) if text else ():
             block = TextBlock(_displayed_line(piece))
             block.separator = separator
-            block.gap = self.render_context.style.px(8) if len(blocks) == pictures and blocks else 0
+            block.gap = self.render_context.style.px(8) if len(blocks) == image_count and blocks else 0
             blocks.append(block)
         for index, block in enumerate(blocks):
             self.stack.set_block(index, block)
@@ -242,14 +242,14 @@ class UserRow(Row):
             return
         super().set_width(width)
         self.stack.right = self._pad
-        most = int(width * 0.8)
-        self.stack.left = width - most + self._pad
+        max_width = int(width * 0.8)
+        self.stack.left = width - max_width + self._pad
         if len(self.blocks) <= 3:
             style = self.render_context.style
             for block in self.blocks:
                 block.layout(self.stack.block_width(block), style)
-            wanted = max((block.natural_width() for block in self.blocks), default=0)
-            self.stack.left = width - min(most - 2 * self._pad, max(wanted, style.px(12))) - self._pad
+            text_width = max((block.natural_width() for block in self.blocks), default=0)
+            self.stack.left = width - min(max_width - 2 * self._pad, max(text_width, style.px(12))) - self._pad
         for block in self.blocks:
             block.forget()
 
@@ -269,16 +269,16 @@ class UserRow(Row):
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
         """Copy the Markdown as it was typed, unless it leaves code open: what follows would become code too."""
-        for each in super().extracts(start, end):
-            is_typed = each.text not in self._pictures and (
-                not _FENCE.search(each.text) or _has_closed_blocks(each.text)
+        for extract in super().extracts(start, end):
+            is_typed = extract.text not in self._image_texts and (
+                not _FENCE.search(extract.text) or _has_closed_blocks(extract.text)
             )
-            yield replace(each, markdown=replace(each.markdown, text=each.text)) if is_typed else each
+            yield replace(extract, markdown=replace(extract.markdown, text=extract.text)) if is_typed else extract
 
     def source(self) -> str:
         """Return the images, and the text as it was typed."""
-        pictures = [block.markdown() for block in self.render_context.image_blocks(self._said.images, self.item.id)]
-        return "\n\n".join([*pictures, *([self._said.text] if self._said.text else [])])
+        images = [block.markdown() for block in self.render_context.image_blocks(self._message.images, self.item.id)]
+        return "\n\n".join([*images, *([self._message.text] if self._message.text else [])])
 
 
 def _displayed_line(text: str) -> Line:

@@ -29,8 +29,8 @@ class NoticeRow(Row):
         super().__init__(item, render_context)
         self._notice = item
         px, gap = render_context.style.px, render_context.style.gap
-        self._is_folding = gap(6)
-        self.stack.above = self.stack.below = self._is_folding + gap(12)
+        self._outer_gap = gap(6)
+        self.stack.above = self.stack.below = self._outer_gap + gap(12)
         self.stack.left, self.stack.right = px(44), px(16)
 
     @property
@@ -70,7 +70,7 @@ class NoticeRow(Row):
 
     def _is_of_one_call(self) -> bool:
         redos = self._notice.redos.keys()
-        calls = (each for each in self.render_context.items if isinstance(each, ToolCallItem))
+        calls = (item for item in self.render_context.items if isinstance(item, ToolCallItem))
         return len(redos) == 1 or any(redos <= call.redos.keys() for call in calls)
 
     def _add_folded(self, index: int) -> None:
@@ -91,7 +91,7 @@ class NoticeRow(Row):
         """Paint the box and its icon."""
         px = style.px
         is_error = self._notice.level == "error"
-        box = QRectF(0.5, self._is_folding + 0.5, self.stack.width - 1, self.stack.height - 2 * self._is_folding - 1)
+        box = QRectF(0.5, self._outer_gap + 0.5, self.stack.width - 1, self.stack.height - 2 * self._outer_gap - 1)
         painter.setPen(style.color("danger_background" if is_error else "border"))
         painter.setBrush(style.color("danger_background" if is_error else "surface"))
         painter.drawRoundedRect(box, px(10), px(10))

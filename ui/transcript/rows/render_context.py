@@ -77,7 +77,7 @@ class SecondTimer(QObject):
         self._timer.stop()
 
     def _on_tick(self) -> None:
-        self._subscribers = [each for each in self._subscribers if (listener := each()) and listener()]
+        self._subscribers = [reference for reference in self._subscribers if (listener := reference()) and listener()]
         if not self._subscribers:
             self._timer.stop()
 
@@ -131,8 +131,8 @@ class RenderContext:
         if block := self.large.get(item_id, what, source):
             return block
 
-        def arrived(made: Block) -> None:
-            self.large.add(item_id, what, source, made)
+        def arrived(block: Block) -> None:
+            self.large.add(item_id, what, source, block)
             ready()
 
         self.highlighter.run_in_worker(("large", item_id, what, id(source)), make, arrived)
@@ -165,15 +165,15 @@ class RenderContext:
 
     def image_blocks(self, images: Sequence[Image], item_id: str) -> list[Block]:
         """Make the blocks of a message's images: local ones side by side, then those of the web by name."""
-        here = [image for image in images if not isinstance(image.source, UrlSource)]
+        local_images = [image for image in images if not isinstance(image.source, UrlSource)]
         blocks: list[Block] = [
             RemoteImageBlock(RemoteImage(image.name or "", image.source.url), self.remote_image_callbacks(item_id))
             for image in images
             if isinstance(image.source, UrlSource)
         ]
-        if here:
+        if local_images:
             arrived = partial(self.signals.content_arrived.emit, item_id)
-            blocks.insert(0, ThumbnailsBlock(here, self._thumbnail, self.signals.image_opened.emit, arrived))
+            blocks.insert(0, ThumbnailsBlock(local_images, self._thumbnail, self.signals.image_opened.emit, arrived))
         return blocks
 
     def _thumbnail(self, image: Image, size: QSize, then: Callable[[], None]) -> tuple[bool, QPixmap | None]:

@@ -86,9 +86,9 @@ def read_block(block: Block) -> Sequence[Block]:
 def table_pieces_at(blocks: Sequence[Block], index: int) -> Iterator[TableBlock]:
     """The pieces of the table that the block at an index is a piece of."""
     first = _first_piece(blocks, index)
-    for at in range(first, len(blocks)):
-        for block in read_block(blocks[at]):
-            if not isinstance(block, TableBlock) or (block.separator is None and at > first):
+    for number in range(first, len(blocks)):
+        for block in read_block(blocks[number]):
+            if not isinstance(block, TableBlock) or (block.separator is None and number > first):
                 return
             yield block
 
@@ -134,8 +134,8 @@ class _BlockPart:
             )
         separator = separator_before(block, before) if before else ""
         marker = marker_before(block) if not first else ""
-        where = (block.containers, block.tight, block.starts, block.separator if before else None)
-        return CopyExtract(separator + marker, text, CopiedBlock(markdown, *where), CopiedBlock(html, *where))
+        containers = (block.containers, block.tight, block.starts, block.separator if before else None)
+        return CopyExtract(separator + marker, text, CopiedBlock(markdown, *containers), CopiedBlock(html, *containers))
 
 
 _OVERHANG = 5

@@ -209,12 +209,12 @@ class ToolRow(Row):
 
     def actions(self) -> Sequence[MenuAction]:
         """Offer to undo or redo the call, where that is possible."""
-        found: list[MenuAction] = []
+        actions: list[MenuAction] = []
         if self._call.can_be_undone:
-            found.append(MenuAction(QCoreApplication.translate("Transcript", "Undo this call"), self._undo))
+            actions.append(MenuAction(QCoreApplication.translate("Transcript", "Undo this call"), self._undo))
         if self._call.can_be_redone:
-            found.append(MenuAction(QCoreApplication.translate("Transcript", "Redo this call"), self._redo))
-        return found
+            actions.append(MenuAction(QCoreApplication.translate("Transcript", "Redo this call"), self._redo))
+        return actions
 
     @property
     def _effective_arguments(self) -> dict[str, object]:
@@ -226,22 +226,22 @@ class ToolRow(Row):
         if call.state is CallState.WRITING:
             newest = show_hidden(str(call.arguments)[-_MAX_ARGUMENTS_LENGTH:])
             return [CallSummaryBlock(newest)] if newest else []
-        given = self._effective_arguments
+        arguments = self._effective_arguments
         if not self.unfolded:
-            short = _arguments_summary(given)
-            if call.effective_input is not None and short:
-                short = QCoreApplication.translate("Transcript", "edited") + f" · {short}"
-            return [CallSummaryBlock(short)] if short else []
+            summary = _arguments_summary(arguments)
+            if call.effective_input is not None and summary:
+                summary = QCoreApplication.translate("Transcript", "edited") + f" · {summary}"
+            return [CallSummaryBlock(summary)] if summary else []
         title = QCoreApplication.translate("Transcript", "arguments")
         if call.effective_input is not None:
             title = QCoreApplication.translate("Transcript", "arguments, edited")
-        if not given:
+        if not arguments:
             return []
-        make = partial(_arguments_block, given, self._code_callbacks(title), title)
-        if not _is_large(given):
+        make = partial(_arguments_block, arguments, self._code_callbacks(title), title)
+        if not _is_large(arguments):
             return [make()]
         words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
-        return [self._large_block("arguments", given, make) or CallSummaryBlock(words)]
+        return [self._large_block("arguments", arguments, make) or CallSummaryBlock(words)]
 
     def _output(self) -> list[Block]:
         """Return the steps of a specialist, which stay beside its answer, and the output."""
@@ -287,9 +287,9 @@ class ToolRow(Row):
 
     def _large_block(self, what: str, source: object, make: Callable[[], Block]) -> Block | None:
         """Return a block that the worker makes; None until then."""
-        found = self.render_context.large_block(self.item.id, what, source, make, self._on_large_block)
-        self._is_timing |= found is None
-        return found
+        block = self.render_context.large_block(self.item.id, what, source, make, self._on_large_block)
+        self._is_timing |= block is None
+        return block
 
     def _on_large_block(self) -> None:
         was_pressed = self._is_pressed
@@ -306,8 +306,8 @@ class ToolRow(Row):
             return OutputBlock(*terminal_text(text), self._code_callbacks(title), title)
         block = OutputBlock(strip_commands(text), [], self._code_callbacks(title), title)
 
-        def arrived(found: tuple[str, list[list[StyledWord]]]) -> None:
-            block.set_output(*found)
+        def arrived(output: tuple[str, list[list[StyledWord]]]) -> None:
+            block.set_output(*output)
             if not block.is_laid_out:
                 self.render_context.signals.content_arrived.emit(self.item.id)
 
@@ -336,34 +336,34 @@ class ToolRow(Row):
         """Return name, state, arguments and result; the beginning, when it is long."""
         head = call_header(self._call, self._since, unfolded=self.unfolded)
         result = _result_text(self._call.result, MAX_SPOKEN) if self._call.result else ""
-        given = _arguments_summary(self._effective_arguments)
-        if self._call.effective_input is not None and given:
-            given = QCoreApplication.translate("Transcript", "arguments, edited") + f": {given}"
-        parts = [f"{head.title}, {head.state}", given, result]
+        summary = _arguments_summary(self._effective_arguments)
+        if self._call.effective_input is not None and summary:
+            summary = QCoreApplication.translate("Transcript", "arguments, edited") + f": {summary}"
+        parts = [f"{head.title}, {head.state}", summary, result]
         return "\n".join(part for part in parts if part)
 
 
-def _result_text(result: ToolResult, most: int | None = None) -> str:
+def _result_text(result: ToolResult, max_length: int | None = None) -> str:
     """Return the text of a result, or its beginning."""
     parts: list[str] = []
     for part in result.content:
         if isinstance(part, Text):
-            parts.append(part.text[:most])
+            parts.append(part.text[:max_length])
         elif isinstance(part, Json):
-            parts.append(_json(part.value, most, indent=2))
-    return "\n".join(parts)[:most]
+            parts.append(_json(part.value, max_length, indent=2))
+    return "\n".join(parts)[:max_length]
 
 
-def _json(value: object, most: int | None = None, *, indent: int | None = None) -> str:
+def _json(value: object, max_length: int | None = None, *, indent: int | None = None) -> str:
     """Write a value as JSON, up to about `most` characters."""
     encoder = json.JSONEncoder(ensure_ascii=False, indent=indent)
-    if most is None:
+    if max_length is None:
         return encoder.encode(value)
     parts: list[str] = []
     for part in encoder.iterencode(value):
         parts.append(part)
-        most -= len(part)
-        if most <= 0:
+        max_length -= len(part)
+        if max_length <= 0:
             break
     return "".join(parts)
 
@@ -375,24 +375,24 @@ def _is_large_result(result: ToolResult) -> bool:
 
 def _is_large(value: object) -> bool:
     """Return whether writing the value as JSON would take long, looking at no more of it than necessary."""
-    room, left = _LARGE_JSON, [(value, 0)]
-    while left and room > 0:
-        each, depth = left.pop()
+    room, pending = _LARGE_JSON, [(value, 0)]
+    while pending and room > 0:
+        part, depth = pending.pop()
         room -= 2 * depth + 4
-        if isinstance(each, str):
-            room -= len(each)
-        elif isinstance(each, dict | list | tuple):
-            inside = cast("Collection[object]", each)
+        if isinstance(part, str):
+            room -= len(part)
+        elif isinstance(part, dict | list | tuple):
+            inside = cast("Collection[object]", part)
             if len(inside) > room:
                 return True
-            values = cast("dict[str, object]", each).values() if isinstance(each, dict) else inside
-            room -= sum(map(len, cast("dict[str, object]", each))) if isinstance(each, dict) else 0
-            left += [(one, depth + 1) for one in values]
+            values = cast("dict[str, object]", part).values() if isinstance(part, dict) else inside
+            room -= sum(map(len, cast("dict[str, object]", part))) if isinstance(part, dict) else 0
+            pending += [(child, depth + 1) for child in values]
     return room <= 0
 
 
-def _arguments_block(given: dict[str, object], callbacks: CodeCallbacks, title: str) -> Block:
-    return CodeBlock(_as_json(given), "json", callbacks, title=title)
+def _arguments_block(arguments: dict[str, object], callbacks: CodeCallbacks, title: str) -> Block:
+    return CodeBlock(_as_json(arguments), "json", callbacks, title=title)
 
 
 def _whole_block(result: ToolResult, callbacks: CodeCallbacks, title: str) -> Block:
@@ -415,12 +415,12 @@ def _cut_lines(text: str, words: list[list[StyledWord]]) -> tuple[str, list[list
 
 def _arguments_summary(arguments: dict[str, object]) -> str:
     """Return the arguments on one line, cut when long."""
-    most = _MAX_ARGUMENTS_LENGTH * 3
+    max_length = _MAX_ARGUMENTS_LENGTH * 3
     parts = [
-        f"{name}: {value[:most] if isinstance(value, str) else _json(value, most)}"
-        for name, value in islice(arguments.items(), most)
+        f"{name}: {value[:max_length] if isinstance(value, str) else _json(value, max_length)}"
+        for name, value in islice(arguments.items(), max_length)
     ]
-    line = " ".join(show_hidden(" · ".join(parts)[:most]).split())
+    line = " ".join(show_hidden(" · ".join(parts)[:max_length]).split())
     return line if len(line) <= _MAX_ARGUMENTS_LENGTH else line[: _MAX_ARGUMENTS_LENGTH - 1] + "…"
 
 

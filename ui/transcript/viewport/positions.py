@@ -69,12 +69,12 @@ class ReadingPosition:
 
     def _rows_to_keep(self, also: Sequence[int]) -> set[int]:
         rows, selection = self._viewport.rows, self._viewport.selection
-        wanted = [self._viewport.focused[0], *also]
+        kept = [self._viewport.focused[0], *also]
         if not selection.is_empty:
-            wanted += [selection.start.row, selection.end.row]
+            kept += [selection.start.row, selection.end.row]
         if not rows.following:
-            wanted.append(rows.row_at(rows.top))
-        return {index for index in wanted if 0 <= index < len(rows) and rows.existing_row(index)}
+            kept.append(rows.row_at(rows.top))
+        return {index for index in kept if 0 <= index < len(rows) and rows.existing_row(index)}
 
     def _current_y(self) -> float:
         row, block = self._viewport.rows.row(self._position.row), self._position.block
@@ -123,8 +123,8 @@ class FocusStop:
 def iter_focus_stops(row: Row, block: int, step: int) -> Iterator[FocusStop]:
     """Yield the focus stops from a block on, or backwards; blocks with buttons are laid out for that."""
     while 0 <= block < len(row.blocks):
-        found = [FocusStop(block, each) for each in _stops_in_block(row, block)]
-        yield from found if step > 0 else reversed(found)
+        stops = [FocusStop(block, target) for target in _stops_in_block(row, block)]
+        yield from stops if step > 0 else reversed(stops)
         block += step
 
 
@@ -143,8 +143,8 @@ def next_focus_stop(row: Row, key: str, step: int) -> FocusStop | None:
 def find_focus_stop(row: Row, key: str) -> FocusStop | None:
     """Return the stop of a key, if it still exists."""
     block, _, name = key.partition("/")
-    found = _stops_in_block(row, int(block)) if name and int(block) < len(row.blocks) else ()
-    return next((FocusStop(int(block), each) for each in found if each.name == name), None)
+    targets = _stops_in_block(row, int(block)) if name and int(block) < len(row.blocks) else ()
+    return next((FocusStop(int(block), target) for target in targets if target.name == name), None)
 
 
 def link_selection(row: Row, key: str) -> RowSelection | None:
@@ -182,9 +182,9 @@ def links_in(block: Block) -> Iterator[Link]:
     elif isinstance(block, TableBlock):
         for row, lines in enumerate(block.cells.lines()):
             for column, line in enumerate(lines):
-                at = block.cells.offset_of(row, column) if line.spans else 0
+                offset = block.cells.offset_of(row, column) if line.spans else 0
                 for link in links_of(line):
-                    yield Link(at + link.start, at + link.end, link.words, link.target)
+                    yield Link(offset + link.start, offset + link.end, link.words, link.target)
 
 
 def links_of(line: Line) -> Iterator[Link]:
@@ -215,10 +215,10 @@ def text_boxes(row: Row, selection: RowSelection) -> Iterator[QRectF]:
         span = selected_range(selection, index)
         block = row.blocks[index]
         if span and block.is_laid_out:
-            where = QRectF(row.stack.block_box(index))
-            whole = QRectF(0, 0, where.width(), where.height())
-            for box in block.boxes(*span) or [whole]:
-                yield box.translated(where.topLeft())
+            block_box = QRectF(row.stack.block_box(index))
+            block_area = QRectF(0, 0, block_box.width(), block_box.height())
+            for box in block.boxes(*span) or [block_area]:
+                yield box.translated(block_box.topLeft())
 
 
 def text_box(viewport: RowViewport, index: int, selection: RowSelection) -> QRectF | None:
@@ -248,11 +248,11 @@ def scroll_to_text(
         edge = min(line, view // 4) if calmly else min(2 * line, view // 4)
         if edge <= box.top() and box.bottom() <= view - edge:
             return
-        wanted = view / 3
+        target_y = view / 3
         if calmly:
-            wanted = edge if box.top() < edge else max(edge, view - edge - box.height())
+            target_y = edge if box.top() < edge else max(edge, view - edge - box.height())
         before = viewport.rows.top
-        scroller.scroll_by(round(box.top() - wanted))
+        scroller.scroll_by(round(box.top() - target_y))
         if viewport.rows.top == before:
             return
 

@@ -80,7 +80,7 @@ class Scroller(QObject):
         rows, viewport, selection = self._rows, self._viewport, self._viewport.selection
         if not isinstance(change, Updated):
             viewport.hovered, viewport.focused = (
-                control_after(each, change) for each in (viewport.hovered, viewport.focused)
+                control_after(key, change) for key in (viewport.hovered, viewport.focused)
             )
         match change:
             case Added(index):
@@ -94,9 +94,9 @@ class Scroller(QObject):
                 return index, 0
             case Updated(index, what):
                 self._keep_unfolded(index, what)
-                kept = SelectionTracker(selection, rows, index)
+                tracker = SelectionTracker(selection, rows, index)
                 y = rows.update_row(index, what)
-                kept.restore()
+                tracker.restore()
                 return None if y is None else (index, y)
 
     def _keep_unfolded(self, index: int, what: str) -> None:

@@ -67,8 +67,10 @@ class Selection:
     def rows_added(self, index: int) -> None:
         """Move the selection down when a row is inserted above it."""
         self.start, self.end = (
-            TextPosition(each.row + 1, each.block, each.offset) if each.row >= index and not self.is_empty else each
-            for each in (self.start, self.end)
+            TextPosition(position.row + 1, position.block, position.offset)
+            if position.row >= index and not self.is_empty
+            else position
+            for position in (self.start, self.end)
         )
 
     def rows_removed(self, first: int, count: int) -> None:
@@ -76,12 +78,12 @@ class Selection:
         _, last = self.ordered
         if last.row < first:
             return
-        if any(first <= each.row < first + count for each in (self.start, self.end)):
+        if any(first <= position.row < first + count for position in (self.start, self.end)):
             self.clear()
             return
         self.start, self.end = (
-            TextPosition(each.row - count, each.block, each.offset) if each.row >= first else each
-            for each in (self.start, self.end)
+            TextPosition(position.row - count, position.block, position.offset) if position.row >= first else position
+            for position in (self.start, self.end)
         )
 
 
@@ -145,20 +147,20 @@ def word_at(text: str, offset: int) -> tuple[int, int]:
     size = utf16_length(text)
     if not size:
         return 0, 0
-    at = min(offset, size - 1)
+    anchor = min(offset, size - 1)
     # Half of a pair is left out.
-    first = at - utf16_length(slice_utf16(text, max(0, at - _WORD_WINDOW), at))
-    near = slice_utf16(text, first, at + _WORD_WINDOW)
-    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Word, near)
-    finder.setPosition(at - first + 1)
+    first = anchor - utf16_length(slice_utf16(text, max(0, anchor - _WORD_WINDOW), anchor))
+    window = slice_utf16(text, first, anchor + _WORD_WINDOW)
+    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Word, window)
+    finder.setPosition(anchor - first + 1)
     start = finder.toPreviousBoundary()
     finder.setPosition(max(0, start))
     end = finder.toNextBoundary()
-    if (found := slice_utf16(near, start, end)).isspace():
-        start, end = _extend(near, start, end, str.isspace)
-    elif found and all(map(_is_ideograph, found)):
-        start, end = _extend(near, start, end, _is_ideograph)
-    return first + max(0, start), first + (end if end > 0 else utf16_length(near))
+    if (word := slice_utf16(window, start, end)).isspace():
+        start, end = _extend(window, start, end, str.isspace)
+    elif word and all(map(_is_ideograph, word)):
+        start, end = _extend(window, start, end, _is_ideograph)
+    return first + max(0, start), first + (end if end > 0 else utf16_length(window))
 
 
 def _extend(text: str, start: int, end: int, belongs: Callable[[str], bool]) -> tuple[int, int]:
@@ -186,18 +188,25 @@ class SelectionTracker:
         self._index = index
         row = rows.existing_row(index)
         is_there = row is not None and row.blocks and not selection.is_empty
-        places = [each for each in (selection.start, selection.end) if each.row == index] if is_there else []
+        places = (
+            [position for position in (selection.start, selection.end) if position.row == index] if is_there else []
+        )
         self._row = row if places else None
         if row is None or not places:
             return
         selection.set(
-            *(_exact_position(each, row) if each.row == index else each for each in (selection.start, selection.end))
+            *(
+                _exact_position(position, row) if position.row == index else position
+                for position in (selection.start, selection.end)
+            )
         )
-        lowest = min(each.block for each in (selection.start, selection.end) if each.row == index)
+        lowest = min(position.block for position in (selection.start, selection.end) if position.row == index)
         # What is closed keeps its places. Without that knowledge the block before is enough to find them again.
         self._first = max(getattr(row, "closed", 0), min(lowest, len(row.blocks) - 1) - 1)
         # Code only gets longer, and may be very long.
-        self._code = {at for at, block in enumerate(row.blocks) if at >= self._first and isinstance(block, CodeBlock)}
+        self._code = {
+            number for number, block in enumerate(row.blocks) if number >= self._first and isinstance(block, CodeBlock)
+        }
         self._before = _texts(row, self._first, self._code)
 
     def restore(self) -> None:
@@ -209,21 +218,21 @@ class SelectionTracker:
         if after[: len(self._before)] == self._before:
             return
         moved = (
-            self._moved_position(each, after) if each.row == self._index else each
-            for each in (self._selection.start, self._selection.end)
+            self._moved_position(position, after) if position.row == self._index else position
+            for position in (self._selection.start, self._selection.end)
         )
         self._selection.set(*moved)
 
     def _moved_position(self, position: TextPosition, after: list[str]) -> TextPosition:
-        at = position.block - self._first
-        if at < 0:
+        number = position.block - self._first
+        if number < 0:
             return position
-        if self._before[: at + 1] == after[: at + 1]:
+        if self._before[: number + 1] == after[: number + 1]:
             return position
         if not after:
             return TextPosition(self._index, max(0, self._first - 1), 0)
-        before = self._before[at] if at < len(self._before) else ""
-        offset = sum(len(text) + 1 for text in self._before[:at]) + len(slice_utf16(before, 0, position.offset))
+        before = self._before[number] if number < len(self._before) else ""
+        offset = sum(len(text) + 1 for text in self._before[:number]) + len(slice_utf16(before, 0, position.offset))
         return self._position_of(_moved_offset(offset, "\n".join(self._before), "\n".join(after)), after)
 
     def _position_of(self, offset: int, texts: list[str]) -> TextPosition:
@@ -249,7 +258,8 @@ def _texts(row: Row, first: int, code: set[int]) -> list[str]:
     """Return the texts of blocks that may change; empty for code, which only grows."""
     blocks = row.blocks[first:]
     return [
-        "" if at in code and isinstance(block, CodeBlock) else block.plain() for at, block in enumerate(blocks, first)
+        "" if index in code and isinstance(block, CodeBlock) else block.plain()
+        for index, block in enumerate(blocks, first)
     ]
 
 
@@ -259,9 +269,9 @@ def _moved_offset(offset: int, before: str, after: str) -> int:
     if offset <= same:
         return offset
     old, new = before[same : same + _COMPARED_LENGTH], after[same : same + _COMPARED_LENGTH]
-    found = same
+    moved = same
     for match in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
         if same + match.a >= offset and match.a:
             break
-        found = same + match.b + min(offset - same - match.a, match.size)
-    return min(found, len(after))
+        moved = same + match.b + min(offset - same - match.a, match.size)
+    return min(moved, len(after))

@@ -95,9 +95,9 @@ class RowViewport:
         if not len(self.rows):
             return Hit(-1)
         index, row, inside = self._row_at_point(point)
-        found = row.control_at(inside)
-        if found:
-            return Hit(index, found[0], found[1])
+        control = row.control_at(inside)
+        if control:
+            return Hit(index, control[0], control[1])
         return Hit(index, link=self._link(row, inside))
 
     def link_at(self, point: QPoint) -> str:
@@ -110,9 +110,9 @@ class RowViewport:
     def _link(self, row: Row, inside: QPoint) -> str:
         if not row.blocks or not 0 <= inside.y() < row.stack.height:
             return ""
-        at = row.stack.block_at(inside.y())
-        block = row.blocks[at]
-        return block.link_at(inside - row.stack.block_box(at).topLeft()) if block.is_laid_out else ""
+        number = row.stack.block_at(inside.y())
+        block = row.blocks[number]
+        return block.link_at(inside - row.stack.block_box(number).topLeft()) if block.is_laid_out else ""
 
     def _row_at_point(self, point: QPoint) -> tuple[int, Row, QPoint]:
         y = self.rows.top + point.y()
@@ -128,10 +128,10 @@ class RowViewport:
             return TextPosition(index)
         if inside.y() >= row.stack.height:
             return TextPosition(index, len(row.blocks) - 1, LAST_OFFSET)
-        at = row.stack.block_at(inside.y())
-        block = row.blocks[at]
+        number = row.stack.block_at(inside.y())
+        block = row.blocks[number]
         return TextPosition(
-            index, at, block.offset_at(inside - row.stack.block_box(at).topLeft()) if block.is_laid_out else 0
+            index, number, block.offset_at(inside - row.stack.block_box(number).topLeft()) if block.is_laid_out else 0
         )
 
     def row_box(self, index: int) -> QRect:
@@ -151,18 +151,18 @@ class RowViewport:
             if first <= index <= last:
                 self.repaint_row(index)
 
-    def hover(self, where: tuple[int, str]) -> None:
+    def hover(self, control: tuple[int, str]) -> None:
         """Set the hovered control."""
-        if where != self.hovered:
-            before, self.hovered = self.hovered, where
+        if control != self.hovered:
+            before, self.hovered = self.hovered, control
             self.repaint_row(before[0])
-            self.repaint_row(where[0])
+            self.repaint_row(control[0])
 
-    def focus(self, where: tuple[int, str]) -> None:
+    def focus(self, target: tuple[int, str]) -> None:
         """Set the focused row or control."""
-        before, self.focused = self.focused, where
+        before, self.focused = self.focused, target
         self.repaint_row(before[0])
-        self.repaint_row(where[0])
+        self.repaint_row(target[0])
 
     def select(self, start: TextPosition, end: TextPosition) -> None:
         """Select, and repaint what changed."""
