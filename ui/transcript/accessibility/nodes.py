@@ -1,7 +1,7 @@
 """The base class of the accessible nodes, and the interfaces through which Qt asks them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import shiboken6
 from PySide6.QtCore import QObject, QPoint, QRect
@@ -15,54 +15,16 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
+from ui.transcript.accessibility.text import AccessibleBlockText, AccessibleRowText
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.viewport.viewport import RowViewport
 
 
-class AccessibleText(Protocol):
-    """The text of a node, with boxes and points in global pixels."""
-
-    def text(self) -> str: ...
-
-    def caret(self) -> int:
-        """Return the offset of the caret, or -1."""
-        ...
-
-    def set_caret(self, offset: int) -> None:
-        """Move the caret."""
-        ...
-
-    def select(self, start: int, end: int) -> None:
-        """Select a part; nothing, when both offsets are the same."""
-        ...
-
-    def character_rect(self, offset: int) -> QRect:
-        """Return the box of a character."""
-        ...
-
-    def offset_at(self, point: QPoint) -> int:
-        """Return the offset of the character at a point, or -1."""
-        ...
-
-    def scroll_to(self, offset: int) -> None:
-        """Scroll to an offset."""
-        ...
-
-
-class HasAccessibleText(Protocol):
-    """Whose text it is."""
-
-    @property
-    def readable(self) -> Callable[[], AccessibleText | None]:
-        """The text now."""
-        ...
-
-
 class AccessibleTextInterface(QAccessibleTextInterface):
     """Answers Qt's questions about the text of one node. Offsets are UTF-16 units."""
 
-    def __init__(self, node: HasAccessibleText) -> None:
+    def __init__(self, node: "AccessibleNode") -> None:
         super().__init__()
         self._node = node
 
@@ -71,6 +33,7 @@ class AccessibleTextInterface(QAccessibleTextInterface):
         return utf16_length(readable.text()) if readable else 0
 
     def text(self, startOffset: int, endOffset: int, /) -> str:  # noqa: N803  Qt's names
+        """Return a part of the text."""
         readable = self._node.readable()
         text = readable.text() if readable else ""
         return slice_utf16(text, max(0, startOffset), endOffset if endOffset >= 0 else utf16_length(text))
@@ -137,7 +100,7 @@ class AccessibleNode(QObject):
         readable = self.readable()
         return readable.text() if readable else ""
 
-    def readable(self) -> AccessibleText | None:
+    def readable(self) -> AccessibleBlockText | AccessibleRowText | None:
         """Return the text, if it can be read piece by piece."""
         return None
 
@@ -219,6 +182,7 @@ class AccessibleNodeInterface(QAccessibleObject):
         return len(self._node.child_nodes())
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
+        """Return the child at an index, or None."""
         children = self._node.child_nodes()
         return QAccessible.queryAccessibleInterface(children[index]) if 0 <= index < len(children) else None
 

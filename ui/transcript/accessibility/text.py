@@ -52,7 +52,7 @@ class AccessibilityContext:
             for number, block in enumerate(row.blocks):
                 if not isinstance(block, TextBlock | TableBlock | MathBlock):
                     row.stack.settle_block(number)
-            # What still grows is made anew each time.
+            # A growing row is made each time.
             if not row.is_open:
                 self._detached_rows[item.id] = row
         if item.id in self._detached_rows:
@@ -99,7 +99,7 @@ class AccessibilityContext:
 
 
 class AccessibleBlockText:
-    """The text of one block as it is copied, or else as it is spoken."""
+    """The text of one block as it is copied, or else as it is spoken. Boxes and points are global pixels."""
 
     def __init__(self, context: AccessibilityContext, index: int, block: int) -> None:
         self._context = context
@@ -146,7 +146,7 @@ class AccessibleBlockText:
     def offset_at(self, point: QPoint) -> int:
         """Return the offset at a point, or -1."""
         viewport = self._context.viewport
-        position = viewport.place_at(viewport.widget.mapFromGlobal(point))
+        position = viewport.position_at(viewport.widget.mapFromGlobal(point))
         return position.offset if (position.row, position.block) == (self._index, self._block) else -1
 
     def scroll_to(self, offset: int) -> None:
@@ -179,7 +179,7 @@ class AccessibleRowText:
         row = self._row()
         if row is None:
             return ""
-        if not bool(getattr(row, "unfolded", True)):
+        if not row.unfolded:
             return row.spoken_text()[:MAX_SPOKEN]
         return self._joined(row)[0]
 
@@ -199,7 +199,7 @@ class AccessibleRowText:
 
     def _pieces(self) -> list[_BlockStart]:
         row = self._row()
-        return self._joined(row)[1] if row and bool(getattr(row, "unfolded", True)) else []
+        return self._joined(row)[1] if row and row.unfolded else []
 
     def _at(self, offset: int) -> tuple[AccessibleBlockText, int] | None:
         pieces = [piece for piece in self._pieces() if piece.start <= offset]
@@ -245,7 +245,7 @@ class AccessibleRowText:
     def offset_at(self, point: QPoint) -> int:
         """Return the offset at a point, or -1."""
         viewport = self._context.viewport
-        position = viewport.place_at(viewport.widget.mapFromGlobal(point))
+        position = viewport.position_at(viewport.widget.mapFromGlobal(point))
         starts = {piece.block: piece.start for piece in self._pieces()}
         return (
             starts[position.block] + position.offset if position.row == self._index and position.block in starts else -1

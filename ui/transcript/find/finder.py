@@ -11,8 +11,8 @@ from PySide6.QtGui import QPainter, QRegion
 from desktop_agent.conversation.items import Added, Change, Removed, Updated
 from ui.transcript.find.highlights import MatchHighlights, paint_highlights
 from ui.transcript.find.matches import MatchCounts, Query, SearchOrigin
-from ui.transcript.find.searchable_text import UNFOLDED_KEY, SearchableTexts, first_lazy_section, is_fully_unfolded
-from ui.transcript.rows.row import RowSelection
+from ui.transcript.find.searchable_text import SearchableTexts, first_lazy_section
+from ui.transcript.rows.row import UNFOLDED_KEY, RowSelection
 from ui.transcript.viewport.positions import scroll_to_text
 from ui.transcript.viewport.row_list import index_after
 from ui.transcript.viewport.scroller import Scroller
@@ -39,7 +39,7 @@ class TemporaryUnfolding:
         """Unfold a row if the match is hidden otherwise."""
         rows = self._viewport.rows
         row = rows.row(index)
-        if is_fully_unfolded(row) or nth >= len(places):
+        if row.unfolded or nth >= len(places):
             return
         choices = rows.render_context.choices.made
         self._opened = _UnfoldedRow(index, row.item.id, choices.get((row.item.id, UNFOLDED_KEY)))

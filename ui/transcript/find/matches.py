@@ -18,7 +18,7 @@ from ui.transcript.viewport.viewport import RowViewport
 
 _WORD_RUN = re.compile(r"[^\W_]+")
 _MARKUP = {ord(sign): None for sign in "*_~`\\$"}
-# Where a word of the shown text need not stand in its Markdown: entities, tags, hidden characters that are spelled
+# Where a word of the shown text need not be in its Markdown: entities, tags, hidden characters that are spelled
 # out, and words that go on behind a link, a formula or a comment.
 _MAY_RENDER_DIFFERENTLY = re.compile(rf"&#?\w{{1,40}};|[\])>]\w|\w[\[<]|\w\\[(\[]|\\[)\]]\w|[{DECEPTIVE_CHARACTERS}]")
 _SCRIPTS_WITHOUT_SPACES = re.compile(
@@ -325,7 +325,7 @@ class SearchOrigin:
             self._y = y - row.stack.block_top(self._block) if row else 0
 
     def _current_position(self) -> tuple[int, int]:
-        # Not `top` alone: it also changes when what stands above becomes exact.
+        # Not `top` alone: it also changes when heights above become exact.
         rows = self._viewport.rows
         row = rows.row_at(rows.top) if len(rows) else 0
         return row, rows.top - rows.row_top(row)
@@ -343,7 +343,7 @@ class SearchOrigin:
             return
         block = replacement.map_position(self._block)[0]
         if self._block == replacement.at:
-            # What was read of it stands where it stood.
+            # The blocks parsed from it are where it was.
             read = self._viewport.rows.row(row)
             y = read.stack.block_top(block) + self._y
             block = read.stack.block_at(y) if read.blocks else 0

@@ -9,7 +9,6 @@ from time import perf_counter
 from desktop_agent.conversation.items import (
     AnswerItem,
     Item,
-    NoticeItem,
     ServerStepItem,
     ThinkingItem,
     ToolCallItem,
@@ -23,18 +22,13 @@ from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.render_context import RenderContext, ViewChoices
-from ui.transcript.rows.row import Row, RowSelection
+from ui.transcript.rows.row import UNFOLDED_KEY, Row, RowSelection
 from ui.transcript.rows.row_factory import make_row
 from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.viewport import RowViewport
 
-UNFOLDED_KEY = "unfolded"
-"""The name of the choice to unfold a row."""
-
 _MAX_QUERY_LENGTH = 200
 """Characters."""
-
-FOLDABLE_ITEMS = (ThinkingItem, ToolCallItem, ServerStepItem, NoticeItem)
 
 
 class _AllUnfolded(ViewChoices):
@@ -66,11 +60,6 @@ class TextRun:
 def make_unfolded_row(item: Item, render_context: RenderContext) -> Row:
     """Make a row with everything unfolded, for its text only: it has no width."""
     return make_row(item, replace(render_context, choices=_AllUnfolded()), 0)
-
-
-def is_fully_unfolded(row: Row) -> bool:
-    """Return whether nothing of a row is folded."""
-    return not isinstance(row.item, FOLDABLE_ITEMS) or bool(getattr(row, UNFOLDED_KEY, True))
 
 
 def iter_text_runs(row: Row, first: int = 0) -> Iterator[TextRun]:
@@ -179,7 +168,7 @@ class SearchableTexts:
         """Yield the text runs of a row from a block on, and None whenever parsing took a while."""
         item = self._rows.transcript[index]
         row, kept = self._rows.existing_row(index), self._cache.get(item.id)
-        if row and is_fully_unfolded(row) and first_lazy_section(row) is None:
+        if row and row.unfolded and first_lazy_section(row) is None:
             yield from _read_in_steps(row.blocks[first:])
             yield from iter_text_runs(row, first)
         elif kept is not None:

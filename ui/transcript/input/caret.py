@@ -47,7 +47,7 @@ class CaretNavigation:
         if block is None:
             return None
         size = self._viewport.rows.row(position.row).stack.block_box(position.block).size()
-        # A picture or a formula has a place before it and one behind it.
+        # An image or a formula has a position before it and one after it.
         return block.caret_rect_at(position.offset) or QRectF(
             size.width() if position.offset else 0, 0, 0, size.height()
         )
@@ -223,7 +223,7 @@ class Caret(QObject):
             self.turn_off()
             return
         selection, rows = self._viewport.selection, self._viewport.rows
-        start = self._viewport.place_at(QPoint(self._viewport.column, 0))
+        start = self._viewport.position_at(QPoint(self._viewport.column, 0))
         position = self._navigation.nearest(selection.end if not selection.is_empty else start) if len(rows) else None
         if position is not None:
             self._position = position
@@ -354,7 +354,7 @@ class Caret(QObject):
             step * max(rows.render_context.style.line, rows.view - 2 * rows.render_context.style.line)
         )
         point = QPoint(int(wish) + self._viewport.column, int(box.center().y()) if box else 0)
-        target = self._navigation.nearest(self._viewport.place_at(point), step)
+        target = self._navigation.nearest(self._viewport.position_at(point), step)
         if target is None or (target <= position if step > 0 else target >= position):
             return self._navigation.start() if step < 0 else self._navigation.end()
         return target
@@ -389,7 +389,7 @@ class Caret(QObject):
         self._repaint()
 
     def _toggle_blink(self) -> None:
-        # Without the keyboard it stands still, until the next key.
+        # Without the focus the caret stops blinking until the next key.
         view = self._viewport.widget.parentWidget()
         has_keyboard = view is not None and view.hasFocus()
         self._is_blink_on = not (self._is_blink_on and has_keyboard)

@@ -146,7 +146,7 @@ def _read_until(row: Row, words: str) -> None:
     while index < len(row.blocks):
         block = row.blocks[index]
         if isinstance(block, LazySection) and block.contains_text(words):
-            # What stands here now may be sections, of which the first one may have these words.
+            # The sections that replaced it may begin with one that has these words.
             row.stack.read(index)
         else:
             index += 1

@@ -73,7 +73,7 @@ class MouseHandler(QObject):
             self._pressed = hit
             if hit.control:
                 return
-        position = self._viewport.place_at(point)
+        position = self._viewport.position_at(point)
         self._selecting = True
         extends = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         self._viewport.select(self._viewport.selection.start if extends else position, position)
@@ -84,7 +84,7 @@ class MouseHandler(QObject):
         if self._viewport.hit(point).control:
             self._on_press(event)
             return
-        position = self._viewport.place_at(point)
+        position = self._viewport.position_at(point)
         text = self._text_at(position)
         if text:
             start, end = word_at(text, position.offset)
@@ -93,7 +93,7 @@ class MouseHandler(QObject):
         self._triple_click_timer.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
 
     def _select_paragraph(self, point: QPoint) -> None:
-        position = self._viewport.place_at(point)
+        position = self._viewport.position_at(point)
         row = self._viewport.rows.row(position.row)
         if not row.blocks:
             return
@@ -118,7 +118,7 @@ class MouseHandler(QObject):
         point = event.position().toPoint()
         self._last = point
         if self._selecting and event.buttons() & Qt.MouseButton.LeftButton:
-            self._viewport.select(self._viewport.selection.start, self._viewport.place_at(point))
+            self._viewport.select(self._viewport.selection.start, self._viewport.position_at(point))
             if 0 <= point.y() < self._viewport.widget.height():
                 self._edge.stop()
             elif not self._edge.isActive():
@@ -156,7 +156,7 @@ class MouseHandler(QObject):
         height = self._viewport.widget.height()
         over = self._last.y() if self._last.y() < 0 else max(0, self._last.y() - height)
         self._scroll(max(-4 * _EDGE_STEP, min(4 * _EDGE_STEP, over)) or _EDGE_STEP)
-        self._viewport.select(self._viewport.selection.start, self._viewport.place_at(self._last))
+        self._viewport.select(self._viewport.selection.start, self._viewport.position_at(self._last))
 
 
 _NOTCH_DELTA = 120
@@ -198,7 +198,7 @@ class WheelHandler:
             self._zoom(steps)
 
     def _scroll_horizontally(self, point: QPoint, pixels: int) -> None:
-        rows, position = self._viewport.rows, self._viewport.place_at(point)
+        rows, position = self._viewport.rows, self._viewport.position_at(point)
         blocks = rows.row(position.row).blocks if len(rows) else []
         if position.block < len(blocks) and blocks[position.block].scroll_horizontally(pixels):
             self._viewport.repaint_row(position.row)

@@ -204,7 +204,7 @@ class LazySection(Block):
             if perf_counter() > until:
                 break
         blocks: list[Block] = []
-        # The last leaf waits: what stands between it and the text that follows is known from it.
+        # The last leaf waits: the separator of the text that follows is known from it.
         while len(self._leaves) > (not self._is_read) and room > 0:
             leaf = self._leaves.popleft()
             room -= len(leaf.text) + 50 + sum(len(cell) + 10 for row in leaf.cells for cell in row)

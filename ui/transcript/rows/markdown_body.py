@@ -150,7 +150,7 @@ class MarkdownBody:
                 if leaf.kind == old.kind and (old.info, old.containers) == (leaf.info, leaf.containers):
                     return _change_code(block, leaf, is_open=is_open)
             elif old == leaf:
-                # What was text while it grew may turn out to be a picture at its end, as it is when it is opened again.
+                # A growing text may turn out to be an image when it is finished, as it will when it is opened again.
                 if is_open or not isinstance(block, MarkdownTextBlock) or self._factory.image_of(leaf) is None:
                     return False
             elif _differs_in_text_only(old, leaf) and isinstance(block, MarkdownTextBlock | TableBlock):

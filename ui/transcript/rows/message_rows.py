@@ -116,9 +116,8 @@ class ThinkingRow(Row):
     def is_open(self) -> bool:
         return not self._thinking.finished
 
-    @property
-    def unfolded(self) -> bool:
-        return self.render_context.choices.get(self.item.id, "unfolded", default=not self._thinking.finished)
+    def _is_unfolded_by_default(self) -> bool:
+        return not self._thinking.finished
 
     def build(self) -> None:
         """Make the header, and the text when it is unfolded."""

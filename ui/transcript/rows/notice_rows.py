@@ -8,7 +8,7 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import NoticeItem, ServerStepItem, ToolCallItem, UnknownItem
 from desktop_agent.types.errors import RemedyAction
-from ui.style.text import show_hidden, translate_sentence
+from ui.style.text import translate_sentence
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
@@ -16,7 +16,7 @@ from ui.transcript.blocks.text_block import BODY, SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
 from ui.transcript.rows.markdown_body import MarkdownBody, code_callbacks
 from ui.transcript.rows.render_context import RenderContext
-from ui.transcript.rows.row import Row
+from ui.transcript.rows.row import Row, one_line
 from ui.transcript.style import RenderStyle
 
 
@@ -35,13 +35,13 @@ class NoticeRow(Row):
 
     @property
     def label(self) -> str:
+        """The accessible name."""
         if self._notice.level == "error":
             return QCoreApplication.translate("Transcript", "Error")
         return QCoreApplication.translate("Transcript", "Notice")
 
-    @property
-    def unfolded(self) -> bool:
-        return self.render_context.choices.get(self.item.id, "unfolded", default=False)
+    def _is_unfolded_by_default(self) -> bool:
+        return False
 
     def build(self) -> None:
         """Make the sentence, the remedy, the buttons, and what can be unfolded."""
@@ -81,11 +81,6 @@ class NoticeRow(Row):
         self.stack.set_block(index, head)
         if self.unfolded:
             MarkdownBody(self, index + 1, "muted", SMALL).show(self._notice.folded, finished=True)
-
-    def _toggle(self) -> None:
-        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
-        self.refresh("state")
-        self.render_context.signals.changed.emit(self.item.id)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint the box and its icon."""
@@ -135,7 +130,7 @@ class UnknownRow(Row):
 
 
 _MAX_SUMMARY_LENGTH = 110
-_MAX_NAME_LENGTH = 200
+_MAX_NAME_LENGTH = _MAX_SUMMARY_LENGTH * 3
 
 
 class ServerStepRow(Row):
@@ -152,17 +147,18 @@ class ServerStepRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Server step: {0}").format(_one_line(self._step.name))
+        return QCoreApplication.translate("Transcript", "Server step: {0}").format(
+            one_line(self._step.name, _MAX_NAME_LENGTH)
+        )
 
-    @property
-    def unfolded(self) -> bool:
-        return self.render_context.choices.get(self.item.id, "unfolded", default=False)
+    def _is_unfolded_by_default(self) -> bool:
+        return False
 
     def build(self) -> None:
         """Make all blocks: the item never changes."""
         text = self._step.text.strip()
-        title = _one_line(self._step.name) or QCoreApplication.translate("Transcript", "Server step")
-        short = _one_line(text[: _MAX_SUMMARY_LENGTH * 3])
+        title = one_line(self._step.name, _MAX_NAME_LENGTH) or QCoreApplication.translate("Transcript", "Server step")
+        short = one_line(text, _MAX_SUMMARY_LENGTH * 3)
         if len(short) <= _MAX_SUMMARY_LENGTH and len(text) <= _MAX_SUMMARY_LENGTH * 3:
             self.stack.set_block(0, HeaderBlock(Header(title, icon="globe")))
         else:
@@ -178,15 +174,6 @@ class ServerStepRow(Row):
         block.gap = self.render_context.style.px(2)
         self.stack.set_block(1, block)
 
-    def _toggle(self) -> None:
-        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
-        self.refresh("state")
-        self.render_context.signals.changed.emit(self.item.id)
-
     def spoken_text(self) -> str:
         """Return the whole text, folded or not."""
-        return f"{_one_line(self._step.name)}\n{self._step.text}".strip()
-
-
-def _one_line(text: str) -> str:
-    return " ".join(show_hidden(text[: max(_MAX_NAME_LENGTH, _MAX_SUMMARY_LENGTH * 3)]).split())
+        return f"{one_line(self._step.name, _MAX_NAME_LENGTH)}\n{self._step.text}".strip()

@@ -94,7 +94,7 @@ class LargeBlockCache:
         if block is None or made_from is not source:
             return None
         self._made.move_to_end((item_id, what))
-        # Nobody told it that its row is gone.
+        # Its former row did not forget its layout.
         block.forget()
         block.layout_count = 0
         return block

@@ -7,6 +7,7 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import Item
+from ui.style.text import show_hidden
 from ui.transcript.blocks.block import (
     WHOLE_TEXT,
     Block,
@@ -39,10 +40,10 @@ _HEADING = re.compile(r"\A#{1,6} ")
 def iter_extracts(
     blocks: Sequence[Block], start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None
 ) -> Iterator[CopyExtract]:
-    """Block by block between two places, or all of it, as it is now: what happens to the blocks later is not seen.
+    """Yield what is copied between two positions, block by block; later changes of the blocks do not matter.
 
-    NOTHING stands between them where reading took a while.
-    What lies inside of one block is copied by itself: a word of an item is no item, and code has no fence.
+    Whenever parsing took a while, EMPTY_EXTRACT is yielded.
+    A part of a single block is copied by itself: a word of an item is no item, and code has no fence.
     """
     last = min(end[0] if end else len(blocks), len(blocks) - 1)
     goes_on = start[0] <= last and blocks[start[0]].separator is not None
@@ -56,7 +57,7 @@ def iter_extracts(
         else:
             kept.append(((block,), first, stop))
     is_alone = end is not None and start[0] == end[0]
-    return _extract_steps(kept, _above(blocks, start[0]) if goes_on else "", is_alone=is_alone)
+    return _extract_steps(kept, _table_head_above(blocks, start[0]) if goes_on else "", is_alone=is_alone)
 
 
 def _extract_steps(
@@ -79,12 +80,12 @@ def _read_in_steps(block: Block) -> Iterable[Block | None]:
 
 
 def read_block(block: Block) -> Sequence[Block]:
-    """The block, or what will stand in its place when it is read."""
+    """Return the block, or those that will replace it when it is parsed."""
     return block.blocks() if isinstance(block, LazySection) else (block,)
 
 
 def table_pieces_at(blocks: Sequence[Block], index: int) -> Iterator[TableBlock]:
-    """The pieces of the table that the block at an index is a piece of."""
+    """Yield all pieces of the table that a block is a piece of."""
     first = _first_piece(blocks, index)
     for number in range(first, len(blocks)):
         for block in read_block(blocks[number]):
@@ -93,8 +94,8 @@ def table_pieces_at(blocks: Sequence[Block], index: int) -> Iterator[TableBlock]
             yield block
 
 
-def _above(blocks: Sequence[Block], index: int) -> str:
-    """The head of a table of which a later piece is the first that is copied."""
+def _table_head_above(blocks: Sequence[Block], index: int) -> str:
+    """Return the head of a table if the first copied block is a later piece of it."""
     first = read_block(blocks[_first_piece(blocks, index)])
     return first[0].markdown_prefix() if first else ""
 
@@ -106,7 +107,7 @@ def _first_piece(blocks: Sequence[Block], index: int) -> int:
 
 
 class _BlockPart:
-    """A block between two places of its text."""
+    """A part of a block that is copied."""
 
     def __init__(self, block: Block, first: int, stop: int, *, is_alone: bool) -> None:
         self._block = block
@@ -118,7 +119,7 @@ class _BlockPart:
         self.is_something = first < self._stop or (is_whole and bool(marker_before(block)))
 
     def extract(self, before: Block | None, above: str) -> CopyExtract:
-        """In all forms."""
+        """Return the part as plain text, Markdown and HTML."""
         block, first, stop = self._block, self._first, self._stop
         text = slice_utf16(self._plain, first, stop)
         html = block.html(first, stop)
@@ -140,10 +141,13 @@ class _BlockPart:
 
 _OVERHANG = 5
 MAX_SPOKEN = 20_000
-"""Characters of a row that are told; more would stall the bus."""
+"""Characters of a row that assistive technology gets; more would stall the bus."""
+
+UNFOLDED_KEY = "unfolded"
+"""The name of the choice to unfold a row."""
 
 RowSelection = tuple[tuple[int, int], tuple[int, int]]
-"""From (block, offset) to (block, offset) inside one row."""
+"""From (block, offset) to (block, offset) in one row."""
 
 
 class Row:
@@ -169,6 +173,20 @@ class Row:
     def is_open(self) -> bool:
         """Whether its text still grows: such a row is always kept."""
         return False
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether everything is shown: the person's choice, or else the default of the kind of row."""
+        return self.render_context.choices.get(self.item.id, UNFOLDED_KEY, default=self._is_unfolded_by_default())
+
+    def _is_unfolded_by_default(self) -> bool:
+        return True
+
+    def _toggle(self) -> None:
+        """Fold the row or unfold it, by the person's choice."""
+        self.render_context.choices.set(self.item.id, UNFOLDED_KEY, value=not self.unfolded)
+        self.refresh("state")
+        self.render_context.signals.changed.emit(self.item.id)
 
     def build(self) -> None:
         """Make the blocks from the item."""
@@ -338,8 +356,13 @@ _LEAF_KINDS: dict[type[Block], LeafKind] = {
 }
 
 
+def one_line(text: str, max_length: int) -> str:
+    """Show text from a model or server on one line, with hidden characters spelled out."""
+    return " ".join(show_hidden(text[:max_length]).split())
+
+
 def selected_range(selection: RowSelection, index: int) -> TextRange | None:
-    """The part of a block that is selected."""
+    """Return the selected range of a block."""
     (first, start), (last, end) = selection
     if not first <= index <= last:
         return None

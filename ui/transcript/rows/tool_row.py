@@ -27,10 +27,10 @@ from ui.transcript.blocks.code.terminal_output import (
 )
 from ui.transcript.blocks.text_block import CallSummaryBlock, TextBlock
 from ui.transcript.rows.render_context import RenderContext, SecondTimer
-from ui.transcript.rows.row import MAX_SPOKEN, Row
+from ui.transcript.rows.row import MAX_SPOKEN, Row, one_line
 from ui.transcript.style import RenderStyle
 
-_LONGEST_NAME = 200
+_MAX_NAME_LENGTH = 200
 _ASK_TOOL = "ask_user"
 
 _TIME_SHOWN_AFTER = 2
@@ -44,14 +44,14 @@ def call_header(call: ToolCallItem, since: float | None, *, unfolded: bool) -> H
         if since is not None and (passed := int(monotonic() - since)) >= _TIME_SHOWN_AFTER:
             word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, passed)
     elif call.is_undone:
-        # Not the sign of a button: beside it stands one.
+        # Not the icon of the button beside it.
         word, icon, color = QCoreApplication.translate("Transcript", "Undone"), "check", "muted"
     else:
         word, icon, color = _outcomes()[call.outcome or Outcome.UNKNOWN]
         if call.seconds is not None and call.seconds >= 0.95:
             word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
     return Header(
-        one_line(call.name) or QCoreApplication.translate("Transcript", "tool"),
+        one_line(call.name, _MAX_NAME_LENGTH) or QCoreApplication.translate("Transcript", "tool"),
         icon="tool",
         strong=True,
         color="text",
@@ -76,12 +76,7 @@ def _undo_label(call: ToolCallItem) -> str:
     return QCoreApplication.translate("Transcript", "Redo") if call.can_be_redone else ""
 
 
-def one_line(name: str) -> str:
-    """Show a name from a model on one line, with hidden characters spelled out."""
-    return " ".join(show_hidden(name[:_LONGEST_NAME]).split())
-
-
-# Word, icon and colour: the state is told three ways, because colour alone tells nothing to many people.
+# Word, icon and colour: many people cannot tell the state by its colour alone.
 def _running_states() -> dict[CallState, tuple[str, str, str]]:
     translate = QCoreApplication.translate
     return {
@@ -146,15 +141,16 @@ class ToolRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(one_line(self._call.name))
+        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(
+            one_line(self._call.name, _MAX_NAME_LENGTH)
+        )
 
     @property
     def is_open(self) -> bool:
         return self._call.state is not CallState.ENDED
 
-    @property
-    def unfolded(self) -> bool:
-        return self.render_context.choices.get(self.item.id, "unfolded", default=self._call.state is CallState.WAITING)
+    def _is_unfolded_by_default(self) -> bool:
+        return self._call.state is CallState.WAITING
 
     def build(self) -> None:
         """Make the whole card anew."""
@@ -420,7 +416,7 @@ def _arguments_summary(arguments: dict[str, object]) -> str:
         f"{name}: {value[:max_length] if isinstance(value, str) else _json(value, max_length)}"
         for name, value in islice(arguments.items(), max_length)
     ]
-    line = " ".join(show_hidden(" · ".join(parts)[:max_length]).split())
+    line = one_line(" · ".join(parts), max_length)
     return line if len(line) <= _MAX_ARGUMENTS_LENGTH else line[: _MAX_ARGUMENTS_LENGTH - 1] + "…"
 
 

@@ -30,7 +30,7 @@ class ReadingPosition:
         self._position = TextPosition()
         self._share = 0.0
         self._y = 0.0
-        # As long as nothing moves, several changes in a row keep one place: else each would lose part of a line.
+        # While nothing moves, several changes keep one position: else each would lose a part of a line.
         self._is_saved: tuple[object, int] | None = None
 
     def save(self) -> None:
@@ -39,7 +39,7 @@ class ReadingPosition:
         if not len(rows) or rows.following or self._is_saved == (rows, rows.top):
             return
         rows.settle()
-        self._position = viewport.place_at(QPoint(viewport.column, 0))
+        self._position = viewport.position_at(QPoint(viewport.column, 0))
         row = rows.row(self._position.row)
         box = row.stack.block_box(self._position.block) if row.blocks else viewport.row_box(self._position.row)
         # What has no lines is as much above the edge as it was.

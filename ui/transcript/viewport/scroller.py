@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, QRect, Signal
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from desktop_agent.conversation.items import Added, Change, Removed, ThinkingItem, Updated
+from ui.transcript.rows.row import UNFOLDED_KEY
 from ui.transcript.viewport.prefetch import Prefetcher
 from ui.transcript.viewport.row_list import RowList, control_after
 from ui.transcript.viewport.selection import SelectionTracker
@@ -105,7 +106,7 @@ class Scroller(QObject):
         item = row.item if row else None
         if what == "state" and isinstance(item, ThinkingItem) and item.finished and not self._rows.following:
             choices = self._rows.render_context.choices
-            choices.set(item.id, "unfolded", value=choices.get(item.id, "unfolded", default=True))
+            choices.set(item.id, UNFOLDED_KEY, value=choices.get(item.id, UNFOLDED_KEY, default=True))
 
     def _repaint_below(self, first: tuple[int, int], top: int) -> None:
         rows = self._rows

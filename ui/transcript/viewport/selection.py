@@ -201,7 +201,7 @@ class SelectionTracker:
             )
         )
         lowest = min(position.block for position in (selection.start, selection.end) if position.row == index)
-        # What is closed keeps its places. Without that knowledge the block before is enough to find them again.
+        # Closed blocks keep their positions. Where that is unknown, the block before is enough to find them again.
         self._first = max(getattr(row, "closed", 0), min(lowest, len(row.blocks) - 1) - 1)
         # Code only gets longer, and may be very long.
         self._code = {

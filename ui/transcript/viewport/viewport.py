@@ -119,7 +119,7 @@ class RowViewport:
         index = self.rows.row_at(y)
         return index, self.rows.row(index), QPoint(point.x() - self.column, y - self.rows.row_top(index))
 
-    def place_at(self, point: QPoint) -> TextPosition:
+    def position_at(self, point: QPoint) -> TextPosition:
         """Return the text position nearest to a point."""
         if not len(self.rows):
             return TextPosition()

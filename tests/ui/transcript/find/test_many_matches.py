@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from desktop_agent.conversation.items import Added
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.find.test_finding import Stand, thinking
+from tests.ui.transcript.find.test_finder import Stand, thinking
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.find import matches

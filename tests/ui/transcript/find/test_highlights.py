@@ -9,7 +9,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.engine_events import TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.ui.transcript.find.test_finding import Stand
+from tests.ui.transcript.find.test_finder import Stand
 from ui.transcript.blocks import text_layout
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import TextBlock

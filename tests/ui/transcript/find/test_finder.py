@@ -154,7 +154,7 @@ def test_matches_in_tables_code_and_formulas_are_marked_where_they_are(qtbot):
         widths.append(box.width())
         assert 10 < box.width() < 120
         assert box.height() < 40
-        position = stand.view.row_viewport.place_at(box.center().toPoint())
+        position = stand.view.row_viewport.position_at(box.center().toPoint())
         assert position.block == stand.finder._here[0][0]
         # A formula is all or nothing.
         assert stand.finder._here[0][1] - 1 <= position.offset <= stand.finder._here[1][1] + 1

@@ -7,7 +7,7 @@ from PySide6.QtCore import QRect
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.find.test_finding import Stand
+from tests.ui.transcript.find.test_finder import Stand
 from ui.transcript.find.highlights import MatchHighlights
 from ui.transcript.find.matches import Query
 from ui.transcript.find.searchable_text import iter_text_runs

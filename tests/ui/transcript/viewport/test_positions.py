@@ -33,7 +33,7 @@ def standing(qtbot, request):
 def at_top(standing):
     """The text of the block at the upper edge, the place in it, and the y of that place."""
     surface = standing.view.row_viewport
-    position = surface.place_at(QPoint(surface.column, 0))
+    position = surface.position_at(QPoint(surface.column, 0))
     row = standing.rows.row(position.row)
     return row.blocks[position.block].plain(), position.offset, y_of(standing, position)
 
@@ -93,7 +93,7 @@ def test_what_is_selected_stays_selected(standing):
 
 
 def test_the_caret_stays_before_its_letter(standing):
-    position = standing.view.row_viewport.place_at(QPoint(standing.view.row_viewport.column, 300))
+    position = standing.view.row_viewport.position_at(QPoint(standing.view.row_viewport.column, 300))
     words = standing.rows.row(1).blocks[position.block].plain()
     standing.view.caret.move_to(TextPosition(1, position.block, 7))
     standing.themes.use(DARK, 140)

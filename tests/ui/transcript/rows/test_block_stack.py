@@ -85,7 +85,7 @@ def test_of_a_long_message_only_what_is_seen_is_read(view):
     assert not view.row_viewport.rows.has_lazy_sections_in_view()
 
 
-@pytest.mark.parametrize("place", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("position", [0.0, 0.4, 1.0])
 def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, position):
     row = show(view, LONG)
     rows = view.row_viewport.rows
@@ -154,11 +154,11 @@ def test_every_place_inside_what_was_not_read_stays_where_it_was(view):
     row = show(view, LONG)
     at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, LazySection) and at > 3)
     text, heard = block.plain(), []
-    row.replaced = heard.append
+    row.stack.replaced = heard.append
     row.stack.read(at)
     (replacement,) = heard
     for offset in range(0, len(text), 3):
-        before = row.plain((at, 0), replacement.moved(at, offset))
+        before = row.plain((at, 0), replacement.map_position(at, offset))
         assert text.startswith(before)
         # Between two blocks it is the end of the first, or the beginning of the second.
         assert text[len(before) : offset].strip("\n•1. ") == ""

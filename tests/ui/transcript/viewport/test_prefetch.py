@@ -40,7 +40,7 @@ def unlaid(rows, top, bottom):
     """Blocks between two y that are not laid out, and rows that are not made."""
     missing = []
     for index in range(rows.row_at(top), rows.row_at(bottom - 1) + 1):
-        row, y = rows.known(index), rows.row_top(index)
+        row, y = rows.existing_row(index), rows.row_top(index)
         if row is None:
             missing.append(index)
             continue
@@ -51,7 +51,7 @@ def unlaid(rows, top, bottom):
     return missing
 
 
-@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("position", [0.0, 0.5, 1.0])
 def test_one_screen_above_and_below_is_ready_and_no_more(view, qtbot, position):
     show(view, *map(ANSWER.format, range(300)))
     rest(view, qtbot)
@@ -67,7 +67,7 @@ def test_one_screen_above_and_below_is_ready_and_no_more(view, qtbot, position):
     assert not unlaid(rows, max(0, top - rows.view), min(rows.total - 1, top + 2 * rows.view))
     far = [y for y in (top - 4 * rows.view, top + 4 * rows.view) if 0 < y < rows.total]
     assert far
-    assert all(rows.known(rows.row_at(y)) is None for y in far)
+    assert all(rows.existing_row(rows.row_at(y)) is None for y in far)
 
 
 def test_a_page_is_turned_without_laying_anything_out(view, qtbot, monkeypatch):
