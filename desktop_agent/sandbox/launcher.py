@@ -129,10 +129,10 @@ def _descendants(of: int) -> list[int]:
                 if state == b"Z":
                     zombies.add(int(folder.name))
     family = children.get(of, [])[:]
-    for folder in family:
-        # Grows while it is walked: theirs come behind them.
-        family += children.get(folder, ())
-    return [folder for folder in family if folder not in zombies]
+    for pid in family:
+        # Grows while it is walked: their children come behind them.
+        family += children.get(pid, ())
+    return [pid for pid in family if pid not in zombies]
 
 
 def _write_count(place: str, count: int) -> None:

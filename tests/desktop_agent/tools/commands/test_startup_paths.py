@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,9 @@ from desktop_agent.processes.worker_threads import CancelToken, Stopped
 from desktop_agent.sandbox.startup_files import StartupFile, find_startup_file
 from desktop_agent.tools.commands import workspace_survey as looking
 from desktop_agent.tools.commands.workspace_survey import startup_paths
-from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.permissions import PathSubject
 from desktop_agent.types.tool_calls import Effect
-
-OpenTool = Callable[..., AnyTool]
+from tests.desktop_agent.permissions.conftest import open_tool
 
 
 @pytest.fixture
@@ -233,14 +230,14 @@ def test_every_part_of_a_pattern_may_be_a_link(home: Path) -> None:
     assert found(work, work / "e" / "ci.yml") == {str(work / "e" / "ci.yml"): "GitHub"}
 
 
-def test_a_file_with_more_names_than_are_looked_at_is_asked_about(home: Path, make_open_tool: OpenTool) -> None:
+def test_a_file_with_more_names_than_are_looked_at_is_asked_about(home: Path) -> None:
     work = home / "work"
     (work / "src").mkdir(parents=True)
     for number in range(150):
         (work / f"same{number}").symlink_to("src")
         (work / "src" / f"up{number}").symlink_to("..")
     path = f"{work}/src/a.py"
-    case = CallFacts(make_open_tool([Effect.WRITE]), "d", (PathSubject(path),))
+    case = CallFacts(open_tool([Effect.WRITE]), "d", (PathSubject(path),))
     denied = find_hard_deny(case, ProtectedPaths(workspace=str(work), startup=startup_paths([path], str(work))))
     assert denied is not None
     assert not denied.is_certain
@@ -263,11 +260,11 @@ def test_a_stop_ends_it_at_the_next_link(home: Path) -> None:
     assert checks == [False, False, True]
 
 
-def test_a_link_to_what_is_asked_about_anyway_hides_nothing(home: Path, make_open_tool: OpenTool) -> None:
+def test_a_link_to_what_is_asked_about_anyway_hides_nothing(home: Path) -> None:
     work = home / "work"
     work.mkdir()
     (work / "Makefile").symlink_to(".envrc")
-    case = CallFacts(make_open_tool([Effect.WRITE]), "d", (PathSubject(f"{work}/.envrc"),))
+    case = CallFacts(open_tool([Effect.WRITE]), "d", (PathSubject(f"{work}/.envrc"),))
     protected = ProtectedPaths(workspace=str(work), startup=startup_paths([f"{work}/.envrc"], str(work)))
     assert [each.program for each in startup_files_to_ask_about(case, protected).values()] == ["direnv"]
 
