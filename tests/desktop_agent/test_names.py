@@ -61,7 +61,7 @@ def test_every_name_is_there_and_is_itself() -> None:
 
 
 def test_checkers_and_the_program_find_the_same_names_in_the_same_places() -> None:
-    tree = ast.parse((ROOT / "desktop_agent.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "desktop_agent/__init__.py").read_text(encoding="utf-8"))
     named = {
         (node.module, alias.name)
         for node in ast.walk(tree)
@@ -114,4 +114,4 @@ def test_all_events_errors_decisions_and_steps_are_public() -> None:
 
 def test_what_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        desktop_agent.not_found  # noqa: B018
+        desktop_agent.nothing  # noqa: B018
