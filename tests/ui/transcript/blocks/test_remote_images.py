@@ -31,7 +31,7 @@ def remote(qapp):
 
 
 def test_it_is_asked_for_once(remote):
-    assert remote.of(HERE).progress is LoadState.UNASKED
+    assert remote.state_of(HERE).progress is LoadState.UNASKED
     remote.load(HERE)
     remote.load(HERE)
     assert remote.asked == [(HERE, False)]
@@ -39,7 +39,7 @@ def test_it_is_asked_for_once(remote):
     remote.load(HERE)
     assert remote.asked == [(HERE, False)]
     assert remote.loaded() == [HERE]
-    assert image_size(remote.of(HERE).picture) == QSize(4, 2)
+    assert image_size(remote.state_of(HERE).picture) == QSize(4, 2)
 
 
 def test_what_is_given_up_does_not_arrive(remote):
@@ -49,7 +49,7 @@ def test_what_is_given_up_does_not_arrive(remote):
     remote.cancel(HERE)
     remote.arrived(HERE, png(4, 2), "b.png")
     remote.failed(HERE, "what", "remedy")
-    assert remote.of(HERE).progress is LoadState.UNASKED
+    assert remote.state_of(HERE).progress is LoadState.UNASKED
     assert told == [HERE]
 
 
@@ -66,7 +66,7 @@ def test_only_so_much_is_kept(remote, monkeypatch):
         remote.load(name)
         remote.arrived(name, png(4, 2).ljust(1000, b"x"), name)
     assert remote.loaded() == ["c", "d"]
-    assert remote.of("a").progress is LoadState.UNASKED
+    assert remote.state_of("a").progress is LoadState.UNASKED
 
 
 def test_nobody_is_remembered_who_is_gone(remote):
@@ -79,7 +79,7 @@ def test_nobody_is_remembered_who_is_gone(remote):
     del watcher
     watchers.clear()
     assert not remote._observers
-    assert not remote._known
+    assert not remote._states
 
 
 class Watching:
@@ -92,7 +92,7 @@ class Watching:
 def test_one_whose_head_is_broken_failed(remote):
     remote.load(HERE)
     remote.arrived(HERE, png(30, 15)[:16] + b"\0" * 200, "b.png")
-    found = remote.of(HERE)
+    found = remote.state_of(HERE)
     assert (found.progress, found.sentence) == (
         LoadState.FAILED,
         "This picture is damaged: its size cannot be read.",
@@ -100,7 +100,7 @@ def test_one_whose_head_is_broken_failed(remote):
     assert found.remedy
     remote.load(HERE)
     remote.arrived(HERE, png(30, 15), "b.png")
-    assert remote.of(HERE).size == QSize(30, 15)
+    assert remote.state_of(HERE).size == QSize(30, 15)
 
 
 def shown(text, qtbot, tmp_path):
@@ -231,7 +231,7 @@ def test_what_is_no_picture_stays_a_box(qapp, remote):
 )
 def test_a_picture_looks_the_same_streamed_and_opened_again(qtbot, tmp_path, text, step):
     def kinds(view):
-        return [(type(block), block.spoken()) for block in view.row_viewport.rows.row(0).blocks]
+        return [(type(block), block.spoken_text()) for block in view.row_viewport.rows.row(0).blocks]
 
     streamed, again = (TranscriptView(ThemeSource(), NoPictures(tmp_path)) for _ in range(2))
     transcript = Transcript()

@@ -62,14 +62,14 @@ def test_moved_sideways_it_covers_its_words(block):
 
 
 def test_in_another_look_it_is_measured_anew(block):
-    before = [*block.columns.natural_widths]
+    before = [*block.columns._natural]
     larger = RenderStyle(LIGHT, 200)
     block.forget()
     block.layout(WIDTH, larger)
-    assert all(new > 1.7 * old for new, old in zip(block.columns.natural_widths, before, strict=True))
+    assert all(new > 1.7 * old for new, old in zip(block.columns._natural, before, strict=True))
     fresh = TableBlock(block.leaf, {})
     assert fresh.layout(WIDTH, larger) == block.layout(WIDTH, larger)
-    assert fresh.columns.natural_widths == block.columns.natural_widths
+    assert fresh.columns._natural == block.columns._natural
 
 
 def test_pieces_of_a_table_are_measured_anew_together(look):

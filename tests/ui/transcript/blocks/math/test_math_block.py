@@ -244,7 +244,7 @@ def test_old_pictures_make_room_for_new_ones(formulas, qtbot, monkeypatch):
     for number in range(6):
         wait_for(formulas, FormulaRequest(f"x^{number}", 16, "#000000"), qtbot)
     assert len(formulas._pixmaps) < 6
-    assert len(formulas._read) == 3
+    assert len(formulas._typeset_formulas) == 3
     assert formulas._pixels == sum(each.picture.width() * each.picture.height() for each in formulas._pixmaps.values())
 
 
