@@ -1,4 +1,4 @@
-"""Painted buttons, and the header line of foldable blocks: an icon, a title, a state and a chevron."""
+"""Painted buttons, the header line of foldable blocks, and the button bar of code blocks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -231,3 +231,59 @@ class HeaderBlock(Block):
         if not self._on_press or not self.header.control:
             return action
         return (*action, Control(self.header.control, QRect(0, 0, self._width, self._height), self._on_press))
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderButton:
+    """A button of the header: `name` is for assistive technology, `words` are displayed.
+
+    Buttons of low priority are left out where there is no room.
+    """
+
+    name: str
+    words: str
+    press: Callable[[], None]
+    icon: str = ""
+    priority: int = 3
+
+
+class ButtonBar:
+    """The title and the buttons above a code block, placed from the right."""
+
+    def __init__(self) -> None:
+        self.controls: list[Control] = []
+        self._buttons: Sequence[HeaderButton] = ()
+        self._room = 0
+
+    def place_buttons(self, buttons: Sequence[HeaderButton], width: int, style: RenderStyle) -> None:
+        """Place the buttons; the first one is at the right end."""
+        buttons = list(buttons)
+        while len(buttons) > 1 and sum(_button_width(button, style) for button in buttons) > width - style.px(12):
+            buttons.remove(min(buttons, key=lambda button: button.priority))
+        self._buttons, self.controls = buttons, []
+        x = width - style.px(6)
+        for button in buttons:
+            button_width = _button_width(button, style) - style.px(2)
+            x -= button_width
+            self.controls.append(Control(button.name, QRect(x, style.px(5), button_width, style.px(24)), button.press))
+            x -= style.px(2)
+        self._room = x
+
+    def clear(self) -> None:
+        """Remove all buttons."""
+        self.controls, self._buttons = [], ()
+
+    def paint(self, context: PaintContext, left: int, title: str) -> None:
+        """Paint the title and the buttons."""
+        painter, style = context.painter, context.style
+        painter.setPen(style.color("muted"))
+        painter.setFont(style.small)
+        room = max(0, self._room - left - style.px(4))
+        elided = QFontMetricsF(style.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QRect(left, style.px(5), room, style.px(24)), Qt.AlignmentFlag.AlignVCenter, elided)
+        for control, button in zip(self.controls, self._buttons, strict=True):
+            paint_flat_button(context, control, button.words, button.icon)
+
+
+def _button_width(button: HeaderButton, style: RenderStyle) -> int:
+    return flat_button_width(style, button.words, icon=bool(button.icon)) + style.px(2)

@@ -9,8 +9,8 @@ from PySide6.QtGui import QPainter
 
 from ui.style.text import show_hidden
 from ui.transcript.blocks.block import Control, PaintContext
-from ui.transcript.blocks.buttons import paint_focus_ring
-from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks, HeaderButton
+from ui.transcript.blocks.buttons import HeaderButton, paint_focus_ring
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.diagram_renderer import (
     MAX_SOURCE_LENGTH,
     DiagramCache,

@@ -3,7 +3,6 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Protocol
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainterPath
@@ -26,32 +25,13 @@ from ui.transcript.style import RenderStyle
 _MIN_WIDTH, _MAX_MIN_WIDTH = 64, 240
 
 
-class TablePiece(Protocol):
-    """Some rows of a table, whose columns all pieces share."""
-
-    is_laid_out: bool
-    layout_count: int
-
-    def measure(self, style: RenderStyle) -> None:
-        """Report the wanted widths of the cells."""
-        ...
-
-    def forget(self) -> None:
-        """Drop the layout, because the columns changed."""
-        ...
-
-    def invalidate_widths(self) -> None:
-        """Drop the measured widths of the cells."""
-        ...
-
-
 class TableColumns:
     """The columns of a table, as wide as the widest cell wants if all fit. `scrolled` is in pixels."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self.scrolled = 0
-        self._pieces: list[TablePiece] = []
+        self._pieces: list[TableBlock] = []
         self._needs: list[list[float]] = []
         self._before: list[list[float]] = [[0.0] * count]
         self._natural = [0.0] * count
@@ -75,7 +55,7 @@ class TableColumns:
         """Measure the piece with the head, which may be far outside the viewport."""
         self._pieces[0].measure(style)
 
-    def add(self, piece: TablePiece) -> int:
+    def add(self, piece: "TableBlock") -> int:
         """Append a piece and return its number."""
         if self._pieces:
             # It is no longer the last one, so it loses its lower edge.
@@ -114,11 +94,6 @@ class TableColumns:
         for piece in self._pieces:
             piece.forget()
             piece.layout_count = 0
-
-    @property
-    def natural_widths(self) -> list[float]:
-        """Return the wanted widths of the columns."""
-        return self._natural
 
     def widths(self, room: int, style: RenderStyle) -> list[int]:
         """Return the widths of the columns in the available width."""

@@ -9,72 +9,14 @@ from time import monotonic
 from typing import TypeVar
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
-from PySide6.QtGui import QFontMetricsF
 
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, Control, MenuAction, PaintContext, TextRange
-from ui.transcript.blocks.buttons import flat_button_width, paint_flat_button
+from ui.transcript.blocks.buttons import ButtonBar, HeaderButton
 from ui.transcript.blocks.code.code_lines import CodeLines
 from ui.transcript.blocks.code.highlighter_protocol import MAX_TEXT_LENGTH, HighlightedLines, HighlightSlice, LexerState
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.serializer import code_html, code_markdown
 from ui.transcript.style import RenderStyle
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderButton:
-    """A button of the header: `name` is for assistive technology, `words` are displayed.
-
-    Buttons of low priority are left out where there is no room.
-    """
-
-    name: str
-    words: str
-    press: Callable[[], None]
-    icon: str = ""
-    priority: int = 3
-
-
-class CodeHeader:
-    """The buttons of a code block, placed from the right."""
-
-    def __init__(self) -> None:
-        self.controls: list[Control] = []
-        self._buttons: Sequence[HeaderButton] = ()
-        self._room = 0
-
-    def place_buttons(self, buttons: Sequence[HeaderButton], width: int, style: RenderStyle) -> None:
-        """Place the buttons; the first one is at the right end."""
-        buttons = list(buttons)
-        while len(buttons) > 1 and sum(_button_width(button, style) for button in buttons) > width - style.px(12):
-            buttons.remove(min(buttons, key=lambda button: button.priority))
-        self._buttons, self.controls = buttons, []
-        x = width - style.px(6)
-        for button in buttons:
-            button_width = _button_width(button, style) - style.px(2)
-            x -= button_width
-            self.controls.append(Control(button.name, QRect(x, style.px(5), button_width, style.px(24)), button.press))
-            x -= style.px(2)
-        self._room = x
-
-    def clear(self) -> None:
-        """Remove all buttons."""
-        self.controls, self._buttons = [], ()
-
-    def paint(self, context: PaintContext, left: int, title: str) -> None:
-        """Paint the title and the buttons."""
-        painter, style = context.painter, context.style
-        painter.setPen(style.color("muted"))
-        painter.setFont(style.small)
-        room = max(0, self._room - left - style.px(4))
-        elided = QFontMetricsF(style.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(QRect(left, style.px(5), room, style.px(24)), Qt.AlignmentFlag.AlignVCenter, elided)
-        for control, button in zip(self.controls, self._buttons, strict=True):
-            paint_flat_button(context, control, button.words, button.icon)
-
-
-def _button_width(button: HeaderButton, style: RenderStyle) -> int:
-    return flat_button_width(style, button.words, icon=bool(button.icon)) + style.px(2)
-
 
 RequestHighlight = Callable[[str, str, Callable[[HighlightSlice], None]], None]
 """Requests the highlighting of a text in a language; the callback gets it in slices, now or later."""
@@ -292,7 +234,7 @@ class CodeBlock(Block):
         self.is_open = is_open
         self._title = title
         self._highlighting = CodeHighlighting(self._lines, self.language, callbacks)
-        self._buttons = CodeHeader()
+        self._buttons = ButtonBar()
         self._copied = _TimedFlag()
 
     def append(self, text: str) -> None:
