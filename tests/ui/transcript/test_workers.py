@@ -28,7 +28,7 @@ def test_a_job_that_raises_ends_alone(workshop, qtbot, caplog):
     qtbot.waitUntil(lambda: told == [2, 1])
     (record,) = caplog.records
     assert "ValueError" in record.getMessage()
-    assert "test_workshop.py" in record.getMessage()
+    assert "test_workers.py" in record.getMessage()
     assert "conversation" not in caplog.text
 
 
