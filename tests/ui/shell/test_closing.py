@@ -143,9 +143,9 @@ def test_a_draft_that_is_just_being_refused_is_not_taken_for_kept(on_screen, tmp
         await screen.say("first")
         with gone(screen, tmp_path):
             screen.editor.setPlainText("half a thought")
-            screen.window.page._drafts.save()
+            screen.window.page._drafts.save_soon()
             await screen.desk._save_draft()
-            assert screen.desk._lost_draft.text == "half a thought"
+            assert screen.desk._lost_draft.record.text == "half a thought"
             await screen.idle()
 
     on_screen(work, Turn(ContentDelta("gold")))

@@ -35,7 +35,7 @@ def test_a_read_only_folder_is_shown_and_used_as_soon_as_it_can_be(on_screen, sm
         screen.write("half a thought")
         assert not screen.find(QWidget, "Send").isEnabled()
         await screen.desk._save_draft()
-        assert screen.desk._lost_draft.text == "half a thought"
+        assert screen.desk._lost_draft.record.text == "half a thought"
         assert screen.banners.keys == [DISK_BANNER_KEY]
 
         remount(small_disk, "rw")
@@ -85,7 +85,7 @@ def test_a_check_is_asked_for_in_the_settings_and_its_result_told(on_screen):
         await screen.idle()
         assert button.isEnabled()
         assert screen.engine.store.integrity_checker.last() is not None
-        assert page._last.text().startswith("Checked last: ")
+        assert page._last_check.text().startswith("Checked last: ")
         dialog.hide()
 
     on_screen(work)

@@ -286,7 +286,7 @@ def test_a_draft_that_the_disk_refuses_stays_and_is_not_saved_at_the_end(on_scre
             await _new(screen)
             assert screen.editor.toPlainText() == ""
             await screen.desk._save_draft()
-            assert "An hour of writing" in screen.desk._lost_draft.text
+            assert "An hour of writing" in screen.desk._lost_draft.record.text
         await show(screen, first)
         assert screen.editor.toPlainText() == "An hour of writing"
         await screen.desk._save_draft()
@@ -311,7 +311,7 @@ def test_the_end_waits_for_a_message_that_is_just_being_sent(on_screen, monkeypa
             await may_keep.wait()
             return await real(*given)
 
-        monkeypatch.setattr(PictureStore, "keep", keep)
+        monkeypatch.setattr(PictureStore, "save", keep)
         screen.press("Send")
         await until(lambda: composer(screen).draft() == ("", []))
         ending = asyncio.ensure_future(screen.desk._save_draft())

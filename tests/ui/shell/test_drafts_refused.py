@@ -25,7 +25,7 @@ async def at_the_end(screen):
     """What would be lost if the program ended now; None where all is on the disk."""
     await screen.desk._save_draft()
     lost = screen.desk._lost_draft
-    return lost.text if lost is not None else None
+    return lost.record.text if lost is not None else None
 
 
 async def on_disk(screen, conversation_id):
@@ -75,7 +75,7 @@ def test_a_picture_that_is_being_kept_when_the_program_ends(on_screen, monkeypat
             await may_keep.wait()
             return await real(*given)
 
-        monkeypatch.setattr(PictureStore, "keep", keep)
+        monkeypatch.setattr(PictureStore, "save", keep)
         composer(screen).attachments.add_pasted(png())
         await until(lambda: composer(screen).draft()[1])
         screen.write("Look at this")
@@ -130,7 +130,7 @@ def test_a_picture_that_cannot_be_read_now_stays_in_a_draft_that_gets_more(on_sc
         await new_conversation(screen)
         await screen.idle()
         with monkeypatch.context() as unreadable:
-            unreadable.setattr(PictureStore, "again", refuse)
+            unreadable.setattr(PictureStore, "reload", refuse)
             await screen.window.page._drafts.return_message(first, Message.user("handed back"))
         kept = await screen.engine.store.load_draft(first.id)
         assert (kept.text, len(kept.images)) == ("handed back", 1)
@@ -270,7 +270,7 @@ def test_a_message_that_comes_back_is_seen_by_who_left_and_came_back(on_screen, 
             return await real(*given)
 
         monkeypatch.setattr(type(screen.desk.library.drafts), "content_of", content_of)
-        giving = asyncio.ensure_future(drafts.add_message(first, Message.user("handed back")))
+        giving = asyncio.ensure_future(drafts.return_message(first, Message.user("handed back")))
         await new_conversation(screen)
         await show(screen, first.id)
         may_read.set()
@@ -333,7 +333,7 @@ def test_a_draft_that_is_still_refused_keeps_no_other_from_the_disk(on_screen, m
         taken = await import_picture_async(png(), "red.png")
         await new_conversation(screen)
         with monkeypatch.context() as full:
-            full.setattr(PictureStore, "keep", refuse)
+            full.setattr(PictureStore, "save", refuse)
             full.setattr(Store, "save_draft", refuse)
             for keeping in (
                 kept_drafts.save(first, ComposerDraft(Draft("with a picture"), ((taken, "red.png"),))),
@@ -343,7 +343,7 @@ def test_a_draft_that_is_still_refused_keeps_no_other_from_the_disk(on_screen, m
                 with pytest.raises(DiskFull):
                     await keeping
         with monkeypatch.context() as full:
-            full.setattr(PictureStore, "keep", refuse)
+            full.setattr(PictureStore, "save", refuse)
             with pytest.raises(DiskFull):
                 await kept_drafts.retry_refused()
         assert [each.record.text for each in kept_drafts.refused] == ["with a picture"]
@@ -376,7 +376,7 @@ def test_what_the_disk_refuses_half_way_is_not_kept_twice(on_screen, monkeypatch
             full.setattr(database, "save_draft", save)
             with pytest.raises(DiskFull):
                 await kept_drafts.add(new, ComposerDraft(Draft("more")))
-        assert (await kept_drafts.load(new)).text == "more"
+        assert (await kept_drafts.load(new)).record.text == "more"
         await kept_drafts.retry_refused()
         assert await on_disk(screen, new.id) == "more"
         assert await on_disk(screen, None) == ""
