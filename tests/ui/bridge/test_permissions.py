@@ -110,6 +110,7 @@ class OneWaits:
     def __init__(self, permission_policy, approval):
         self.permission_policy = permission_policy
         self.approvals = SimpleNamespace(open_approvals=(approval,))
+        self.record = SimpleNamespace(workspace=None)
 
 
 def test_only_those_outside_who_were_shown_are_trusted():
