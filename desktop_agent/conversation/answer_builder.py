@@ -25,7 +25,7 @@ from desktop_agent.types.provider_events import (
 
 @dataclass(slots=True, eq=False)
 class _OpenPart:
-    """A text or a thought in the making; `block` is what it became."""
+    """A growing text or thought; `block` is set when it is finished."""
 
     number: int
     is_thinking: bool
@@ -37,7 +37,7 @@ class _OpenPart:
 class AnswerBuilder:
     """Feed it events in order; ask for the message at any moment.
 
-    Parts may grow side by side. When none is open any more, they stand in the order of their numbers.
+    Parts may grow side by side. When none is open any more, they are in the order of their numbers.
     """
 
     def __init__(self, message_id: str, model: str) -> None:
@@ -55,18 +55,18 @@ class AnswerBuilder:
 
     @property
     def has_content(self) -> bool:
-        """Whether anything was said yet; after that the request is never repeated by itself."""
+        """Return whether any content came; after that the request is never repeated automatically."""
         return bool(self._blocks or self._unsettled)
 
     @property
     def total_usage(self) -> Usage | None:
-        """With what answers that came to nothing used."""
+        """Return the usage, that of failed attempts included."""
         if self._wasted_usage is None or self.usage is None:
             return self.usage or self._wasted_usage
         return self._wasted_usage + self.usage
 
     def feed(self, event: Event, at: datetime) -> None:
-        """Take one event; those of tools and approvals are none of its business."""
+        """Take in one event; those of tools and approvals are ignored."""
         match event:
             case ContentDelta() | ThinkingDelta():
                 is_thinking = type(event) is ThinkingDelta
@@ -85,7 +85,7 @@ class AnswerBuilder:
                 self._apply_metadata(event)
 
     def _apply_metadata(self, event: Event) -> None:
-        """What is about the answer and not in it."""
+        """Take in an event that is about the answer and not part of it."""
         match event:
             case UsageUpdate():
                 self.usage = event.usage if self.usage is None else self.usage.merge_max(event.usage)
@@ -102,18 +102,18 @@ class AnswerBuilder:
                 pass
 
     def restart(self) -> None:
-        """The same question is asked once more after an answer that came to nothing; what it used still counts."""
+        """Begin again for another attempt at the same request; the usage so far still counts."""
         if self.usage is not None:
             self._wasted_usage = self.usage if self._wasted_usage is None else self._wasted_usage + self.usage
         self.usage = self.stop_reason = self.stop_details = None
 
     def close_parts(self, at: datetime) -> None:
-        """Nothing more comes to what is open: it is finished as it is."""
+        """Finish all open parts as they are."""
         for part in list(self._open.values()):
             self._finish(part, at)
 
     def message(self, state: MessageState, at: datetime) -> Message:
-        """Everything so far as a message; reasoning without its closing state is kept for display only."""
+        """Return everything so far as a message; reasoning without its closing state is for display only."""
         self.close_parts(at)
         return Message(
             id=self.message_id,
@@ -129,11 +129,11 @@ class AnswerBuilder:
         )
 
     def _add_adjustments(self, adjustments: tuple[Sentence, ...]) -> None:
-        for each in adjustments:
-            self._adjustments.setdefault(str(each), each)
+        for adjustment in adjustments:
+            self._adjustments.setdefault(str(adjustment), adjustment)
 
     def _begin(self, number: int, at: datetime, *, is_thinking: bool) -> _OpenPart:
-        """A new part; what was open under its number is over."""
+        """Begin a part; an open one of the same number is finished."""
         if number in self._open:
             self._finish(self._open[number], at)
         part = self._open[number] = _OpenPart(number, is_thinking, at)
@@ -160,7 +160,7 @@ class AnswerBuilder:
         self._finish(part, at, block)
 
     def _finish(self, part: _OpenPart, at: datetime, block: Text | Thinking | None = None) -> None:
-        """The part is what it is; the last open one settles the order of all."""
+        """Finish a part; the last open one settles the order of all."""
         text = "".join(part.pieces)
         if block is None and text:
             # No provider name: a summary that broke off has no replay state, so no dialect may send it.
@@ -172,18 +172,18 @@ class AnswerBuilder:
         part.block = block
         del self._open[part.number]
         if not self._open:
-            self._unsettled.sort(key=lambda each: each.number)
-            self._blocks += [each.block for each in self._unsettled if each.block is not None]
+            self._unsettled.sort(key=lambda part_: part_.number)
+            self._blocks += [part_.block for part_ in self._unsettled if part_.block is not None]
             self._unsettled.clear()
 
 
 def _seconds(since: datetime, at: datetime) -> float:
-    """The clock of the machine may have been set back meanwhile."""
+    """Return the seconds since then, 0 where the machine's clock was set back meanwhile."""
     return max(0.0, (at - since).total_seconds())
 
 
 def _details(end: MessageDelta) -> JsonObject | None:
-    """A word that nobody here knows is kept beside them, so that it can be shown again."""
+    """Return the details, with an unknown stop reason kept among them, so that it can be shown again."""
     if end.stop_reason is not StopReason.UNKNOWN or end.raw is None:
         return end.details
     return {"raw": end.raw, **(end.details or {})}

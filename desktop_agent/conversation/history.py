@@ -1,4 +1,4 @@
-"""A history as a model reads it: grouped, every call answered once, older messages in short; and what it has used."""
+"""A history as a model reads it: grouped, every call answered once, older messages summarised; and its usage."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -10,28 +10,28 @@ from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
 
 MessageGroup = tuple[Message, ...]
 
-# The answer goes on in the next message.
+# The answer continues in the next message.
 _UNFINISHED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 
 
 def group_messages(messages: Sequence[Message]) -> tuple[MessageGroup, ...]:
-    """The same messages in the same order: a prompt alone, an answer with its thinking, calls and their results.
+    """Group the messages, in the same order: a prompt alone, an answer with its calls and their results.
 
-    Results stay with what stands before them, and an answer that its server interrupted with what it went on with.
+    Results stay with what is before them, and an answer that its server interrupted with its continuation.
     """
-    found: list[list[Message]] = []
+    groups: list[list[Message]] = []
     for message in messages:
-        if found and _belongs_to_group(found[-1], message):
-            found[-1].append(message)
+        if groups and _belongs_to_group(groups[-1], message):
+            groups[-1].append(message)
         else:
-            found.append([message])
-    return tuple(tuple(group) for group in found)
+            groups.append([message])
+    return tuple(tuple(group) for group in groups)
 
 
 def last_prompt_index(messages: Sequence[Message]) -> int | None:
-    """Where the newest prompt of the person stands; without one, as in a specialist's work, the newest of all."""
-    prompts = [at for at, message in enumerate(messages) if message.role is Role.USER]
-    own = [at for at in prompts if messages[at].injected_by is None]
+    """Return the index of the person's newest prompt; without one, as in a specialist's work, of the newest prompt."""
+    prompts = [index for index, message in enumerate(messages) if message.role is Role.USER]
+    own = [index for index in prompts if messages[index].injected_by is None]
     return next(reversed(own or prompts), None)
 
 
@@ -46,7 +46,7 @@ _NEVER_ANSWERED = "This call was never answered: the conversation was interrupte
 
 
 def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolUse, ...]:
-    """Calls of the last assistant message that have no result yet. Reads the end only."""
+    """Return the calls of the last assistant message that have no result yet. Reads the end only."""
     answered: set[str] = set()
     for message in reversed(messages):
         if message.role is Role.ASSISTANT:
@@ -58,12 +58,12 @@ def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolUse, ...]:
 
 
 def missing_result(call: ToolUse, outcome: Outcome, why: str) -> ToolResult:
-    """A result in place of one that will never come."""
+    """Return a result in place of one that will never come."""
     return ToolResult(tool_use_id=call.id, content=(Text(text=why),), outcome=outcome)
 
 
 def normalised_history(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The same history with every call answered once, right after its message; stray results are left out.
+    """Return the history with every call answered once, right after its message; stray results are left out.
 
     Idempotent. Ids that a server repeats pair with the message just before them.
     """
@@ -78,17 +78,19 @@ def normalised_history(messages: Iterable[Message]) -> tuple[Message, ...]:
         fixed.append(message)
         if message.role is not Role.ASSISTANT or not message.tool_uses:
             continue
-        given: defaultdict[str, deque[ToolResult]] = defaultdict(deque)
+        results_by_id: defaultdict[str, deque[ToolResult]] = defaultdict(deque)
         carrier: Message | None = None
         while position < len(source) and source[position].role is Role.TOOL:
             carrier = carrier or source[position]
             for block in source[position].blocks:
                 if isinstance(block, ToolResult):
-                    given[block.tool_use_id].append(block)
+                    results_by_id[block.tool_use_id].append(block)
             position += 1
-        # Ids that stand twice in one answer pair by their order.
+        # Ids that occur twice in one answer pair by their order.
         results = tuple(
-            given[call.id].popleft() if given[call.id] else missing_result(call, Outcome.CANCELLED, _NEVER_ANSWERED)
+            results_by_id[call.id].popleft()
+            if results_by_id[call.id]
+            else missing_result(call, Outcome.CANCELLED, _NEVER_ANSWERED)
             for call in message.tool_uses
         )
         fixed.append(
@@ -108,36 +110,36 @@ _SUMMARY_INTRO_WITH_PROMPT = (
 
 
 def summary_of(message: Message) -> Summary | None:
-    """The summary that a message holds, or None."""
+    """Return the summary that a message holds, or None."""
     return next((block for block in message.blocks if isinstance(block, Summary)), None)
 
 
 def newest_summary(messages: Sequence[Message]) -> Summary | None:
-    """The one that stands for what was said before it, or None."""
+    """Return the summary in force, or None."""
     return next((summary for message in reversed(messages) if (summary := summary_of(message)) is not None), None)
 
 
 def compacted_view(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The newest summary as a prompt of the runtime's own, and everything from the first message that it left out.
+    """Return the newest summary as a prompt of the runtime's own, and everything from the first message that it kept.
 
-    Instructions (system messages) always stay. The last prompt too: one that was summarised with the work on it stands
-    word for word behind the summary. A cut inside a group is moved before it. A summary whose first kept message is
-    gone stands for nothing: all is sent. Idempotent; no Summary is left.
+    Instructions (system messages) always stay. The last prompt too: if it was summarised with the work on it, it
+    follows the summary word for word. A cut inside a group is moved before it. A summary whose first kept message is
+    gone is ignored: all is sent. Idempotent; no Summary is left.
     """
-    place = next((at for at in range(len(messages) - 1, -1, -1) if summary_of(messages[at])), None)
+    place = next((index for index in range(len(messages) - 1, -1, -1) if summary_of(messages[index])), None)
     if place is None:
         return tuple(messages)
     newest = messages[place]
-    said = _without_summaries(messages)
+    visible = _without_summaries(messages)
     summary = summary_of(newest)
-    cut = _kept_from(said, summary.first_kept_id) if summary is not None else None
+    cut = _kept_from(visible, summary.first_kept_id) if summary is not None else None
     if summary is None or cut is None:
-        return tuple(said)
-    # By the history before the summary: what comes later must not change what stands in front.
-    asked = last_prompt_index(said[: max(cut, len(_without_summaries(messages[:place])))])
-    prompts = said[asked : asked + 1] if asked is not None and asked < cut else []
-    instructions = [message for message in said[:cut] if message.role is Role.SYSTEM]
-    return (*instructions, _summary_prompt(newest, summary.text, around=bool(prompts)), *prompts, *said[cut:])
+        return tuple(visible)
+    # By the history before the summary: later messages must not change earlier ones.
+    prompt_index = last_prompt_index(visible[: max(cut, len(_without_summaries(messages[:place])))])
+    prompts = visible[prompt_index : prompt_index + 1] if prompt_index is not None and prompt_index < cut else []
+    instructions = [message for message in visible[:cut] if message.role is Role.SYSTEM]
+    return (*instructions, _summary_prompt(newest, summary.text, around=bool(prompts)), *prompts, *visible[cut:])
 
 
 def _summary_prompt(newest: Message, text: str, *, around: bool) -> Message:
@@ -150,29 +152,29 @@ def _summary_prompt(newest: Message, text: str, *, around: bool) -> Message:
     )
 
 
-def _kept_from(said: Sequence[Message], first_kept_id: str) -> int | None:
-    """Where what is kept begins: before a group."""
-    at = next((place for place, message in enumerate(said) if message.id == first_kept_id), None)
-    if at is None:
+def _kept_from(visible: Sequence[Message], first_kept_id: str) -> int | None:
+    """Return the index where the kept messages begin: before a group."""
+    index = next((place for place, message in enumerate(visible) if message.id == first_kept_id), None)
+    if index is None:
         return None
     begin = 0
-    for group in group_messages(said):
-        if begin + len(group) > at:
+    for group in group_messages(visible):
+        if begin + len(group) > index:
             break
         begin += len(group)
     return begin
 
 
 def _without_summaries(messages: Sequence[Message]) -> list[Message]:
-    return [shown for message in messages if (shown := _without_summary(message)) is not None]
+    return [visible for message in messages if (visible := _without_summary(message)) is not None]
 
 
 def _without_summary(message: Message) -> Message | None:
-    """None: there was nothing else in it."""
+    """Return the message without its summary; None where nothing else is in it."""
     if summary_of(message) is None:
         return message
-    rest = tuple(block for block in message.blocks if not isinstance(block, Summary))
-    return message.model_copy(update={"blocks": rest}) if rest else None
+    blocks = tuple(block for block in message.blocks if not isinstance(block, Summary))
+    return message.model_copy(update={"blocks": blocks}) if blocks else None
 
 
 # US dollars: less than this is how sums of fractions differ.
@@ -180,11 +182,11 @@ _COST_TOLERANCE = 1e-9
 
 
 class ConversationUsage:
-    """Reads the committed messages, each once, and adds the answer that is on its way.
+    """Sums up the committed messages, each once, and the current answer.
 
-    `history` answers all committed messages, oldest first. What specialists use while the conversation is open is
-    added, and what was paid for nothing, as for a summary that failed; no message of the conversation has that, so it
-    is forgotten when that is closed.
+    `history` returns all committed messages, oldest first. The usage of specialists while the conversation is open is
+    added, and that of failed attempts, as for a summary; no message of the conversation has it, so it is lost when
+    that is closed.
     """
 
     def __init__(self, history: Callable[[], Sequence[Message]]) -> None:
@@ -202,7 +204,7 @@ class ConversationUsage:
 
     @property
     def total(self) -> Usage | None:
-        """Of all answers; None while nothing is known."""
+        """Return the usage of all answers; None while nothing is known."""
         lost = Usage(cost=self._wasted_cost) if self._wasted_cost > _COST_TOLERANCE else None
         parts = (self._committed, self._open, self._specialists, *self._specialists_open.values(), lost)
         known = [part for part in parts if part is not None]
@@ -210,11 +212,11 @@ class ConversationUsage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the cost of every answer is known; where not, the total's cost is the least that it was."""
+        """Return whether the cost of every answer is known; otherwise the total's cost is a lower bound."""
         return not self._has_gaps and (self._open is None or self._open.cost is not None)
 
     def take(self, event: Event, sub_run: str | None = None) -> None:
-        """One event of the conversation; `sub_run` is the id of the specialist's run that it belongs to, if any."""
+        """Take in one event; `sub_run` is the id of the specialist's run that it belongs to, if any."""
         if sub_run is not None:
             self._on_sub_run_event(event, sub_run)
             return

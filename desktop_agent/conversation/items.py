@@ -11,7 +11,7 @@ from desktop_agent.types.errors import RemedyAction, Sentence
 
 
 class StreamedText:
-    """Text that grows at its end. Appending costs what the piece costs; joining happens when somebody reads."""
+    """Text that grows at its end. Appending costs what the piece costs; the pieces are joined on reading."""
 
     __slots__ = ("_pieces", "length")
 
@@ -26,7 +26,7 @@ class StreamedText:
 
     @property
     def last(self) -> str:
-        """The last character, or nothing."""
+        """Return the last character, or ""."""
         return self._pieces[-1][-1:] if self._pieces else ""
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class UserItem:
 class AnswerItem:
     """Visible text of the assistant: "Assistant said". `finished` text never changes again.
 
-    `citations` say where its claims come from; their places are those in the whole text.
+    `citations` name the sources of its claims; their offsets are into the whole text.
     """
 
     id: str
@@ -80,7 +80,7 @@ class ThinkingItem:
 
 
 class CallState(StrEnum):
-    """Where a call stands. `writing`: the model is still writing its arguments."""
+    """The state of a call. `writing`: the model is still writing its arguments."""
 
     WRITING = "writing"
     PENDING = "pending"
@@ -91,11 +91,11 @@ class CallState(StrEnum):
 
 @dataclass(slots=True)
 class ToolCallItem:
-    """A call and how it went: "Tool call: NAME". `outcome` is set when the state is ended.
+    """A call and its outcome: "Tool call: NAME". `outcome` is set when the state is ended.
 
     `delegated`: a specialist works on it; `output` has a line for each of its steps, and an approval that one of its
     calls waits for is shown here. `checkpoints` are its own and those of calls below it: whether each was restored.
-    `redos` are those that undoing them made.
+    `redos` are those made by undoing them.
     """
 
     id: str
@@ -116,23 +116,23 @@ class ToolCallItem:
 
     @property
     def can_be_redone(self) -> bool:
-        """Whether something of it was undone that can be brought back."""
+        """Return whether something that was undone can be redone."""
         return self.state is CallState.ENDED and not all(self.redos.values())
 
     @property
     def is_undone(self) -> bool:
-        """Whether all that it changed is as before."""
+        """Return whether all its changes were undone."""
         return bool(self.checkpoints) and all(self.checkpoints.values())
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether it may have changed something that can be put back. One that failed changed nothing."""
+        """Return whether it may have changed something that can be undone. One that failed changed nothing."""
         is_over = self.state is CallState.ENDED and (self.delegated or self.outcome is not Outcome.FAILED)
         return is_over and bool(self.checkpoints) and not self.is_undone
 
     @property
     def outcome(self) -> Outcome | None:
-        """How it ended, or None while it has not."""
+        """Return how it ended, or None while it has not."""
         return self.result.outcome if self.result else None
 
 
@@ -150,8 +150,8 @@ class ServerStepItem:
 class NoticeItem:
     """An error in place, or a fact about the conversation: "Error" or "Notice".
 
-    `folded` is a longer text behind it, in Markdown, for who wants to open it. `redos`, where it tells of an undoing in
-    the message `message_id`: the checkpoints that bring back what was undone, and whether each was restored.
+    `folded` is a longer text behind it, in Markdown, which can be opened. `redos`, where it is about an undo in the
+    message `message_id`: the checkpoints that redo it, and whether each was restored.
     """
 
     id: str
@@ -166,13 +166,13 @@ class NoticeItem:
 
     @property
     def can_be_redone(self) -> bool:
-        """Whether something of what was undone can be brought back."""
+        """Return whether something that was undone can be redone."""
         return not all(self.redos.values())
 
 
 @dataclass(slots=True)
 class UnknownItem:
-    """Something that this version does not know; shown as such."""
+    """Content that this version does not know; shown as such."""
 
     id: str
     message_id: str
@@ -184,7 +184,7 @@ Item = UserItem | AnswerItem | ThinkingItem | ToolCallItem | ServerStepItem | No
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """An item now stands at `index`."""
+    """An item was inserted at `index`."""
 
     index: int
 
@@ -199,7 +199,7 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """`count` items are gone, the first of them at `first`."""
+    """`count` items were removed, the first of them at `first`."""
 
     first: int
     count: int
@@ -209,23 +209,23 @@ Change = Added | Updated | Removed
 
 
 class ItemList:
-    """The items, in order. Only what stands at the end is ever removed, so what was added stays where it is."""
+    """The items, in order. Only items at the end are ever removed, so indexes stay valid."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
         self._ids = (f"item-{number}" for number in count(1))
 
     def new_id(self) -> str:
-        """An id that no item has."""
+        """Return an unused item id."""
         return next(self._ids)
 
     def add(self, item: Item) -> Added:
-        """Put it at the end."""
+        """Append the item."""
         self.items.append(item)
         return Added(len(self.items) - 1)
 
     def last_model_index(self) -> int | None:
-        """Where its last item stands. A notice that came in between neither ends nor splits what it was writing."""
+        """Return the index of the model's last item. Notices in between neither end nor split what it was writing."""
         index = len(self.items) - 1
         while index >= 0 and isinstance(self.items[index], NoticeItem):
             index -= 1
@@ -237,7 +237,7 @@ _SENTENCE_ENDS = frozenset(".!?:`")
 
 @dataclass(slots=True)
 class _OpenItem:
-    """An item that may grow. `part_start`: of its last part, in characters."""
+    """An item that may grow. `part_start` is the offset of its last part, in characters."""
 
     index: int
     item: AnswerItem | ThinkingItem
@@ -252,8 +252,8 @@ class TextItems:
     Parts of one text that follow each other are one item for the reader, however a server cut it up.
     """
 
-    def __init__(self, shown: ItemList) -> None:
-        self._items = shown
+    def __init__(self, items: ItemList) -> None:
+        self._items = items
         self._open: dict[int, _OpenItem] = {}  # by part
 
     def grow(
@@ -262,12 +262,12 @@ class TextItems:
         """Append to the open item of this part and kind, or open one."""
         if part not in self._open:
             self._continue_as(part)
-        found = self._open.get(part)
-        if found is not None and isinstance(found.item, kind) and not _starts_new_item(found, piece):
-            if found.part_is_closed:
-                found.part_start, found.part_is_closed = found.item.text.length, False
-            found.item.text.append(piece)
-            return [Updated(found.index, "text")]
+        open_item = self._open.get(part)
+        if open_item is not None and isinstance(open_item.item, kind) and not _starts_new_item(open_item, piece):
+            if open_item.part_is_closed:
+                open_item.part_start, open_item.part_is_closed = open_item.item.text.length, False
+            open_item.item.text.append(piece)
+            return [Updated(open_item.index, "text")]
         closed = self.end(part, at)
         item = kind(self._items.new_id(), message_id, StreamedText(piece))
         added = self._items.add(item)
@@ -275,18 +275,18 @@ class TextItems:
         return [*closed, added]
 
     def end_part(self, citations: tuple[Citation, ...], part: int = 0) -> list[Change]:
-        """The text so far is a part of its own, with these citations."""
-        found = self._open.get(part)
-        if found is None or not isinstance(found.item, AnswerItem) or found.part_is_closed:
+        """Finish the text so far as a part, with these citations."""
+        open_item = self._open.get(part)
+        if open_item is None or not isinstance(open_item.item, AnswerItem) or open_item.part_is_closed:
             return []
-        found.part_is_closed = True
+        open_item.part_is_closed = True
         if not citations:
             return []
-        found.item.citations += _shifted(citations, found.part_start)
-        return [Updated(found.index, "state")]
+        open_item.item.citations += _shifted(citations, open_item.part_start)
+        return [Updated(open_item.index, "state")]
 
     def add(self, block: Text | Thinking, message_id: str, at: datetime) -> list[Change]:
-        """A whole block, to the open item or as one; `close` ends it. Thinking that shows nothing still parts texts."""
+        """Add a whole block, to the open item or as one; `close` ends it. Empty thinking still separates texts."""
         if isinstance(block, Text):
             grown = self.grow(block.text, AnswerItem, message_id, at) if block.text else []
             return grown + (self.end_part(block.citations) if grown else [])
@@ -298,8 +298,8 @@ class TextItems:
         return [*closed, self._items.add(item)]
 
     def end(self, part: int, at: datetime) -> list[Change]:
-        """Something else follows this part: finish it, and what else is whole, but nothing that grows beside it."""
-        over = [number for number, each in self._open.items() if number in (0, part) or each.part_is_closed]
+        """Finish this part and what else is complete, but nothing that grows beside it: something else follows."""
+        over = [number for number, open_item in self._open.items() if number in (0, part) or open_item.part_is_closed]
         return [change for number in over for change in self._finish(number, at)]
 
     def close(self, at: datetime, *, interrupted: bool = False) -> list[Change]:
@@ -307,38 +307,40 @@ class TextItems:
         return [change for number in list(self._open) for change in self._finish(number, at, interrupted=interrupted)]
 
     def _continue_as(self, part: int) -> None:
-        """A text that is whole goes on in this part, where nothing else is open."""
+        """Continue a complete text in this part, where nothing else is open."""
         if len(self._open) == 1:
             ((number, only),) = self._open.items()
             if only.part_is_closed:
                 self._open = {part: self._open.pop(number)}
 
     def _finish(self, part: int, at: datetime, *, interrupted: bool = False) -> list[Change]:
-        found = self._open.pop(part)
-        found.item.finished = True
-        if isinstance(found.item, AnswerItem):
-            found.item.interrupted = interrupted
+        open_item = self._open.pop(part)
+        open_item.item.finished = True
+        if isinstance(open_item.item, AnswerItem):
+            open_item.item.interrupted = interrupted
         else:
             # The clock of the machine may have been set back meanwhile.
-            found.item.seconds = max(0.0, (at - found.since).total_seconds())
-        return [Updated(found.index, "state")]
+            open_item.item.seconds = max(0.0, (at - open_item.since).total_seconds())
+        return [Updated(open_item.index, "state")]
 
 
 def _starts_new_item(last: _OpenItem, piece: str) -> bool:
-    """Servers cut cited text in the middle of sentences, and put remarks before the answer without any space."""
+    """Return whether a new item begins. Servers cut cited text in the middle of sentences, and put remarks before the
+    answer without any space.
+    """
     return last.part_is_closed and last.item.text.last in _SENTENCE_ENDS and not piece[:1].isspace()
 
 
 def _shifted(citations: tuple[Citation, ...], by: int) -> tuple[Citation, ...]:
-    """Their places in the whole text."""
+    """Return the citations with offsets into the whole text."""
     if not by:
         return citations
     return tuple(
-        each.model_copy(
+        citation.model_copy(
             update={
-                "start": None if each.start is None else each.start + by,
-                "end": None if each.end is None else each.end + by,
+                "start": None if citation.start is None else citation.start + by,
+                "end": None if citation.end is None else citation.end + by,
             }
         )
-        for each in citations
+        for citation in citations
     )

@@ -1,9 +1,9 @@
-"""Pictures made ready: attached bytes checked and without metadata, and each fitted to what a model takes.
+"""Prepares pictures: attached bytes are checked and stripped of metadata, and each is fitted to a model's limits.
 
-Importing: a PNG, JPEG, WebP or still GIF that needs nothing keeps its bytes. Metadata is removed by writing the picture
-anew. Of an animation only the first frame is kept, as PNG, because most servers refuse moving pictures. BMP, TIFF and
-AVIF become PNG. Fitting: the same bytes and limits always give the same result, and results are cached: what a server
-has read already must not change from turn to turn, or it would have to read everything again.
+Importing: a PNG, JPEG, WebP or still GIF that needs no change keeps its bytes. Metadata is removed by re-encoding. Of
+an animation only the first frame is kept, as PNG, because most servers refuse moving pictures. BMP, TIFF and AVIF
+become PNG. Fitting: the same bytes and limits always give the same result, and results are cached: what a server has
+read already must not change from turn to turn, or its prompt cache is lost.
 """
 
 import asyncio
@@ -49,9 +49,10 @@ class ImportedPicture:
 
 
 def import_picture(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> ImportedPicture:
-    """Check and prepare a picture; content decides what it is, `name` is only for sentences. Raises ImageRefused.
+    """Check and prepare a picture; its type is read from the content, `name` is only for sentences. Raises
+    ImageRefused.
 
-    Takes from milliseconds to seconds: call it in a thread, or use `take`.
+    Takes from milliseconds to seconds: call it in a thread, or use `import_picture_async`.
     """
     if len(data) > MAX_FILE_BYTES:
         raise ImageRefused.too_large(name, f"{MAX_FILE_BYTES // 1_000_000} MB")
@@ -66,27 +67,27 @@ def import_picture(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> 
 
 
 async def import_picture_async(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> ImportedPicture:
-    """The same in a worker thread."""
+    """Check and prepare a picture in a worker thread."""
     return await asyncio.to_thread(import_picture, data, name, max_edge=max_edge)
 
 
 def _prepare(image: "Image", data: bytes, max_edge: int) -> ImportedPicture:
-    """Decode all of it, and write it anew only where something must change."""
-    found = detect_media_type(data)
+    """Decode all of it, and re-encode it only where something must change."""
+    media_type = detect_media_type(data)
     notes: list[Sentence] = []
     if is_animated(image):
-        found = None
+        media_type = None
         notes.append(Sentence("Only the first of several frames is kept."))
-    elif found is None:
+    elif media_type is None:
         notes.append(Sentence("Converted from {format} to PNG.", {"format": image.format or "another format"}))
     image.load()
-    if found is not None and has_metadata(data, found):
+    if media_type is not None and has_metadata(data, media_type):
         notes.append(Sentence("Hidden information about place, camera and time was removed."))
     changed = _scale_down(_turn_upright(image, notes), max_edge, notes)
-    if found is not None and not notes:
-        return ImportedPicture(data, found, image.width, image.height)
-    kept: MediaType = "image/png" if found is None or found == "image/gif" else found
-    return ImportedPicture(encode_picture(changed, kept, image), kept, changed.width, changed.height, tuple(notes))
+    if media_type is not None and not notes:
+        return ImportedPicture(data, media_type, image.width, image.height)
+    target: MediaType = "image/png" if media_type is None or media_type == "image/gif" else media_type
+    return ImportedPicture(encode_picture(changed, target, image), target, changed.width, changed.height, tuple(notes))
 
 
 def _turn_upright(image: "Image", notes: list[Sentence]) -> "Image":
@@ -117,7 +118,7 @@ _MIN_EDGE = 64
 
 @dataclass(frozen=True, slots=True)
 class FittedPicture:
-    """What to send. `reasons` say what had to be changed and why; nothing is said where nothing is lost by it."""
+    """The picture to send. `reasons` say what had to be changed and why; lossless changes have none."""
 
     data: bytes = field(repr=False)
     media_type: MediaType
@@ -126,24 +127,24 @@ class FittedPicture:
 
 @dataclass(frozen=True, slots=True)
 class FitLimits:
-    """What a picture must fit: a model's limits, and whether it is one of a crowd."""
+    """What a picture must fit: a model's limits, and whether it is one of many."""
 
     limits: ImageLimits
     crowded: bool = False
 
     @property
     def max_edge(self) -> int | None:
-        """The longest edge that is taken, in pixels."""
+        """Return the longest edge that is accepted, in pixels."""
         edges = (self.limits.max_edge, self.limits.many_images_max_edge if self.crowded else None)
         return min((edge for edge in edges if edge is not None), default=None)
 
     @property
     def needs_check(self) -> bool:
-        """Whether any picture at all could be wrong."""
+        """Return whether any picture at all could be refused."""
         return self != FitLimits(ImageLimits(max_count=self.limits.max_count, many_images=self.limits.many_images))
 
     def accepts(self, media_type: MediaType, size: int, width: int, height: int) -> bool:
-        """Whether a still picture with these facts goes as it is. `size` in bytes, edges in pixels."""
+        """Return whether a still picture can be sent as it is. `size` in bytes, edges in pixels."""
         limits = self.limits
         edges = (self.max_edge, limits.downscale_edge)
         return (
@@ -174,7 +175,7 @@ def fit_picture(data: bytes, media_type: MediaType, fit: FitLimits, name: str = 
 
 
 class _FittingWork:
-    """One picture on its way."""
+    """The fitting of one picture."""
 
     def __init__(self, image: "Image", data: bytes, media_type: MediaType, fit: FitLimits, name: str) -> None:
         self._original = image
@@ -200,14 +201,14 @@ class _FittingWork:
         if self._reasons:
             kind, encoded = self._target_type, encode_picture(self._image, self._target_type, self._original)
         kind, encoded = self._reduce_to_useful(kind, encoded)
-        most = self._fit.limits.max_bytes
-        if most is not None and len(encoded) > most:
-            kind, encoded = self._smaller(most)
+        limit = self._fit.limits.max_bytes
+        if limit is not None and len(encoded) > limit:
+            kind, encoded = self._smaller(limit)
         return FittedPicture(encoded, kind, tuple(self._reasons))
 
     def _choose_type(self, *, is_moving: bool) -> None:
         types = self._fit.limits.media_types
-        writable: list[MediaType] = [each for each in types if each != "image/gif"] or ["image/png"]
+        writable: list[MediaType] = [media_type for media_type in types if media_type != "image/gif"] or ["image/png"]
         still: MediaType = "image/png" if "image/png" in writable else writable[0]
         if is_moving:
             values = {"picture": self._about}
@@ -221,7 +222,7 @@ class _FittingWork:
             self._target_type = still
 
     def _reduce_to_useful(self, kind: MediaType, encoded: bytes) -> tuple[MediaType, bytes]:
-        """With as many pixels as are of use, where that saves anything: the provider would scale it just so."""
+        """Reduce to as many pixels as the provider uses, where that saves bytes: it would scale it the same way."""
         before = self._image
         self._scale(self._fit.limits.downscale_edge)
         if self._image is before:
@@ -237,31 +238,31 @@ class _FittingWork:
         if size != self._image.size:
             self._image = resize_picture(self._image, size)
 
-    def _smaller(self, most: int) -> tuple[MediaType, bytes]:
-        """Less detail until the file is short enough, and fewer pixels where that does not do."""
+    def _smaller(self, limit: int) -> tuple[MediaType, bytes]:
+        """Reduce quality until the file is small enough, and pixels where that is not enough."""
         kind: MediaType = self._lossy_type()
         while max(self._image.size) >= _MIN_EDGE:
             for quality in _QUALITIES:
                 encoded = encode_picture(self._image, kind, self._original, quality)
-                if len(encoded) <= most:
-                    values = {"picture": self._about, "limit": _megabytes(most), "size": _megabytes(len(encoded))}
+                if len(encoded) <= limit:
+                    values = {"picture": self._about, "limit": _megabytes(limit), "size": _megabytes(len(encoded))}
                     self._reasons.append(
                         Sentence("{picture} is sent with less detail, in {size}: this model takes {limit}.", values)
                     )
                     return kind, encoded
             self._scale(int(max(self._image.size) * _SHRINK_FACTOR))
-        raise ImageRefused.too_large(self._name, _megabytes(most))
+        raise ImageRefused.too_large(self._name, _megabytes(limit))
 
     def _lossy_type(self) -> MediaType:
         lossy: list[MediaType] = ["image/jpeg", "image/webp"]
         if has_transparency(self._image):
             lossy.reverse()
-        taken: list[MediaType] = [each for each in lossy if each in self._fit.limits.media_types]
-        return taken[0] if taken else self._target_type
+        accepted: list[MediaType] = [media_type for media_type in lossy if media_type in self._fit.limits.media_types]
+        return accepted[0] if accepted else self._target_type
 
 
 class PictureFitter:
-    """Fits pictures in worker threads and keeps what came of it, up to KEPT_BYTES."""
+    """Fits pictures in worker threads and caches the results, up to KEPT_BYTES."""
 
     def __init__(self, room: int = CACHE_BYTES) -> None:
         self._room = room
@@ -269,7 +270,7 @@ class PictureFitter:
         self._size = 0
 
     async def fit(self, data: bytes, media_type: MediaType, fit: FitLimits, name: str = "") -> FittedPicture:
-        """The picture as it goes to this model. Raises ImageRefused."""
+        """Return the picture as it is sent to this model. Raises ImageRefused."""
         if not fit.needs_check:
             return FittedPicture(data, media_type)
         key = (hashlib.sha256(data).hexdigest(), fit, name)

@@ -1,4 +1,4 @@
-"""Pillow, kept at arm's length: opening, turning, scaling and encoding pictures, and finding metadata in their bytes.
+"""Pillow: opening, turning, scaling and encoding pictures, and finding metadata in their bytes.
 
 Hold `pillow_lock` around all that uses Pillow. It takes from milliseconds to seconds: use a thread.
 """
@@ -43,12 +43,12 @@ DECODE_ERRORS = (
 
 
 def open_picture(data: bytes, name: str) -> "Image":
-    """The picture, not decoded yet. Raises ImageRefused for what is none, or has more than PIXEL_LIMIT pixels."""
+    """Return the picture, not decoded. Raises ImageRefused for what is none, or has more than PIXEL_LIMIT pixels."""
     # Imported when the first picture comes: the window must not wait for it.
     from PIL import Image, UnidentifiedImageError
 
     Image.init()
-    formats = [each for each in _FORMATS if each in Image.OPEN]
+    formats = [format_ for format_ in _FORMATS if format_ in Image.OPEN]
     try:
         image = Image.open(io.BytesIO(data), formats=formats)
     except Image.DecompressionBombError as error:
@@ -66,7 +66,7 @@ def open_picture(data: bytes, name: str) -> "Image":
 
 
 def is_animated(image: "Image") -> bool:
-    """Whether it is an animation."""
+    """Return whether it is an animation."""
     # MPO, a JPEG of some phones, holds the same picture twice (for depth or 3D) and does not move.
     return bool(getattr(image, "is_animated", False)) and image.format != "MPO"
 
@@ -76,12 +76,12 @@ def _too_many_pixels(name: str) -> ImageRefused:
 
 
 def has_transparency(image: "Image") -> bool:
-    """Whether anything shines through."""
+    """Return whether any pixel is transparent."""
     return image.has_transparency_data
 
 
 def rotate_upright(image: "Image") -> "Image | None":
-    """Turned as the camera noted; None where it stands upright already."""
+    """Return the picture turned as the camera noted; None where it is upright already."""
     from PIL import ImageOps
 
     try:
@@ -93,7 +93,7 @@ def rotate_upright(image: "Image") -> "Image | None":
 
 
 def fitted_size(size: tuple[int, int], max_edge: int) -> tuple[int, int]:
-    """Width and height with the longer edge at most this long."""
+    """Return width and height with the longer edge at most `max_edge`."""
     longest = max(size)
     if longest <= max_edge:
         return size
@@ -102,7 +102,7 @@ def fitted_size(size: tuple[int, int], max_edge: int) -> tuple[int, int]:
 
 
 def resize_picture(image: "Image", size: tuple[int, int]) -> "Image":
-    """Another size."""
+    """Return the picture in another size."""
     from PIL.Image import Resampling
 
     plain = to_plain_mode(image)
@@ -110,7 +110,7 @@ def resize_picture(image: "Image", size: tuple[int, int]) -> "Image":
 
 
 def to_plain_mode(image: "Image") -> "Image":
-    """Grey or colours of 8 bits, with or without transparency: what every writer and every scaler takes."""
+    """Return grey or colours of 8 bits, with or without transparency: what every encoder and scaler accepts."""
     if image.mode in {"L", "LA", "RGB", "RGBA"}:
         return image
     if image.mode[0] in "IF":
@@ -121,22 +121,22 @@ def to_plain_mode(image: "Image") -> "Image":
 
 
 def _to_8_bits(image: "Image") -> "Image":
-    """Deep grey scaled down; Pillow's own conversion would clip it to white."""
+    """Scale deep grey down; Pillow's own conversion would clip it to white."""
     from PIL import ImageMath
 
     brightest = 65535 if image.mode.startswith("I;16") else max(255, cast("tuple[float, float]", image.getextrema())[1])
-    scaled = ImageMath.lambda_eval(lambda given: given["deep"] * 255 / brightest, deep=image.convert("F"))
+    scaled = ImageMath.lambda_eval(lambda bands: bands["deep"] * 255 / brightest, deep=image.convert("F"))
     return cast("Image", scaled).convert("L")
 
 
 def encode_picture(image: "Image", media_type: MediaType, original: "Image", quality: int = JPEG_QUALITY) -> bytes:
-    """Pixels and colour profile, and nothing else."""
+    """Return the encoded pixels and colour profile, and nothing else."""
     plain = to_plain_mode(image)
     same_kind = (plain.mode in _COLOUR_MODES) == (
         original.mode in _COLOUR_MODES
     ) and original.mode not in _MODES_WITHOUT_PROFILE
     profile = original.info.get("icc_profile") if same_kind else None
-    # Pillow writes some of what it finds here back into the file, a comment for example.
+    # Pillow writes some of the metadata it finds back into the file, a comment for example.
     plain = plain.copy()
     plain.info = {}
     out = io.BytesIO()
@@ -151,7 +151,7 @@ def encode_picture(image: "Image", media_type: MediaType, original: "Image", qua
 
 
 def _on_white(plain: "Image") -> "Image":
-    """On white, as paper is; what lies hidden under transparent pixels is often black."""
+    """Return the picture on white, as paper is; pixels under full transparency are often black."""
     if plain.mode not in {"LA", "RGBA"}:
         return plain
     from PIL import Image
@@ -160,7 +160,7 @@ def _on_white(plain: "Image") -> "Image":
     return Image.alpha_composite(white, plain.convert("RGBA")).convert("RGB")
 
 
-# PNG (Third Edition), chunks that say how the pixels look; all others are text, times, EXIF or private.
+# PNG (Third Edition), chunks that describe the pixels; all others are text, times, EXIF or private.
 _PNG_PIXEL_CHUNKS = frozenset(
     b"IHDR PLTE IDAT IEND tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST pHYs sPLT acTL fcTL fdAT".split()
 )
@@ -168,7 +168,7 @@ _WEBP_PIXEL_CHUNKS = frozenset({b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"A
 
 
 def has_metadata(data: bytes, media_type: MediaType) -> bool:
-    """True when anything but pixels and colours is inside. What cannot be followed counts as metadata."""
+    """Return whether anything but pixels and colours is inside. What cannot be parsed counts as metadata."""
     try:
         match media_type:
             case "image/png":
@@ -184,14 +184,14 @@ def has_metadata(data: bytes, media_type: MediaType) -> bool:
 
 
 def _png_has_metadata(data: bytes) -> bool:
-    at = 8
+    offset = 8
     while True:
-        length, kind = struct.unpack_from(">I4s", data, at)
+        length, kind = struct.unpack_from(">I4s", data, offset)
         if kind not in _PNG_PIXEL_CHUNKS:
             return True
-        at += 12 + length
+        offset += 12 + length
         if kind == b"IEND":
-            return at != len(data)
+            return offset != len(data)
 
 
 def _jpeg_has_metadata(data: bytes) -> bool:
@@ -200,20 +200,20 @@ def _jpeg_has_metadata(data: bytes) -> bool:
 
 
 def _jpeg_segments(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Marker and first bytes of each segment before the pixels (ITU T.81, annex B)."""
-    at = 2
+    """Yield marker and first bytes of each segment before the pixels (ITU T.81, annex B)."""
+    offset = 2
     while True:
-        prefix, marker = data[at], data[at + 1]
+        prefix, marker = data[offset], data[offset + 1]
         if prefix != 0xFF:
             raise IndexError
         if marker == 0xFF:
-            at += 1
+            offset += 1
             continue
-        (length,) = struct.unpack_from(">H", data, at + 2)
-        yield marker, data[at + 4 : at + 4 + min(length - 2, 16)]
+        (length,) = struct.unpack_from(">H", data, offset + 2)
+        yield marker, data[offset + 4 : offset + 4 + min(length - 2, 16)]
         if marker == 0xDA:
             return
-        at += 2 + length
+        offset += 2 + length
 
 
 def _is_jpeg_metadata(marker: int, start: bytes) -> bool:
@@ -227,29 +227,29 @@ def _is_jpeg_metadata(marker: int, start: bytes) -> bool:
 
 def _webp_has_metadata(data: bytes) -> bool:
     (size,) = struct.unpack_from("<I", data, 4)
-    at, end = 12, 8 + size
-    while at < end:
-        kind, length = struct.unpack_from("<4sI", data, at)
+    offset, end = 12, 8 + size
+    while offset < end:
+        kind, length = struct.unpack_from("<4sI", data, offset)
         if kind not in _WEBP_PIXEL_CHUNKS:
             return True
-        at += 8 + length + length % 2
+        offset += 8 + length + length % 2
     return len(data) > end
 
 
 def _gif_has_metadata(data: bytes) -> bool:
-    """Comments, plain text and application blocks other than the one that counts loops (GIF89a)."""
-    at = 13 + _gif_palette_size(data[10])
-    while data[at] != 0x3B:
-        if data[at] == 0x2C:
-            at += 10 + _gif_palette_size(data[at + 9]) + 1
-        elif data[at : at + 2] == b"\x21\xf9" or data[at : at + 14] == b"\x21\xff\x0bNETSCAPE2.0":
-            at += 2
+    """Find comments, plain text and application blocks other than the loop counter (GIF89a)."""
+    offset = 13 + _gif_palette_size(data[10])
+    while data[offset] != 0x3B:
+        if data[offset] == 0x2C:
+            offset += 10 + _gif_palette_size(data[offset + 9]) + 1
+        elif data[offset : offset + 2] == b"\x21\xf9" or data[offset : offset + 14] == b"\x21\xff\x0bNETSCAPE2.0":
+            offset += 2
         else:
             return True
-        while data[at]:
-            at += 1 + data[at]
-        at += 1
-    return at + 1 != len(data)
+        while data[offset]:
+            offset += 1 + data[offset]
+        offset += 1
+    return offset + 1 != len(data)
 
 
 def _gif_palette_size(flags: int) -> int:

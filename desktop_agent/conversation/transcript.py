@@ -1,4 +1,4 @@
-"""The transcript in memory: folds events into items, and answers each with the small change it made."""
+"""The transcript in memory: folds events into items, and returns the changes that each event makes."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -68,12 +68,12 @@ from desktop_agent.types.provider_events import (
 
 INTERRUPTED = Sentence("This answer was interrupted.")
 _CONTINUE_ACTIONS = frozenset({RemedyAction.RETRY, RemedyAction.CONTINUE})
-# Closing a text asks for the moment; for stored ones it matters to nobody.
+# Closing a text takes a time, which does not matter for stored ones.
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 class Transcript:
-    """A list of items. The single writer is the session; everybody else reads."""
+    """A list of items. The session is its single writer; everybody else reads."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._item_list = ItemList()
@@ -129,21 +129,21 @@ class Transcript:
         detail: str = "",
         folded: str = "",
     ) -> list[Change]:
-        """Say something in place."""
+        """Add a notice at the end."""
         level = "error" if error else "notice"
         return [
             self._item_list.add(NoticeItem(self._item_list.new_id(), level, sentence, remedy, action, detail, folded))
         ]
 
     def offer_continue(self, sentence: Sentence, action: RemedyAction) -> list[Change]:
-        """Offer at the end to go on, until something is said or a run begins. Nothing where that is offered already."""
+        """Offer at the end, once, to continue, until something is said or a run begins."""
         if self._offers_continue():
             return []
         self._offer_notice = NoticeItem(self._item_list.new_id(), "notice", sentence, action=action)
         return [self._item_list.add(self._offer_notice)]
 
     def resolve_notice(self, notice: NoticeItem, instead: Sentence) -> list[Change]:
-        """What it says is no longer so: it goes, or says this instead where something else was said behind it."""
+        """Remove a notice that no longer holds, or replace its text where something follows it."""
         for index in reversed(range(len(self._items))):
             if self._items[index] is notice:
                 break
@@ -156,12 +156,12 @@ class Transcript:
         return [Updated(index, "state")]
 
     def mark_saved_calls(self, saved: Iterable[CheckpointedCall]) -> list[Change]:
-        """Say of calls that are shown already which checkpoints they have."""
+        """Mark shown calls with the checkpoints they have."""
         return self._calls.mark_saved(saved)
 
     @property
     def saved_calls(self) -> list[CheckpointedCall]:
-        """The checkpoints of all calls that are shown."""
+        """Return the checkpoints of all shown calls."""
         return self._calls.saved
 
     def apply(self, envelope: Envelope) -> list[Change]:
@@ -224,7 +224,7 @@ class Transcript:
             case RunFinished():
                 return self._close_open(at, interrupted=event.reason is not RunEnd.COMPLETED)
             case UserMessageReturned() | UserMessageQueued():
-                # Handed back, or waiting again: in either case it is not said yet.
+                # Returned, or queued again: in either case it is not sent yet.
                 return self._remove_prompt(event.message_id)
             case CheckpointCreated() | CheckpointRestored():
                 changed = self._calls.on_checkpoint(event)
@@ -234,23 +234,25 @@ class Transcript:
                 changed = []
         return changed + self._add_notice_text(notice_for(event))
 
-    def _add_notice_text(self, said: NoticeText | None, message_id: str = "") -> list[Change]:
+    def _add_notice_text(self, notice: NoticeText | None, message_id: str = "") -> list[Change]:
         last = self._items[-1] if self._items else None
-        # Twice in a row it says no more: several calls may have changed one file.
-        is_said = isinstance(last, NoticeItem) and said == NoticeText(
+        # Once is enough: several calls may have changed one file.
+        is_said = isinstance(last, NoticeItem) and notice == NoticeText(
             last.sentence, last.remedy, last.action, last.detail, last.folded
         )
-        if said is None or (is_said and not message_id):
+        if notice is None or (is_said and not message_id):
             return []
-        changes = self.add_notice(said.sentence, said.remedy, said.action, detail=said.detail, folded=said.folded)
+        changes = self.add_notice(
+            notice.sentence, notice.remedy, notice.action, detail=notice.detail, folded=notice.folded
+        )
         if message_id:
             self._calls.link_notice(message_id)
         return changes
 
     def _remove_prompt(self, message_id: str) -> list[Change]:
-        """A prompt that was not delivered is not part of the conversation.
+        """Remove a prompt that was not delivered.
 
-        Behind it can only stand notices, and a prompt that was sent when its run ended.
+        Only notices can follow it, and a prompt that was sent when its run ended.
         """
         for index in reversed(range(len(self._items))):
             item = self._items[index]
@@ -263,12 +265,12 @@ class Transcript:
 
     def _add_answer(self, message: Message) -> list[Change]:
         changes = self._add_once(message.adjustments)
-        told = len(changes)
+        count = len(changes)
         for block in message.blocks:
             changes += self._add_block(block, message.id)
         changes += self._text.close(_NO_TIME)
         if message.state is MessageState.INTERRUPTED:
-            last = self._items[-1] if len(changes) > told else None
+            last = self._items[-1] if len(changes) > count else None
             # Thinking that shows nothing ended the text before the answer broke off.
             if isinstance(last, AnswerItem) and isinstance(message.blocks[-1], Text):
                 last.interrupted = True
@@ -293,7 +295,7 @@ class Transcript:
         return [*self._text.close(_NO_TIME), self._item_list.add(item)]
 
     def _explain_end(self, end: MessageDelta | Message) -> list[Change]:
-        """An answer that ends in silence, was withheld, was refused… says so."""
+        """Explain an answer that ends in silence, was withheld or refused."""
         if isinstance(end, Message):
             explained = explain_ending(end.stop_reason, end.stop_details)
         else:
@@ -301,7 +303,7 @@ class Transcript:
         return [] if explained is None else self.add_notice(explained.sentence, explained.remedy, explained.action)
 
     def _add_once(self, sentences: tuple[Sentence, ...]) -> list[Change]:
-        """What had to be asked differently: said the first time, not in every turn."""
+        """Show adjustments of the request the first time, not in every turn."""
         changes: list[Change] = []
         for sentence in sentences:
             if str(sentence) not in self._added_sentences:
@@ -310,7 +312,7 @@ class Transcript:
         return changes
 
     def _show_waiting(self, event: AnswerAwaited) -> list[Change]:
-        """Nothing has come yet. The line stands at the end, counts on, and is gone with whatever comes next."""
+        """Show that nothing has come yet: a line at the end that counts on, and is removed by the next event."""
         sentence = Sentence("No answer yet, {seconds} s.", {"seconds": f"{event.seconds:.0f}"})
         if self._waiting_notice is not None:
             self._waiting_notice.sentence = sentence
@@ -338,15 +340,15 @@ class Transcript:
         return any(isinstance(item, NoticeItem) and item.action in _CONTINUE_ACTIONS for item in last)
 
     def _index_of(self, notice: NoticeItem) -> int:
-        """Where it stands: at the end, or before other notices."""
+        """Return the index of a notice: at the end, or before other notices."""
         return next(index for index in reversed(range(len(self._items))) if self._items[index] is notice)
 
     def _close_open(self, at: datetime, *, interrupted: bool) -> list[Change]:
-        """Close what is open; calls that were still being written never came to be."""
+        """Close what is open; calls that were still being written are removed."""
         return self._text.close(at, interrupted=interrupted) + self._calls.drop_unwritten()
 
 
 def _retry_sentence(event: RetryScheduled) -> Sentence:
-    again = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.0f}"})
+    sentence = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.0f}"})
     why = Sentence("{why}", {"why": event.why})
-    return join_remedy(why, Sentence("Trying again.") if event.after < 0.5 else again)
+    return join_remedy(why, Sentence("Trying again.") if event.after < 0.5 else sentence)

@@ -1,6 +1,4 @@
-"""Tool calls in the transcript, from the first letter of their arguments to their result, and the runs of specialists
-below them.
-"""
+"""Tool calls in the transcript, from the first letter of their arguments to their result, and runs below them."""
 
 import json
 from collections.abc import Iterable
@@ -32,30 +30,30 @@ from desktop_agent.types.provider_events import ToolArgsDelta
 
 
 class CallItems:
-    """The items of calls, found by the call's id."""
+    """The items of calls, by the call's id."""
 
-    def __init__(self, shown: ItemList) -> None:
-        self._items = shown
+    def __init__(self, items: ItemList) -> None:
+        self._items = items
         self._calls: dict[str, ToolCallItem] = {}
         self._places: dict[str, int] = {}  # by item
         self._items_by_checkpoint: dict[str, ToolCallItem] = {}  # by checkpoint
-        self._notices: dict[str, NoticeItem] = {}  # that tell of an undoing, by message
+        self._notices: dict[str, NoticeItem] = {}  # notices of an undo, by message
         self._notice_messages: dict[str, str] = {}  # messages, by checkpoint
 
     def find(self, call_id: str) -> ToolCallItem | None:
-        """The newest item of this call."""
+        """Return the newest item of this call."""
         return self._calls.get(call_id)
 
     def update_of(self, item: ToolCallItem, what: Literal["text", "state"] = "state") -> Updated:
-        """The change that says that this item is another now."""
+        """Return the change that announces a change of this item."""
         return Updated(self._places[item.id], what)
 
     def add(self, block: ToolUse, message_id: str) -> Change:
-        """A whole call of a committed message."""
+        """Add a whole call of a committed message."""
         return self._add(ToolCallItem(self._items.new_id(), message_id, block.id, block.name, block.input), done=True)
 
     def write(self, event: ToolArgsDelta | ToolUse, message_id: str) -> list[Change]:
-        """The model writes it, or has written it."""
+        """Show a call while the model writes it, or once it is written."""
         item = self._calls.get(event.id)
         changes: list[Change] = []
         # An id that a server used in an earlier message names a new call here.
@@ -70,7 +68,7 @@ class CallItems:
         return changes or [self.update_of(item)]
 
     def advance(self, event: ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress) -> list[Change]:
-        """It waits, was decided, runs, says something."""
+        """Show that a call waits, was decided, runs, or has output."""
         by_approval = isinstance(event, (ApprovalRequested, ApprovalResolved))
         item = self._calls.get(event.tool_use_id if by_approval else event.id)
         if item is None:
@@ -89,7 +87,7 @@ class CallItems:
         return [self.update_of(item)]
 
     def finish(self, result: ToolResult, seconds: float | None) -> list[Change]:
-        """It has its result."""
+        """Show the result of a call."""
         item = self._calls.get(result.tool_use_id)
         if item is None:
             return []
@@ -98,11 +96,11 @@ class CallItems:
         return [self.update_of(item)]
 
     def on_checkpoint(self, event: CheckpointCreated | CheckpointRestored) -> list[Change]:
-        """It is about to change something, or that was undone."""
+        """Show a checkpoint of a call, or that one was restored."""
         return self.save(event) if isinstance(event, CheckpointCreated) else self._on_restored(event)
 
     def save(self, event: CheckpointCreated, item: ToolCallItem | None = None) -> list[Change]:
-        """What it is about to change was saved; `item` is the call that it is shown under, when it is another one."""
+        """Show that a checkpoint was saved; `item` is the call that it is shown under, when it is another one."""
         item = item or self._calls.get(event.tool_use_id)
         if item is None:
             return []
@@ -113,12 +111,12 @@ class CallItems:
         item = self._items_by_checkpoint.get(event.checkpoint_id)
         if item is None:
             return []
-        kept = item.redos if event.checkpoint_id in item.redos else item.checkpoints
-        kept[event.checkpoint_id] = restored = not (event.conflicts or event.failed or event.not_undone)
+        marks = item.redos if event.checkpoint_id in item.redos else item.checkpoints
+        marks[event.checkpoint_id] = restored = not (event.conflicts or event.failed or event.not_undone)
         return [self.update_of(item), *self._mark_notice(event.checkpoint_id, restored=restored)]
 
     def link_notice(self, message_id: str) -> None:
-        """The last item tells of an undoing, which the model hears of in this message."""
+        """Link the last item, a notice of an undo, to the message in which the model reads of it."""
         item = self._items.items[-1]
         if isinstance(item, NoticeItem):
             item.message_id, self._notices[message_id] = message_id, item
@@ -128,31 +126,31 @@ class CallItems:
         if note is None or note.redos.get(checkpoint_id) == restored:
             return []
         note.redos[checkpoint_id] = restored
-        # A prompt before it may have been taken back: then it does not stand where it was added.
-        return [Updated(at, "state") for at, item in enumerate(self._items.items) if item is note]
+        # A prompt before it may have been removed: then its index has changed.
+        return [Updated(index, "state") for index, item in enumerate(self._items.items) if item is note]
 
     def mark_saved(self, saved: Iterable[CheckpointedCall]) -> list[Change]:
-        """What is known of checkpoints from the disk."""
+        """Show checkpoints known from the disk."""
         calls = (item for item in self._items.items if isinstance(item, ToolCallItem))
         items = {(item.message_id, item.tool_use_id): item for item in calls}
         changes: dict[str, Change] = {}
-        for each in saved:
-            item = items.get((each.message_id, each.tool_use_id))
+        for call in saved:
+            item = items.get((call.message_id, call.tool_use_id))
             if item is None:
                 continue
-            if each.is_redo:
-                self._notice_messages[each.checkpoint_id] = each.note_id
-                for change in self._mark_notice(each.checkpoint_id, restored=each.restored):
-                    changes[each.note_id] = change
-            kept = item.redos if each.is_redo else item.checkpoints
-            if kept.get(each.checkpoint_id) != each.restored:
-                kept[each.checkpoint_id], self._items_by_checkpoint[each.checkpoint_id] = each.restored, item
+            if call.is_redo:
+                self._notice_messages[call.checkpoint_id] = call.note_id
+                for change in self._mark_notice(call.checkpoint_id, restored=call.restored):
+                    changes[call.note_id] = change
+            marks = item.redos if call.is_redo else item.checkpoints
+            if marks.get(call.checkpoint_id) != call.restored:
+                marks[call.checkpoint_id], self._items_by_checkpoint[call.checkpoint_id] = call.restored, item
                 changes[item.id] = self.update_of(item)
         return list(changes.values())
 
     @property
     def saved(self) -> list[CheckpointedCall]:
-        """What `mark` needs to know to say the same of other items of these calls."""
+        """Return what `mark_saved` needs to mark other items of these calls."""
         return [
             CheckpointedCall(
                 item.message_id,
@@ -166,7 +164,7 @@ class CallItems:
         ]
 
     def drop_unwritten(self) -> list[Change]:
-        """Calls that were still being written never came to be."""
+        """Remove calls that were still being written."""
         changes: list[Change] = []
         while (index := self._items.last_model_index()) is not None:
             last = self._items.items[index]
@@ -208,7 +206,7 @@ _RUN_END_TEXTS = {
 
 @dataclass(slots=True)
 class _SubRun:
-    """Where a run folds. `waiting` are the approvals that wait below this item, with the run of each."""
+    """The item under which a run is folded. `waiting` are the open approvals below it, with the run of each."""
 
     item: ToolCallItem
     prefix: str = ""
@@ -217,14 +215,14 @@ class _SubRun:
 
 
 class SubRunItems:
-    """Knows under which call each run folds; what specialists of specialists do folds under the same call."""
+    """Knows under which call each run is folded; specialists of specialists are folded under the same call."""
 
     def __init__(self, calls: CallItems) -> None:
         self._calls = calls
         self._sub_runs: dict[str, _SubRun] = {}
 
     def fold(self, envelope: Envelope) -> list[Change]:
-        """Take one event of a run that has a run above it."""
+        """Take in one event of a nested run."""
         if isinstance(envelope.event, RunStarted):
             return self._begin(envelope, envelope.event)
         place = self._sub_runs.get(envelope.run_id)
@@ -262,25 +260,25 @@ class SubRunItems:
     def _update_waiting(
         self, place: _SubRun, run_id: str, event: ApprovalRequested | ApprovalResolved | RunFinished
     ) -> list[Change]:
-        """The call waits while any of the calls below it waits; the oldest is shown."""
+        """Show the call as waiting while any call below it waits; the oldest approval is shown."""
         match event:
             case ApprovalRequested():
                 place.waiting[event.approval_id] = run_id
             case ApprovalResolved():
                 place.waiting.pop(event.approval_id, None)
             case RunFinished():
-                for approval_id in [each for each, owner in place.waiting.items() if owner == run_id]:
+                for approval_id in [waiting_id for waiting_id, owner in place.waiting.items() if owner == run_id]:
                     del place.waiting[approval_id]
-        item, shown = place.item, next(iter(place.waiting), None)
-        if item.state is CallState.ENDED or shown == item.approval_id:
+        item, approval_id = place.item, next(iter(place.waiting), None)
+        if item.state is CallState.ENDED or approval_id == item.approval_id:
             return []
-        item.approval_id = shown
-        item.state = CallState.RUNNING if shown is None else CallState.WAITING
+        item.approval_id = approval_id
+        item.state = CallState.RUNNING if approval_id is None else CallState.WAITING
         return [self._calls.update_of(item)]
 
 
 def _step_line(place: _SubRun, event: Event) -> str:
-    """What a step says, on one line; nothing where it is none."""
+    """Return one line for a step, or "" for an event that is none."""
     match event:
         case ToolCallPending():
             place.names[event.id] = event.name
@@ -305,6 +303,6 @@ def _argument_texts(arguments: JsonObject) -> Iterable[str]:
         yield f"· {name}: {text[:_MAX_LINE]}"
 
 
-def _one_line(words: Iterable[str]) -> str:
-    line = " ".join(" ".join(words).split())
+def _one_line(parts: Iterable[str]) -> str:
+    line = " ".join(" ".join(parts).split())
     return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"

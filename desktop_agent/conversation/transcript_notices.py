@@ -1,4 +1,4 @@
-"""Notices of the transcript: why an answer ended, what changed, and what the model is told of an undo."""
+"""Notices of the transcript: why an answer ended, what changed, and what the model reads of an undo."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _CATEGORIES = ("category", "blockReason")
 
 @dataclass(frozen=True, slots=True)
 class AnswerEnding:
-    """A sentence, what to do about it, and the button for that."""
+    """A sentence, its remedy, and the button for that."""
 
     sentence: Sentence
     remedy: Sentence | None = None
@@ -47,10 +47,10 @@ class AnswerEnding:
 def explain_ending(
     reason: StopReason | None, details: JsonObject | None, raw: str | None = None
 ) -> AnswerEnding | None:
-    """What to say below an answer that ended like this, or None where its end explains itself."""
+    """Return the notice below an answer that ended like this, or None where no explanation is needed."""
     details = details or {}
     if details.get("no_call"):
-        # Where nothing came at all it says more than that.
+        # Where nothing came at all the sentence says more.
         return AnswerEnding(MISSING_CALL, action=RemedyAction.RETRY)
     if details.get("empty"):
         return AnswerEnding(EMPTY_ANSWER, action=RemedyAction.RETRY)
@@ -78,7 +78,7 @@ def _unknown_end(word: Any) -> Sentence:
 
 
 def _with_explanation(sentence: Sentence, details: JsonObject) -> Sentence:
-    """With the server's own words behind it, where it has any."""
+    """Return the sentence followed by the server's own words, where it has any."""
     explanation = _first_text(details, _EXPLANATIONS)
     category = _first_text(details, _CATEGORIES)
     if explanation and category:
@@ -90,8 +90,8 @@ def _with_explanation(sentence: Sentence, details: JsonObject) -> Sentence:
 
 
 def _first_text(details: JsonObject, names: tuple[str, ...]) -> str:
-    found = (details.get(name) for name in names)
-    return next((each[:_MAX_DETAIL] for each in found if isinstance(each, str) and each), "")
+    values = (details.get(name) for name in names)
+    return next((value[:_MAX_DETAIL] for value in values if isinstance(value, str) and value), "")
 
 
 UNDO_AUTHOR = "undo"
@@ -102,53 +102,55 @@ _REDO_HEAD = "The program notes: the person redid what had been undone of your c
 _READ_AGAIN = "Look at these files again before you rely on what you remember of them."
 
 
-def undo_note(again: Mapping[str, str], left: Iterable[str], undone: Iterable[str]) -> Message | None:
-    """The note about files that are `again` something, those that were `left`, and what tools say they undid.
+def undo_note(changed: Mapping[str, str], skipped: Iterable[str], undone: Iterable[str]) -> Message | None:
+    """Return the note about files that were restored (`changed`) or skipped (`skipped`), and what tools undid.
 
-    None where nothing was changed.
+    Return None where nothing was changed.
     """
-    return _build_note(_UNDO_HEAD, UNDO_AUTHOR, again, left, list(undone))
+    return _build_note(_UNDO_HEAD, UNDO_AUTHOR, changed, skipped, list(undone))
 
 
-def redo_note(again: Mapping[str, str], left: Iterable[str]) -> Message | None:
-    """The same about files that are as they were before they were undone."""
-    return _build_note(_REDO_HEAD, REDO_AUTHOR, again, left, [])
+def redo_note(changed: Mapping[str, str], skipped: Iterable[str]) -> Message | None:
+    """Return the note about files that are as they were before the undo."""
+    return _build_note(_REDO_HEAD, REDO_AUTHOR, changed, skipped, [])
 
 
 def _build_note(
-    head: str, injected_by: str, again: Mapping[str, str], left: Iterable[str], said: Sequence[str]
+    head: str, injected_by: str, changed: Mapping[str, str], skipped: Iterable[str], reports: Sequence[str]
 ) -> Message | None:
-    if not again and not said:
+    if not changed and not reports:
         return None
     parts = [head]
-    if again:
+    if changed:
         parts.append(
-            _bullet_list("These files were put back:", [f"{_as_code(path)}: {what}" for path, what in again.items()])
+            _bullet_list("These files were put back:", [f"{_as_code(path)}: {what}" for path, what in changed.items()])
         )
-    kept = [_as_code(path) for path in dict.fromkeys(left) if path not in again]
-    if kept:
-        parts.append(_bullet_list("These files were not put back, and are as they were left or changed since:", kept))
-    if said:
-        parts.append(_bullet_list("This was taken back by tools:", said))
-    if again:
+    skipped_paths = [_as_code(path) for path in dict.fromkeys(skipped) if path not in changed]
+    if skipped_paths:
+        parts.append(
+            _bullet_list("These files were not put back, and are as they were left or changed since:", skipped_paths)
+        )
+    if reports:
+        parts.append(_bullet_list("This was taken back by tools:", reports))
+    if changed:
         parts.append(_READ_AGAIN)
     return Message.user("\n\n".join(parts)).model_copy(update={"injected_by": injected_by})
 
 
 def is_undo_note(message: Message) -> bool:
-    """Whether a message is such a note."""
+    """Return whether a message is such a note."""
     return message.role is Role.USER and message.injected_by in {UNDO_AUTHOR, REDO_AUTHOR}
 
 
 def last_message_but_undo_notes(history: Sequence[Message]) -> Message | None:
-    """The last message that is no such note: a note asks for no answer."""
-    return next((each for each in reversed(history) if not is_undo_note(each)), None)
+    """Return the last message that is no undo note: a note needs no answer."""
+    return next((message for message in reversed(history) if not is_undo_note(message)), None)
 
 
 def _bullet_list(head: str, lines: Sequence[str]) -> str:
-    shown = [f"- {line}" for line in lines[:_MAX_FILES]]
+    bullets = [f"- {line}" for line in lines[:_MAX_FILES]]
     more = [f"- and {len(lines) - _MAX_FILES} more"] if len(lines) > _MAX_FILES else []
-    return "\n".join([head, "", *shown, *more])
+    return "\n".join([head, "", *bullets, *more])
 
 
 def _as_code(path: str) -> str:
@@ -169,7 +171,7 @@ _TITLES = {"default": Sentence("Default"), "plan": Sentence("Plan"), "accept-edi
 
 @dataclass(frozen=True, slots=True)
 class NoticeText:
-    """What a notice says. `detail` can be copied, `folded` can be opened."""
+    """The text of a notice. `detail` can be copied, `folded` can be opened."""
 
     sentence: Sentence
     remedy: Sentence | None = None
@@ -179,17 +181,17 @@ class NoticeText:
 
 
 def continued_notice(name: str) -> NoticeText:
-    """The model went on because something other than the person wanted it."""
+    """Return the notice that something other than the person made the model go on."""
     return NoticeText(Sentence("“{name}” let the work go on.", {"name": name}))
 
 
 def undo_notice(note: Message) -> NoticeText:
-    """The person took something back, or redid it, and the model reads this of it."""
+    """Return the notice of an undo or redo, with the note that the model reads."""
     return NoticeText(REDONE if note.injected_by == REDO_AUTHOR else UNDONE, folded=note.text)
 
 
 def notice_for(event: Event) -> NoticeText | None:
-    """What to say about an event, or None where it shows by itself."""
+    """Return the notice for an event, or None where it shows by itself."""
     match event:
         case ContextCompacted():
             return NoticeText(COMPACTED, folded=event.summary)
@@ -224,30 +226,30 @@ def _agent_notice(event: Event) -> NoticeText | None:
 
 
 def _mode_title(name: str) -> Sentence | str:
-    """What a mode is called; one of the person's own goes by its short name here."""
+    """Return a mode's title; one of the person's own has its short name here."""
     return _TITLES.get(name, name)
 
 
 def _restore_notice(event: CheckpointRestored) -> NoticeText | None:
-    """What did not go as it should, or shows nowhere else."""
-    said: list[Sentence] = []
+    """Return what went wrong in a restore, or is shown nowhere else."""
+    sentences: list[Sentence] = []
     if event.undone:
-        said.append(Sentence("What a call did was taken back: {words}", {"words": event.undone}))
+        sentences.append(Sentence("What a call did was taken back: {words}", {"words": event.undone}))
     if event.not_undone:
-        said.append(Sentence("What a call did was not taken back: {why}", {"why": event.not_undone}))
+        sentences.append(Sentence("What a call did was not taken back: {why}", {"why": event.not_undone}))
     if event.conflicts:
         values = {"paths": _joined_paths(event.conflicts)}
-        said.append(Sentence("Not put back, because they were changed since: {paths}", values))
+        sentences.append(Sentence("Not put back, because they were changed since: {paths}", values))
     if event.failed:
-        said.append(Sentence("These files could not be put back: {paths}", {"paths": _joined_paths(event.failed)}))
-    if not said:
+        sentences.append(Sentence("These files could not be put back: {paths}", {"paths": _joined_paths(event.failed)}))
+    if not sentences:
         return None
     paths = (*event.conflicts, *event.failed)
-    shown, more = said[:2], said[2:]
+    first, more = sentences[:2], sentences[2:]
     detail = [*map(str, more), *(paths if len(paths) > _MAX_PATHS else ())]
-    return NoticeText(shown[0], shown[1] if len(shown) > 1 else None, detail="\n".join(detail))
+    return NoticeText(first[0], first[1] if len(first) > 1 else None, detail="\n".join(detail))
 
 
 def _joined_paths(paths: Sequence[str]) -> str:
-    shown = ", ".join(paths[:_MAX_PATHS])
-    return f"{shown}, …" if len(paths) > _MAX_PATHS else shown
+    listed = ", ".join(paths[:_MAX_PATHS])
+    return f"{listed}, …" if len(paths) > _MAX_PATHS else listed

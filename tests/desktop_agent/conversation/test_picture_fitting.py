@@ -8,7 +8,7 @@ from desktop_agent.conversation.picture_preparation import FitLimits, FittedPict
 from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF, MediaType, detect_media_type
 from desktop_agent.types.errors import ImageRefused
 from desktop_agent.types.providers import ImageLimits
-from tests.desktop_agent.conversation.test_picture_intake import noise, opened, saved
+from tests.desktop_agent.conversation.test_picture_import import noise, opened, saved
 
 
 def fitted(data: bytes, name: str = "", *, crowded: bool = False, **limits: object) -> FittedPicture:
@@ -27,7 +27,9 @@ def gif(frames: int = 1) -> bytes:
 @pytest.mark.parametrize("format_", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_what_fits_keeps_its_bytes(format_: str) -> None:
     data = saved(noise(), format_)
-    found = fitted(data, max_edge=60, crowd_edge=10, useful_edge=60, max_bytes=len(data), moving=False)
+    found = fitted(
+        data, max_edge=60, many_images_max_edge=10, downscale_edge=60, max_bytes=len(data), accepts_animated=False
+    )
     assert found.data is data
     assert found.reasons == ()
 
@@ -40,7 +42,7 @@ def test_gif_becomes_png_where_it_is_refused_and_loses_its_movement_where_that_i
     ]
     moving = gif(3)
     assert fitted(moving).data is moving
-    found = fitted(moving, moving=False)
+    found = fitted(moving, accepts_animated=False)
     assert found.media_type == "image/png"
     first = opened(moving).convert("RGB")
     assert opened(found.data).convert("RGB").tobytes() == first.tobytes()
@@ -58,9 +60,9 @@ def test_webp_goes_as_what_is_read() -> None:
     ("limits", "size"),
     [
         ({"max_edge": 30}, (30, 20)),
-        ({"max_edge": 60, "crowd_edge": 30}, (60, 40)),
-        ({"max_edge": 60, "crowd_edge": 30, "crowded": True}, (30, 20)),
-        ({"max_edge": 20, "crowd_edge": 30, "crowded": True}, (20, 13)),
+        ({"max_edge": 60, "many_images_max_edge": 30}, (60, 40)),
+        ({"max_edge": 60, "many_images_max_edge": 30, "crowded": True}, (30, 20)),
+        ({"max_edge": 20, "many_images_max_edge": 30, "crowded": True}, (20, 13)),
     ],
 )
 def test_edges(limits: dict[str, object], size: tuple[int, int]) -> None:
@@ -76,7 +78,7 @@ def test_edges(limits: dict[str, object], size: tuple[int, int]) -> None:
 
 def test_pixels_that_are_of_no_use_are_left_out_only_where_that_saves_anything() -> None:
     data = saved(noise(200, 100), "PNG")
-    found = fitted(data, useful_edge=100)
+    found = fitted(data, downscale_edge=100)
     assert opened(found.data).size == (100, 50)
     assert len(found.data) < len(data)
     assert found.reasons == ()
@@ -86,7 +88,7 @@ def test_pixels_that_are_of_no_use_are_left_out_only_where_that_saves_anything()
     for column in range(0, 200, 3):
         drawing.paste(1 + column % 2, (column, 0, column + 1, 100))
     data = saved(drawing, "PNG", optimize=True)
-    found = fitted(data, useful_edge=199)
+    found = fitted(data, downscale_edge=199)
     assert found.data is data
 
 
