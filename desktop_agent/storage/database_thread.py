@@ -1,4 +1,4 @@
-"""Runs work on the database in the one thread that may use it, and waits for a disk that refused something."""
+"""Runs work on the database in the one thread that may use it, and watches a disk that refused something."""
 
 import asyncio
 import logging
@@ -31,10 +31,10 @@ MAX_RETRY_SECONDS = 30.0
 
 
 class DiskWatch:
-    """`trouble` is what the disk refused last; None while it takes everything.
+    """`trouble` is the disk's last refusal; None while it takes everything.
 
-    `recover` tries whether the disk works again, and raises StorageFailed while it does not. It is called now and then
-    while there is trouble.
+    `recover` tests whether the disk works again, and raises StorageFailed while it does not. It is called now and
+    then while there is trouble.
     """
 
     def __init__(self, recover: Callable[[], Awaitable[None]]) -> None:
@@ -47,11 +47,11 @@ class DiskWatch:
         self._is_closed = False
 
     def on_change(self, listener: Callable[[StorageFailed | None], None]) -> None:
-        """Be told when trouble begins or becomes another, and with None when it is over."""
+        """Call `listener` when trouble begins or changes, and with None when it is over."""
         self._listeners.append(listener)
 
     def report_trouble(self, trouble: StorageFailed) -> None:
-        """The disk refused something."""
+        """Report a refusal of the disk."""
         if self._is_closed:
             return
         self._set(trouble)
@@ -62,7 +62,7 @@ class DiskWatch:
             self._task = loop.create_task(self._watch())
 
     async def close(self) -> None:
-        """Try no more."""
+        """Stop testing."""
         self._is_closed = True
         if self._task is not None:
             self._task.cancel()
@@ -77,7 +77,7 @@ class DiskWatch:
                 await self._recover()
             except StorageFailed as error:
                 self._set(error)
-            except Exception:  # noqa: BLE001 - whoever waits for the disk waits for this task
+            except Exception:  # noqa: BLE001 - everything that waits for the disk waits for this task
                 _log.exception("whether the disk takes things again is not known")
             else:
                 self._ended_at = asyncio.get_running_loop().time()
@@ -100,7 +100,7 @@ _THREAD_NAME = "conversations"
 
 
 class DatabaseThread:
-    """Made by `DatabaseThread.open`. `notices` are what the person must be told about the opening."""
+    """The database and its thread. Made by `DatabaseThread.open`. `notices` are for the person, about the opening."""
 
     def __init__(self, folder: Path, worker: WorkerThread, opened: OpenedDatabase) -> None:
         self.notices = opened.notices
@@ -131,22 +131,22 @@ class DatabaseThread:
 
     @property
     def read_only(self) -> StorageFailed | None:
-        """Why nothing can be written, from the opening on; None where things can."""
+        """Return why nothing can be written, from the opening on; None where it can."""
         return self._database.read_only
 
     def on_notice(self, listener: Callable[[Sentence], None]) -> None:
-        """Be told what was found and repaired while the database was open."""
+        """Call `listener` with notices about repairs while the database is open."""
         self._notice_listeners.append(listener)
 
     def on_replaced(self, listener: Callable[[DatabaseReplaced], None]) -> None:
-        """Be told that another file is open from now on."""
+        """Call `listener` when another file has been opened in place of this one."""
         self._replaced_listeners.append(listener)
 
     async def run(self, work: Callable[[DatabaseConnection], T], pin: FilePin | None = None) -> T:
-        """Do the work, also when the caller is cancelled. Raises StorageFailed and what is below it.
+        """Do the work, also when the caller is cancelled. Raises StorageFailed and its subclasses.
 
-        `pin` binds it to the file to which the first work with the same one was done: raises DatabaseReplaced once
-        another file is open.
+        `pin` binds it to the file that the first work with the same pin used: raises DatabaseReplaced once another
+        file is open.
         """
         if self._closing is not None:
             raise WrongUse("The store is closed.")
@@ -164,7 +164,7 @@ class DatabaseThread:
         return await self._run(work, pin)
 
     def pin_to_known_file(self) -> FilePin:
-        """Bind to the file that was told of last: what people see is from that one."""
+        """Return a pin to the file that listeners know: what people see is from that one."""
         return FilePin(self._replacements_notified)
 
     async def close(self) -> None:
@@ -180,7 +180,7 @@ class DatabaseThread:
             self._notify_replacements()
 
     async def _try_writing(self) -> None:
-        """Raises StorageFailed as long as nothing can be written."""
+        """Raise StorageFailed as long as nothing can be written."""
         try:
             notices = await self._worker.run(self._database.try_writing)
         finally:

@@ -1,10 +1,10 @@
 """A lock of the operating system on a file: one holder among all processes of this machine, and of those that share
-the disk. The system lets go of it when its holder dies.
+the disk. The system releases it when its holder dies.
 
-On POSIX it is `flock`, which belongs to the open file: it goes by inode, so that links and bind mounts of a folder are
-one, and it is not lost when some other descriptor of the file closes, as a lock of `fcntl` is (flock(2), fcntl(2)).
-Python opens the file so that no program that is started inherits it. The file itself stays when the lock is released:
-somebody may be about to lock it. In it stands who holds it, for whoever is kept out.
+On POSIX it is `flock`, which belongs to the open file: it goes by inode, so that links and bind mounts of a folder
+are one, and it is not lost when some other descriptor of the file closes, as a lock of `fcntl` is (flock(2),
+fcntl(2)). Python opens the file so that child processes do not inherit it. The file itself stays after the release:
+somebody may be about to lock it. It holds the name of the holder, for whoever is refused.
 """
 
 import errno
@@ -24,13 +24,13 @@ from desktop_agent.types.errors import LocksRefused
 
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 _MAX_HOLDER_BYTES = 4096
-# On Windows the locked byte cannot be read by others, so it lies far behind what is written.
+# On Windows the locked byte cannot be read by others, so it is far behind the content.
 _LOCKED_BYTE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock. `since` is in seconds since 1970; `address` is where the holder can be reached, if anywhere."""
+    """The holder of a lock. `since` is in seconds since 1970; `address` is where the holder can be reached, or ""."""
 
     program: str
     pid: int
@@ -40,22 +40,22 @@ class Holder:
 
     @classmethod
     def this_process(cls, program: str, address: str = "") -> "Holder":
-        """This process, from now on."""
+        """Return this process as holder, from now on."""
         return cls(program, os.getpid(), host_name(), time.time(), address)
 
     @property
     def began(self) -> str:
-        """Since when, in local time, for people."""
+        """Return since when, in local time, for people."""
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(self.since))
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it is a process of another machine."""
+        """Return whether it is a process of another machine."""
         return self.host not in {"", host_name()}
 
     @property
     def is_gone(self) -> bool:
-        """Whether no process of this machine has its number any more; False where nobody can tell."""
+        """Return whether no process of this machine has its number any more; False where that is unknown."""
         # On Windows signal 0 is Ctrl+C.
         if self.is_elsewhere or sys.platform == "win32" or self.pid <= 0:
             return False
@@ -69,14 +69,14 @@ class Holder:
 
 
 def host_name() -> str:
-    """The name of this machine."""
+    """Return the name of this machine."""
     if sys.platform == "win32":
         return os.environ.get("COMPUTERNAME", "")
     return os.uname().nodename
 
 
 def lock_path(data_folder: Path, name: str) -> Path:
-    """Where the locks of a data folder lie."""
+    """Return the path of a lock file in a data folder."""
     return data_folder / "locks" / f"{name}.lock"
 
 
@@ -94,7 +94,7 @@ _all_locks: "WeakSet[FileLock]" = WeakSet()
 class FileLock:
     """The lock on the file at `path`; its folder is made where it is missing, but not `within`, the data folder.
 
-    Safe to use from several threads.
+    Thread-safe.
     """
 
     def __init__(self, path: Path, within: Path | None = None) -> None:
@@ -106,11 +106,10 @@ class FileLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether this object holds it."""
         return self._handle is not None
 
     def acquire(self, holder: Holder | None = None) -> bool:
-        """Take it, unless somebody else holds it; True also when this object does already. Does not wait.
+        """Take the lock, unless another holds it; True also when this object does already. Does not wait.
 
         Raises LocksRefused where the file system has no locks, and StorageFailed.
         """
@@ -122,7 +121,7 @@ class FileLock:
             return self._handle is not None
 
     def retake(self, holder: Holder) -> RetakeResult:
-        """Take it anew where its file was removed: others lock another file then. Harmless when it is not held.
+        """Take the lock anew where its file was removed: others lock another file then. Harmless when it is not held.
 
         Raises StorageFailed.
         """
@@ -141,7 +140,7 @@ class FileLock:
             return RetakeResult.DONE
 
     def release(self) -> None:
-        """Let others have it. Harmless when it is not held."""
+        """Release the lock. Harmless when it is not held."""
         with self._mutex:
             handle, self._handle = self._handle, None
             if handle is None:
@@ -154,7 +153,7 @@ class FileLock:
                 os.close(handle)
 
     def holder(self) -> Holder | None:
-        """Who took it last; None when that one has let go, has not written its name yet, or has no name."""
+        """Return who took it last; None when released, or when the name is not written yet or unknown."""
         try:
             with self._path.open("rb") as file:
                 return Holder(**json.loads(file.read(_MAX_HOLDER_BYTES)))
@@ -162,7 +161,9 @@ class FileLock:
             return None
 
     def close_after_fork(self) -> None:
-        """In a process that was forked: its parent holds it, and it must neither end with this one nor outlive that."""
+        """Close the file in a forked child: its parent holds the lock, which must neither end with the child nor
+        outlive the parent.
+        """
         handle, self._handle, self._mutex = self._handle, None, threading.Lock()
         if handle is not None:
             os.close(handle)
@@ -188,7 +189,7 @@ class FileLock:
             os.close(handle)
 
     def _is_still_there(self, handle: int) -> bool:
-        """Whether nobody removed the file since it was opened: the next one would lock another file."""
+        """Return whether the opened file still has its name: otherwise the next process locks another file."""
         try:
             return os.path.samestat(os.fstat(handle), self._path.stat())
         except FileNotFoundError:

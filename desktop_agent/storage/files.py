@@ -1,4 +1,4 @@
-"""Files that are either wholly there or not at all, what the system's errors mean to a person, and the data folder."""
+"""Files that are written atomically, the system's errors in words for people, and the data folder."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ _NOT_ALLOWED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def file_error(error: OSError, path: Path) -> StorageFailed:
-    """The typed error for what the system said about `path`."""
+    """Return the typed error for what the system said about `path`."""
     detail = f"{error.strerror}: {path}"
     if error.errno in _NO_ROOM_ERRNOS:
         return disk_full_error(path, detail)
@@ -27,12 +27,12 @@ def file_error(error: OSError, path: Path) -> StorageFailed:
 
 
 def disk_full_error(path: Path, detail: str = "") -> DiskFull:
-    """No room where `path` lies."""
+    """Return the error for no room where `path` is."""
     return DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": str(path)}), detail=detail)
 
 
 def missing_error(path: Path) -> StorageFailed:
-    """Somebody removed or moved it while it was in use."""
+    """Return the error for a path that was removed or moved while in use."""
     return StorageFailed(
         Sentence("“{path}” is gone: it was removed or moved.", {"path": str(path)}),
         "Put it back; nothing new is kept until then. The open text is still here: copy what you need.",
@@ -40,7 +40,7 @@ def missing_error(path: Path) -> StorageFailed:
 
 
 def not_writable_error(path: Path, detail: str = "") -> StorageFailed:
-    """The rights do not let us write."""
+    """Return the error for missing rights to write."""
     return StorageFailed(
         Sentence("“{path}” cannot be written to.", {"path": str(path)}),
         "Change the folder's permissions, or choose another data folder.",
@@ -78,7 +78,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def damaged_copy_path(path: Path) -> Path:
-    """A free name beside `path` for its damaged content: `TOOL_NAME.damaged-YYYYMMDD-HHMMSS`, local time."""
+    """Return a free name beside `path` for its damaged content: `NAME.damaged-YYYYMMDD-HHMMSS`, local time."""
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     name = f"{path.name}.damaged-{stamp}"
     free = path.with_name(name)
@@ -93,10 +93,10 @@ APPLICATION = "desktop-agent"
 
 
 def data_folder(override: Path | None = None) -> Path:
-    """The data folder, absolute and existing: `override`, or the platform's own place.
+    """Return the data folder, absolute and existing: `override`, or the platform's own place.
 
-    A folder that is made here is readable by its owner only (0700); one that exists already keeps its rights.
-    Raises StorageFailed.
+    A folder that is made here is readable by its owner only (0700); an existing one keeps its rights. Raises
+    StorageFailed.
     """
     folder = (override or _default_folder()).expanduser().absolute()
     make_private_folder(folder)
@@ -112,16 +112,16 @@ def _default_folder() -> Path:
 def make_private_folder(folder: Path, within: Path | None = None) -> None:
     """Create `folder` with mode 0700, and what is missing above it. Raises StorageFailed.
 
-    `within` is not made: a data folder that was moved away while it was in use would find another one in its place when
+    `within` is not created: a data folder that was moved away while in use would find another one in its place when
     it is put back.
     """
-    missing = [each for each in (folder, *folder.parents) if within is not None and within in each.parents]
+    missing = [parent for parent in (folder, *folder.parents) if within is not None and within in parent.parents]
     try:
         if within is None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         elif not within.is_dir():
             raise missing_error(within)
-        for each in reversed(missing):
-            each.mkdir(mode=0o700, exist_ok=True)
+        for parent in reversed(missing):
+            parent.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise file_error(error, folder) from error

@@ -53,7 +53,7 @@ class FilePin:
 
 
 class GuardedDatabase:
-    """All methods belong to the thread that opened the database."""
+    """The open database. All methods belong to the thread that opened it."""
 
     def __init__(self, folder: Path, opened: OpenedDatabase) -> None:
         self._folder = folder
@@ -71,9 +71,9 @@ class GuardedDatabase:
         """Why nothing can be written; None where things can."""
 
     def run(self, work: Callable[[DatabaseConnection], T], pin: FilePin | None = None) -> T:
-        """Do the work. Raises StorageFailed and what is below it; DatabaseDamaged also for what contradicts itself.
+        """Do the work. Raises StorageFailed and its subclasses; DatabaseDamaged also for InconsistentData.
 
-        Where the file was replaced it is done on the new one; what is pinned to the old one raises DatabaseReplaced.
+        Where the file was replaced, the work uses the new one; pinned to the old one it raises DatabaseReplaced.
         """
         try:
             self._check_files()
@@ -96,9 +96,9 @@ class GuardedDatabase:
             raise database_error(error, self._path) from error
 
     def try_writing(self) -> tuple[Sentence, ...]:
-        """Write something, into a database that is opened anew where it could only be read.
+        """Write something; reopen the database where it was read-only.
 
-        Returns what to tell about that opening. Raises StorageFailed and what is below it where it cannot be done.
+        Return notices about that opening. Raises StorageFailed and its subclasses where it fails.
         """
         if self.read_only is None:
             self.run(test_write)
@@ -113,16 +113,16 @@ class GuardedDatabase:
         return opened.notices
 
     def reindex(self) -> None:
-        """Make all indexes anew from their tables. Raises StorageFailed."""
+        """Rebuild all indexes from their tables. Raises StorageFailed."""
         self.run(lambda db: db.execute("REINDEX"))
 
     def mark_damaged(self) -> None:
-        """The next opening rescues."""
+        """Have the next opening rescue the database."""
         with suppress(OSError):
             mark_damaged(self._folder)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close all files."""
         self._connection.close()
         if self._presence is None:
             return
@@ -135,7 +135,7 @@ class GuardedDatabase:
         if self._stop_error is not None:
             raise self._stop_error
         if not self._path.exists():
-            # SQLite would go on writing into a file that has no name any more, and nobody would find it again.
+            # SQLite would keep writing into a file that has no name any more, and nobody would find it again.
             raise missing_error(self._path)
         if self.read_only is not None:
             return  # nothing can come to harm
@@ -145,7 +145,7 @@ class GuardedDatabase:
             self._restart_log()
 
     def _open_new_file(self) -> None:
-        """Keep what is ours as a copy, and go on with the file that has the name now. Raises StorageFailed.
+        """Keep our file as a copy, and open the one that has the name now. Raises StorageFailed.
 
         The new one is opened before the old one is closed, which SQLite allows as they are two files; nothing is
         written to the old one any more.
@@ -164,16 +164,16 @@ class GuardedDatabase:
         self._copy_notice = None
 
     def take_notices(self) -> tuple[Sentence, ...]:
-        """What there is to tell about new files that were opened."""
+        """Return, once, the notices about new files that were opened."""
         notices, self._notices = self._notices, ()
         return notices
 
     def _restart_log(self) -> None:
-        """What was committed stands in a log that has no name any more: it goes into the database first.
+        """Move what was committed from a log without a name into the database.
 
-        One process alone may do that. Another one finds a log that is not its own then, in which the first writes: it
-        leaves all as it is, keeps what it has as a copy, and writes nothing more. It cannot open the same file anew:
-        SQLite shares the index of the log within a process, and closing the database may delete the log by its name.
+        One process alone may do that. Another one then finds a foreign log, in which the first writes: it keeps a
+        copy of its own data and writes nothing more. It cannot open the same file anew: SQLite shares the index of
+        the log within a process, and closing the database may delete the log by its name.
         """
         try:
             with opening_lock(self._folder):
@@ -207,7 +207,7 @@ _INDEX_FINDING = re.compile(
 
 
 class IntegrityCheck:
-    """One look at the whole database. `run` belongs to a thread; `cancel` may be called from any."""
+    """One check of the whole database. `run` belongs to a thread; `cancel` may be called from any."""
 
     def __init__(self, path: Path, *, full: bool) -> None:
         self._path = path
@@ -217,7 +217,7 @@ class IntegrityCheck:
         self.is_cancelled = False
 
     def run(self) -> list[str] | None:
-        """What is wrong; empty where all is well, None when it was cancelled. Raises sqlite3.Error.
+        """Return the faults; empty where there are none, None when it was cancelled. Raises sqlite3.Error.
 
         The full check compares every index with its table, which takes several times as long.
         """
@@ -228,9 +228,9 @@ class IntegrityCheck:
                     return None
                 self._connection = connection
             try:
-                found = [str(row[0]) for row in connection.execute(f"PRAGMA {self._pragma}({_MAX_FINDINGS})")]
-                if found == ["ok"]:
-                    found = [NOT_A_BRANCH] if has_misplaced_messages(connection) else []
+                findings = [str(row[0]) for row in connection.execute(f"PRAGMA {self._pragma}({_MAX_FINDINGS})")]
+                if findings == ["ok"]:
+                    findings = [NOT_A_BRANCH] if has_misplaced_messages(connection) else []
             except sqlite3.Error as error:
                 if self.is_cancelled:
                     return None
@@ -240,20 +240,22 @@ class IntegrityCheck:
             finally:
                 with self._mutex:
                     self._connection = None
-        return found
+        return findings
 
     def cancel(self) -> None:
-        """End it early."""
+        """Cancel the check."""
         with self._mutex:
             self.is_cancelled = True
             if self._connection is not None:
                 self._connection.interrupt()
 
 
-def is_only_indexes(found: Sequence[str]) -> bool:
-    """Whether only indexes are wrong, so that REINDEX repairs all of it and loses nothing."""
-    lines = [line for each in found for line in each.splitlines() if line and not line.startswith("*** in database")]
-    # As many as were asked for may be followed by others.
+def is_only_indexes(findings: Sequence[str]) -> bool:
+    """Return whether only indexes are wrong, so that REINDEX repairs all of it and loses nothing."""
+    lines = [
+        line for finding in findings for line in finding.splitlines() if line and not line.startswith("*** in database")
+    ]
+    # The report is limited, so other findings may follow.
     return 0 < len(lines) < _MAX_FINDINGS and all(_INDEX_FINDING.fullmatch(line) for line in lines)
 
 
@@ -270,7 +272,7 @@ _CHECK_INTERVAL, _CHECK_INTERVAL_LARGE = timedelta(days=1), timedelta(days=7)
 class IntegrityChecker:
     """Checks run in a thread and on a connection of their own: the journal does not wait for them.
 
-    `worker` is the thread of the `database`, in which it is repaired; `notify` is told of repairs.
+    `worker` is the thread of the `database`, in which it is repaired; `notify` receives notices about repairs.
     """
 
     def __init__(
@@ -287,14 +289,14 @@ class IntegrityChecker:
         self._is_closed = False
 
     def last(self) -> datetime | None:
-        """When it was found whole last; None where it never was. Reads the disk."""
+        """Return when it was last found whole; None where it never was. Reads the disk."""
         try:
             return datetime.fromtimestamp(self._last_check_file.stat().st_mtime, UTC)
         except OSError:
             return None
 
     def is_due(self) -> bool:
-        """Whether the last one is a day ago, or a week where the database is large. Reads the disk."""
+        """Return whether the last check is a day old, or a week where the database is large. Reads the disk."""
         last = self.last()
         try:
             is_large = self._path.stat().st_size > _LARGE_BYTES
@@ -303,26 +305,26 @@ class IntegrityChecker:
         return last is None or datetime.now(UTC) - last > (_CHECK_INTERVAL_LARGE if is_large else _CHECK_INTERVAL)
 
     async def run(self, *, full: bool) -> Sentence | None:
-        """Check, and repair what can be repaired in place; returns how it went, None when it was cancelled.
+        """Check, and repair what can be repaired in place; return the result in words, None when cancelled.
 
-        The full check compares the indexes too. Raises DatabaseDamaged when it is not whole, and StorageFailed when it
-        cannot be looked at.
+        The full check compares the indexes too. Raises DatabaseDamaged when it is not whole, and StorageFailed when
+        it cannot be read.
         """
         if self._database.read_only is not None:
             raise self._database.read_only
         async with self._turn:
-            found = await self._find_damage(full=full)
-            if found is None:
+            findings = await self._find_damage(full=full)
+            if findings is None:
                 return None
-            if not found:
+            if not findings:
                 await asyncio.to_thread(self._set_mark)
                 return NO_DAMAGE
-            if await self._repair(found if full else None):
+            if await self._repair(findings if full else None):
                 return INDEX_REPAIRED
-        raise damaged_error(self._path, "\n".join(found))
+        raise damaged_error(self._path, "\n".join(findings))
 
     async def try_repair(self) -> bool:
-        """Something misled: look at all of it, and repair what can be; the next opening rescues the rest."""
+        """Check the database after an inconsistency, and repair what can be; the next opening rescues the rest."""
         async with self._turn:
             try:
                 return not self._is_beyond_repair and await self._repair(None)
@@ -330,51 +332,51 @@ class IntegrityChecker:
                 return False
 
     def cancel(self) -> None:
-        """End the check that is under way, if there is one."""
+        """Cancel the check that runs, if any."""
         if self._check is not None:
             self._check.cancel()
 
     async def close(self) -> None:
-        """Cancel, and return when nothing is looked at any more."""
+        """Cancel, and return when no check runs any more."""
         self._is_closed = True
         self.cancel()
         async with self._turn:
             return
 
-    async def _repair(self, found: list[str] | None) -> bool:
-        found = found or await self._find_damage(full=True)
-        if found is None:
+    async def _repair(self, findings: list[str] | None) -> bool:
+        findings = findings or await self._find_damage(full=True)
+        if findings is None:
             return False
-        if is_only_indexes(found):
+        if is_only_indexes(findings):
             with suppress(StorageFailed):
                 await self._worker.run(self._database.reindex)
-                found = await self._find_damage(full=True)
-            if found is None:
+                findings = await self._find_damage(full=True)
+            if findings is None:
                 return False
-            if not found:
+            if not findings:
                 self._notify(INDEX_REPAIRED)
-        self._is_beyond_repair = bool(found)
-        if found:
+        self._is_beyond_repair = bool(findings)
+        if findings:
             await self._worker.run(self._database.mark_damaged)
-        return not found
+        return not findings
 
     async def _find_damage(self, *, full: bool) -> list[str] | None:
-        """What is wrong; None when it was cancelled. Raises StorageFailed."""
+        """Return the faults; None when it was cancelled. Raises StorageFailed."""
         if self._is_closed:
             return None
         worker = WorkerThread("check")
         check = self._check = IntegrityCheck(self._path, full=full)
         try:
-            found = await worker.run(check.run)
+            findings = await worker.run(check.run)
         except sqlite3.Error as error:
-            # It could not be looked at, which says nothing about it.
+            # The check failed, which says nothing about the database.
             raise database_error(error, self._path) from error
         finally:
             # Also where nobody waits for it any more.
             check.cancel()
             self._check = None
             worker.stop()
-        return found
+        return findings
 
     def _set_mark(self) -> None:
         with suppress(OSError):

@@ -1,13 +1,13 @@
-"""Whether the open files of the database are still those that have their names, and which processes have them open.
+"""Detects that the open database files were replaced, and lists which processes have the database open.
 
-A sync client or a restored backup puts another file in the place of the database while it is open. What is written
-then goes into a file without a name, and the log beside the new database is that of the old one: whoever opens both
-together plays the one into the other. SQLite looks at this itself only when it closes ("How To Corrupt An SQLite
-Database File", section 1.4 and 2.4).
+A sync client or a restored backup may replace the database while it is open. What is written then goes into a file
+without a name, and the log beside the new database is that of the old one: whoever opens both together applies one to
+the other. SQLite checks this itself only when it closes ("How To Corrupt An SQLite Database File", sections 1.4 and
+2.4).
 
-Each process holds the lock of a file of its own in `locks/open`, which is taken and looked at only under the lock of
-opening. Such a file that nobody holds is of a process that was killed: a log that is missing beside it was removed, for
-only closing the database takes the log away ("Write-Ahead Logging", section 4).
+Each process holds the lock of a file of its own in `locks/open`, which is taken and read only under the opening lock.
+A file there that nobody holds is of a killed process: if the log is missing then, somebody removed it, for only
+closing the database deletes the log ("Write-Ahead Logging", section 4).
 """
 
 import sqlite3
@@ -32,12 +32,12 @@ FileIdentity = tuple[int, int] | None
 
 
 def file_identity(path: Path) -> FileIdentity:
-    """Device and inode; None where there is nothing. Raises OSError where that cannot be known."""
+    """Return device and inode; None where there is nothing. Raises OSError where that cannot be known."""
     try:
-        found = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 class OpenFiles:
@@ -51,27 +51,27 @@ class OpenFiles:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another file has the name of the database."""
+        """Return whether another file has the name of the database."""
         return file_identity(self._path) not in {self._database, None}
 
     @property
     def has_lost_log(self) -> bool:
-        """Whether the log is gone, or another file has its name."""
+        """Return whether the log is gone, or another file has its name."""
         return any(
             file_identity(self._log(suffix)) != known for suffix, known in self._logs.items() if known is not None
         )
 
     @property
     def has_foreign_log(self) -> bool:
-        """Whether another log has the name of ours, in which another process may be writing."""
+        """Return whether another log has the name of ours, in which another process may be writing."""
         is_another = [file_identity(self._log(suffix)) not in {known, None} for suffix, known in self._logs.items()]
         return any(is_another) and _is_write_ahead_log(self._log("-wal"))
 
     def keep_copy(self, connection: sqlite3.Connection) -> Sentence:
-        """Take what is ours away from the new database, and keep all of it as a copy under a name of its own.
+        """Move our files away from the new database, and keep their content as a copy under another name.
 
-        Returns what to tell. Raises DatabaseReplaced where it cannot be copied. Nothing is written to what has our name
-        now.
+        Return the notice. Raises DatabaseReplaced where it cannot be copied. The files that have our name now are not
+        written.
         """
         if self._copy_path is None:
             self._copy_path = _free_name(self._path, "replaced")
@@ -94,7 +94,7 @@ class OpenFiles:
         )
 
     def set_foreign_log_aside(self) -> None:
-        """Away with what has the name of the log and is none. Raises OSError."""
+        """Rename a file that has the name of the log and is none. Raises OSError."""
         log = self._log("-wal")
         if file_identity(log) not in {self._logs["-wal"], None} and not _is_write_ahead_log(log):
             log.replace(_free_name(log, "foreign"))
@@ -104,23 +104,23 @@ class OpenFiles:
 
 
 def set_orphan_log_aside(path: Path) -> str | None:
-    """Keep the log of a database that is gone under a name of its own; return that. None where there is none.
+    """Rename the log of a database that is gone, and return the new name. None where there is none.
 
-    SQLite would play it into whatever database is made in that place next. Raises OSError.
+    SQLite would apply it to whatever database is made in that place next. Raises OSError.
     """
     log, index = (path.with_name(path.name + suffix) for suffix in _LOG_SUFFIXES)
-    kept = None
+    new_name = None
     if file_identity(log) is not None and log.stat().st_size:
         copy = _free_name(log, "kept")
         log.replace(copy)
-        kept = copy.name
-    for each in (log, index):
-        each.unlink(missing_ok=True)
-    return kept
+        new_name = copy.name
+    for file in (log, index):
+        file.unlink(missing_ok=True)
+    return new_name
 
 
 def _is_write_ahead_log(path: Path) -> bool:
-    """Whether it begins as a log does; an empty one is a log too ("Database File Format", section 4.1)."""
+    """Return whether it begins as a log does; an empty one is a log too ("Database File Format", section 4.1)."""
     with path.open("rb") as file:
         return file.read(4) in {b"", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"}
 
@@ -149,7 +149,9 @@ class Presence:
         self._end.atexit = False
 
     def end(self) -> None:
-        """The database is closed: its log is in it then, or with others that have it open. Harmless when repeated."""
+        """Release the lock after closing the database: its log is gone or used by others then. Harmless when
+        repeated.
+        """
         self._end()
 
 
@@ -172,25 +174,25 @@ class OtherProcesses:
     killed: tuple[Path, ...]
 
     def refuse(self) -> None:
-        """Raise DatabaseBusy where somebody is present: a file must not be replaced or upgraded under them."""
+        """Raise DatabaseBusy where another process is present: a file must not be replaced or upgraded under it."""
         if not self.present:
             return
         holder = self.present[0]
-        words = Sentence("another program") if holder is None else holder_text(holder)
+        text = Sentence("another program") if holder is None else holder_text(holder)
         raise DatabaseBusy(
-            Sentence("The saved conversations must be repaired or upgraded, but {who} has them open.", {"who": words}),
+            Sentence("The saved conversations must be repaired or upgraded, but {who} has them open.", {"who": text}),
             "Close it, then start again.",
         )
 
     def forget_killed(self) -> None:
-        """What a process that was killed left has been seen to."""
+        """Remove the entries of killed processes, once their logs are handled."""
         for path in self.killed:
             with suppress(OSError):
                 path.unlink()
 
 
 def find_other_processes(folder: Path) -> OtherProcesses:
-    """All that are registered, present or killed. Raises StorageFailed."""
+    """Return all that are registered, present or killed. Raises StorageFailed."""
     present: list[Holder | None] = []
     killed: list[Path] = []
     for path in sorted(lock_path(folder, _PRESENCE_FOLDER).with_suffix("").glob("*.lock")):

@@ -1,9 +1,9 @@
-"""From a folder to a database that can be used: created, migrated, rescued, tidied, or opened for reading only.
+"""Opens a data folder's database: created, migrated, rescued, tidied, or read-only.
 
 SQLite reads a database in write-ahead mode only where it can make or find the log's index ("Write-Ahead Logging",
-section 5, "Read-Only Databases"). Without one it is told that nobody changes the file, which makes it ignore a log that
-is there: where one holds something, log and file are put together in memory, and so is a database that is damaged or of
-an older version, which is repaired or migrated there alone. Nothing is written to the folder.
+section 5, "Read-Only Databases"). Without one the file is opened as immutable, which ignores a log: where the log
+holds something, log and file are put together in memory, and so is a database that is damaged or of an older version,
+which is repaired or migrated there alone. Nothing is written to the folder.
 """
 
 import shutil
@@ -57,7 +57,7 @@ _HEADER_PAGE_COUNT = slice(28, 32)
 def open_read_only(
     path: Path, *, check: bool, steps: Sequence[str] = MIGRATIONS
 ) -> tuple[DatabaseConnection, tuple[Sentence, ...]]:
-    """Open what is there, and return what to tell about it. `check` all of it for damage.
+    """Open the database read-only, and return notices about it. `check`: look for damage in all of it.
 
     Raises sqlite3.Error, OSError, and DatabaseTooNew.
     """
@@ -68,7 +68,7 @@ def open_read_only(
             raise
         connection = None
     if connection is not None:
-        # A message out of its place is looked for now: found while reading, it could not be put right any more.
+        # Misplaced messages are looked for now: found while reading, they could not be repaired any more.
         is_damaged = is_truncated(path) or (check and (has_damage(connection) or has_misplaced_messages(connection)))
         if not is_damaged:
             return connection, ()
@@ -77,9 +77,9 @@ def open_read_only(
 
 
 def is_truncated(path: Path) -> bool:
-    """Whether the file is shorter than its header says. SQLite reads zeros for the rest of a page that is cut off.
+    """Return whether the file is shorter than its header says. SQLite reads zeros for the rest of a cut page.
 
-    Not asked where pages wait in the log: the last one may still have to be copied from there. Raises OSError.
+    Not checked where pages wait in the log: the last one may still have to be copied from there. Raises OSError.
     """
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
@@ -90,7 +90,7 @@ def is_truncated(path: Path) -> bool:
 
 
 def has_damage(connection: sqlite3.Connection) -> bool:
-    """Whether the quick check finds anything, or cannot be made."""
+    """Return whether the quick check finds anything, or fails."""
     try:
         return [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")] != ["ok"]
     except sqlite3.Error as error:
@@ -100,7 +100,7 @@ def has_damage(connection: sqlite3.Connection) -> bool:
 
 
 def _open_current(path: Path, steps: Sequence[str]) -> DatabaseConnection | None:
-    """As it is; one of an older version as a copy in memory that is brought up to date. None without any tables."""
+    """Open it as it is; an older version as a migrated copy in memory. None without any tables."""
     connection = _open_in_place(path) or _open_in_memory(path)
     try:
         refuse_newer(connection, path, steps)
@@ -120,7 +120,7 @@ def _open_current(path: Path, steps: Sequence[str]) -> DatabaseConnection | None
 
 
 def _open_in_place(path: Path) -> DatabaseConnection | None:
-    """The file as it lies there; None where that would leave out what stands in its log."""
+    """Open the file itself; None where that would leave out what its log holds."""
     with suppress(sqlite3.OperationalError):
         return _connect_read_only(path.absolute().as_uri() + "?mode=ro")
     log = path.with_name(f"{path.name}-wal")
@@ -130,7 +130,7 @@ def _open_in_place(path: Path) -> DatabaseConnection | None:
 
 
 def _open_in_memory(path: Path) -> DatabaseConnection:
-    """All that was committed, file and log together."""
+    """Return all that was committed, file and log together."""
     with PageReader(path) as pages:
         data = bytearray().join(pages.page(number).ljust(PAGE_SIZE, b"\0") for number in range(1, pages.count + 1))
     data[_HEADER_FORMAT] = b"\x01\x01"
@@ -144,15 +144,15 @@ def _open_rescued(path: Path, steps: Sequence[str]) -> tuple[DatabaseConnection,
     apply_migrations(connection, steps)
     counts = copy_rows(read_rows(path), connection)
     connection.execute("PRAGMA query_only=ON")
-    told = Sentence(
+    notice = Sentence(
         "The saved conversations are damaged. {conversations} conversations with {messages} messages can be read.",
         {"conversations": str(counts["conversations"]), "messages": str(counts["messages"])},
     )
-    return connection, (told,)
+    return connection, (notice,)
 
 
 def _connect_read_only(database: str) -> DatabaseConnection:
-    """Raises sqlite3.Error, also where it can be opened but not read."""
+    """Raise sqlite3.Error also where it can be opened but not read."""
     connection = sqlite3.connect(database, isolation_level=None, factory=DatabaseConnection, uri=True)
     connection.text_factory = decode_text
     try:
@@ -191,9 +191,9 @@ _STILL_READABLE = "What was saved can be read all the same. It goes on by itself
 
 @dataclass(frozen=True, slots=True)
 class OpenedDatabase:
-    """The open database and what there is to tell about it.
+    """The open database and the notices about its opening.
 
-    `read_only` says why nothing can be written; None where all is well.
+    `read_only` says why nothing can be written; None where it can.
     """
 
     connection: DatabaseConnection
@@ -207,7 +207,7 @@ class OpenedDatabase:
 def open_database(folder: Path, steps: Sequence[str] = MIGRATIONS, program: Program = "library") -> OpenedDatabase:
     """Open, create, upgrade or rescue the database in `folder`, in the thread that will use it.
 
-    One that cannot be written to is opened for reading. Raises StorageFailed and what is below it.
+    One that cannot be written is opened read-only. Raises StorageFailed and its subclasses.
     """
     try:
         return open_for_writing(folder, steps, program)
@@ -224,7 +224,7 @@ def open_database(folder: Path, steps: Sequence[str] = MIGRATIONS, program: Prog
 
 
 def as_read_only(reason: StorageFailed) -> StorageFailed:
-    """The same reason, for whoever can read all the same."""
+    """Return the same reason, worded for a database that can still be read."""
     remedy = Sentence("{remedy} {readable}", {"remedy": reason.remedy, "readable": Sentence(_STILL_READABLE)})
     return type(reason)(reason.sentence, remedy, detail=reason.detail)
 
@@ -232,11 +232,11 @@ def as_read_only(reason: StorageFailed) -> StorageFailed:
 def open_for_writing(
     folder: Path, steps: Sequence[str] = MIGRATIONS, program: Program = "library", *, is_live: bool = False
 ) -> OpenedDatabase:
-    """The same, or not at all. Raises DatabaseBusy where others are present and the database must be replaced.
+    """Open the database for writing. Raises DatabaseBusy where others are present and it must be replaced.
 
-    `is_live`: the program works already, and another file has appeared. Nothing is created, rescued or tidied then: it
-    may still be on its way, and what the old one used may be wanted again. Raises DatabaseReplaced where it cannot be
-    read.
+    `is_live`: the program works already, and another file has appeared. Nothing is created, rescued or tidied then:
+    it may still be being copied, and the files of the old one may be wanted again. Raises DatabaseReplaced where it
+    cannot be read.
     """
     make_private_folder(folder, within=folder if is_live else None)
     path = folder / DATABASE_NAME
@@ -269,7 +269,7 @@ def open_for_writing(
 
 @contextmanager
 def opening_lock(folder: Path) -> Generator[None]:
-    """One opening at a time, in all processes: two must not create, upgrade or rescue the same file.
+    """Allow one opening at a time, in all processes: two must not create, upgrade or rescue the same file.
 
     An exclusive transaction on an empty database is a lock on every platform, and ends with its process.
     """
@@ -279,7 +279,7 @@ def opening_lock(folder: Path) -> Generator[None]:
 
 
 def mark_damaged(folder: Path) -> None:
-    """Remember that reading found damage, so that the next opening rescues. Raises OSError."""
+    """Have the next opening rescue: reading found damage. Raises OSError."""
     _damage_mark(folder / DATABASE_NAME).touch(mode=0o600)
 
 

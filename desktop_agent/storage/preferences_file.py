@@ -16,7 +16,7 @@ from desktop_agent.types.preferences import Preferences
 
 _NAME = "preferences.json"
 _Path = tuple[int | str, ...]
-# Lists whose entries say what may happen: none is ever taken for more than was written.
+# Lists whose entries are permissions: none may ever allow more than was written.
 _STRICT_LISTS = (("modes", "defined"), ("specialists", "defined"), ("mcp", "servers"))
 _RESTRICTING_EFFECTS = ("deny", "ask")
 # Of each, no two have the same; modes have names that are taken already.
@@ -25,7 +25,7 @@ _RESERVED_NAMES = {"modes": frozenset(mode.name for mode in BUILT_IN_MODES)}
 
 
 class PreferencesFile:
-    """Loads and saves; `notices` says what was wrong at the last loading. Saving too often is the caller's concern."""
+    """Loads and saves; `notices` says what was wrong at the last loading. The caller limits how often it saves."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / _NAME
@@ -33,14 +33,14 @@ class PreferencesFile:
         self._must_keep_old = False
 
     async def load(self) -> Preferences:
-        """The preferences, without blocking the event loop; see `load_now`."""
+        """Return the preferences, without blocking the event loop; see `load_now`."""
         return await asyncio.to_thread(self.load_now)
 
     def load_now(self) -> Preferences:
-        """The preferences, read in this thread, which takes a millisecond: for the start, before there is a loop.
+        """Read the preferences in this thread, in about a millisecond: for the start, before there is a loop.
 
-        What the file does not say, or says wrongly, has its default; what this version does not know is kept. A file
-        that is no JSON object is set aside under another name. Raises StorageFailed if the file cannot be read.
+        Missing or invalid entries have their defaults; unknown entries are kept. A file that is no JSON object is
+        renamed. Raises StorageFailed if the file cannot be read.
         """
         self.notices, self._must_keep_old = (), False
         try:
@@ -58,11 +58,11 @@ class PreferencesFile:
         return self._validated(cast("dict[str, Any]", values))
 
     async def save(self, preferences: Preferences) -> None:
-        """Write the file, wholly or not at all. Raises StorageFailed."""
+        """Write the file atomically. Raises StorageFailed."""
         await asyncio.to_thread(self.save_now, preferences)
 
     def save_now(self, preferences: Preferences) -> None:
-        """The same in this thread, for the moment when the loop has ended."""
+        """Write the file in this thread, for when the loop has ended."""
         # ASCII with escapes, because only so lone surrogates survive.
         text = json.dumps(preferences.model_dump(mode="json"), indent=2)
         try:
@@ -73,7 +73,7 @@ class PreferencesFile:
             raise file_error(error, self.path) from error
 
     def _keep_old(self) -> None:
-        """What was left out of it is not lost when it is written over."""
+        """Keep a copy of a file with invalid entries before it is overwritten."""
         if self._must_keep_old and self.path.exists():
             shutil.copy2(self.path, damaged_copy_path(self.path))
         self._must_keep_old = False
@@ -99,10 +99,10 @@ class PreferencesFile:
             try:
                 preferences = Preferences.model_validate(values)
             except ValidationError as error:
-                found = error.errors(include_url=False, include_context=False)
-                places = _paths_to_remove(values, found)
-                said = [_notice(title, place) for place in places if (title := _title(place))]
-                notices |= {str(each): each for each in said}
+                errors = error.errors(include_url=False, include_context=False)
+                places = _paths_to_remove(values, errors)
+                dropped = [_notice(title, place) for place in places if (title := _title(place))]
+                notices |= {str(notice): notice for notice in dropped}
                 _remove(values, places)
             else:
                 self._must_keep_old = bool(notices)
@@ -119,17 +119,17 @@ def _notice(title: str, place: _Path) -> Sentence:
     return Sentence("The preference “{title}” had a value that cannot be used; it has its default.", {"title": title})
 
 
-def _paths_to_remove(values: dict[str, Any], found: list[ErrorDetails]) -> list[_Path]:
-    """What to remove, once each, and nothing inside of what is removed anyway; the last entries of a list first."""
-    places = {_path_to_remove(values, each) for each in found}
-    outermost = [each for each in places if not any(each[:length] in places for length in range(len(each)))]
+def _paths_to_remove(values: dict[str, Any], errors: list[ErrorDetails]) -> list[_Path]:
+    """Return the invalid paths, once each and none inside another; the last entries of a list first."""
+    places = {_path_to_remove(values, error) for error in errors}
+    outermost = [path for path in places if not any(path[:length] in places for length in range(len(path)))]
     return sorted(outermost, key=lambda place: [(type(step).__name__, step) for step in place], reverse=True)
 
 
 def _path_to_remove(values: dict[str, Any], details: ErrorDetails) -> _Path:
-    """What to remove: an entry of a list rather than the list, a surplus key rather than its entry.
+    """Return an entry of a list rather than the list, a surplus key rather than its entry.
 
-    Of what says what may happen a surplus key may be what narrows it: there the entry goes, or the rule that allows.
+    In permissions a surplus key may be what restricts them: there the whole entry goes, or the rule that allows.
     """
     place = details["loc"]
     section = str(next(iter(place), ""))
@@ -137,12 +137,12 @@ def _path_to_remove(values: dict[str, Any], details: ErrorDetails) -> _Path:
         return _path_of_duplicate(values, section, details)
     if details["type"] == "extra_forbidden":
         return _path_of_unknown_key(values, place) if place[:2] in _STRICT_LISTS else place
-    indexes = [at for at, step in enumerate(place) if isinstance(step, int)]
+    indexes = [index for index, step in enumerate(place) if isinstance(step, int)]
     return place[: indexes[0] + 1] if indexes else place
 
 
 def _path_of_duplicate(values: dict[str, Any], section: str, details: ErrorDetails) -> _Path:
-    """The first entry that is one too many."""
+    """Return the first duplicate entry."""
     name, key = _UNIQUE_KEYS[section]
     entries: list[dict[str, Any]] = values[section][name]
     if details["type"] == "too_long":
@@ -159,24 +159,24 @@ def _path_of_unknown_key(values: dict[str, Any], place: _Path) -> _Path:
     entry, in_rule, in_pattern = 3, 5, 6
     if len(place) <= in_rule or place[entry] != "rules":
         return place[:entry]
-    at: Any = values
+    section: Any = values
     for step in place[:in_rule]:
-        at = at[step]
-    if at.get("effect") not in _RESTRICTING_EFFECTS:
+        section = section[step]
+    if section.get("effect") not in _RESTRICTING_EFFECTS:
         return place[:in_rule]
     # Behind “pattern” comes which kind of pattern it is, which is no step in the file.
     return (*place[:in_pattern], place[-1]) if len(place) > in_pattern else place
 
 
 def _remove(values: dict[str, Any], places: list[_Path]) -> None:
-    """Remove these, in this order; at least something."""
+    """Remove these paths, in this order; at least something."""
     before = json.dumps(values)
     for place in places:
-        at: Any = values
+        section: Any = values
         for step in place[:-1]:
-            at = at[step] if _has_key(at, step) else None
-        if place and _has_key(at, place[-1]):
-            del at[place[-1]]
+            section = section[step] if _has_key(section, step) else None
+        if place and _has_key(section, place[-1]):
+            del section[place[-1]]
     if json.dumps(values) == before:
         values.clear()
 
@@ -188,7 +188,7 @@ def _has_key(container: Any, step: int | str) -> bool:
 
 
 def _title(path: _Path) -> str:
-    """The preference's title as the settings show it; for what has none, its name in the file."""
+    """Return the preference's title as the settings show it; else its name in the file."""
     model: Any = Preferences
     title = ".".join(str(step) for step in path)
     for step in path:

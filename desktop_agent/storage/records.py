@@ -1,4 +1,4 @@
-"""What the store hands out and takes in, and its JSON, whatever is in it.
+"""What the store returns and takes, and its JSON.
 
 The quick way is pydantic's own JSON. It refuses lone surrogates, which do occur in what models and tools write, so
 text with them takes the slow way through the standard library, where they are escapes and survive.
@@ -28,14 +28,14 @@ TRASH_RETENTION = timedelta(days=30)
 
 
 class ConversationState(BaseModel):
-    """How a conversation stands besides what was said, kept so that it survives the end of the program.
+    """The stored state of a conversation besides its messages.
 
-    `mode` is a mode's name; `own_mode` is all of it, where it is no built-in one, so that what it denied stays denied
-    should it be removed. `is_mode_gone`: it was, and what holds is what goes on of it. `policies` are the persistent
+    `mode` is a mode's name; `own_mode` is the whole mode, where it is no built-in one, so that what it denied stays
+    denied if it is removed. `is_mode_gone`: it was removed, and its restrictions hold. `policies` are the persistent
     ones, in the order of installation. `queue` are messages that wait, those whose hooks have not decided yet among
-    them. `stopped_run` is the run that Stop was pressed in last: should the program die before that run has ended,
-    nothing of it is gone on with. `outside` is where content from outside came from since the person last let such
-    pass, `trusted` where it came from before.
+    them. `stopped_run` is the run that the person last stopped: after a crash before its end, nothing of it is
+    resumed. `outside` are the sources of untrusted content since the person last let such pass, `trusted` the sources
+    before.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -74,10 +74,10 @@ class ConversationRecord:
 
 
 class ConversationChanges(TypedDict, total=False):
-    """What may be changed about a conversation; what is absent stays.
+    """Changes of a conversation; what is absent stays.
 
     A new `title` counts as given by the person unless `title_is_automatic` says otherwise. `head_message_id` moves
-    the end of the branch: what is committed next goes after it (None: at the very beginning).
+    the end of the branch: the next commit goes after it (None: at the very beginning).
     """
 
     title: str
@@ -93,7 +93,7 @@ class ConversationChanges(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class StoredRules:
-    """The standing rules, oldest first. `stricter` of them are understood in part, and hold for more than they said;
+    """The stored rules, oldest first. `stricter` of them are understood in part, and hold for more than they said;
     `lost` rows are not among them.
     """
 
@@ -104,11 +104,11 @@ class StoredRules:
 
 @dataclass(frozen=True, slots=True)
 class LoadedConversation:
-    """A conversation as it was left.
+    """A stored conversation.
 
-    `messages` is the branch that ends in the head, oldest first. `journal` holds the rows of runs that never said
-    RunFinished, in order; `below` what runs that they started, and that are over, used and were asked. `skipped` counts
-    journal rows that this version cannot read.
+    `messages` is the branch that ends in the head, oldest first. `journal` holds the rows of runs without
+    RunFinished, in order; `below` usage and approvals of finished runs below them. `skipped` counts journal rows that
+    this version cannot read.
     """
 
     record: ConversationRecord
@@ -137,9 +137,9 @@ class DraftResource:
     server_id: str = ""
 
 
-def _as_source(kept: object) -> object:
-    """Older drafts have the title of a server alone."""
-    return UntrustedSource("mcp", kept) if isinstance(kept, str) else kept
+def _as_source(value: object) -> object:
+    """Read older drafts, which have the title of a server alone."""
+    return UntrustedSource("mcp", value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +158,14 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class OpenReport:
-    """What the person must be told about the opening; empty when all is well."""
+    """Notices for the person about the opening; empty when all is well."""
 
     notices: tuple[Sentence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """An event of some conversation, and what that is called now."""
+    """An event of some conversation, and the conversation's current title."""
 
     conversation_id: str
     title: str
@@ -228,27 +228,27 @@ def _from_json(adapter: TypeAdapter[Any], text: str) -> Any:
 
 
 def message_to_json(message: Message) -> str:
-    """The JSON of a message."""
+    """Return the JSON of a message."""
     return _to_json(_message_adapter(), message)
 
 
 def event_to_json(event: Event) -> str:
-    """The JSON of an event."""
+    """Return the JSON of an event."""
     return _to_json(_event_adapter(), event)
 
 
 def draft_to_json(draft: Draft) -> str:
-    """The JSON of a draft."""
+    """Return the JSON of a draft."""
     return _to_json(_draft_adapter(), draft)
 
 
 def reasoning_to_json(reasoning: Reasoning | None) -> str | None:
-    """The JSON of a choice, or None where there is none."""
+    """Return the JSON of a choice, or None where there is none."""
     return None if reasoning is None else _to_json(_reasoning_adapter(), reasoning)
 
 
 def read_reasoning(text: str | None) -> Reasoning | None:
-    """The choice; None where there is none, or none that this version knows."""
+    """Return the choice; None where there is none, or none that this version knows."""
     try:
         return None if text is None else _from_json(_reasoning_adapter(), text)
     except (ValueError, RecursionError):
@@ -256,12 +256,12 @@ def read_reasoning(text: str | None) -> Reasoning | None:
 
 
 def parameters_to_json(parameters: ConversationParameters) -> str | None:
-    """The JSON of what the person set, or None where nothing was."""
+    """Return the JSON of what the person set, or None where nothing was."""
     return None if parameters == ConversationParameters() else _to_json(_parameters_adapter(), parameters)
 
 
 def read_parameters(text: str | None) -> ConversationParameters:
-    """What was set; nothing where it cannot be read."""
+    """Return what was set; the defaults where it cannot be read."""
     try:
         return ConversationParameters() if text is None else _from_json(_parameters_adapter(), text)
     except (ValueError, RecursionError):
@@ -269,12 +269,12 @@ def read_parameters(text: str | None) -> ConversationParameters:
 
 
 def state_to_json(state: ConversationState) -> str | None:
-    """The JSON of a state, or None for the one that every conversation begins with."""
+    """Return the JSON of a state, or None for the initial one."""
     return None if state == ConversationState() else _to_json(_state_adapter(), state)
 
 
 def read_state(text: str | None) -> ConversationState:
-    """The state; of one that cannot be read, the parts that can."""
+    """Return the state; of one that cannot be read, the parts that can."""
     try:
         return ConversationState() if text is None else _from_json(_state_adapter(), text)
     except (ValueError, RecursionError):
@@ -292,12 +292,12 @@ def _salvaged_state(data: JsonObject) -> ConversationState:
 
 
 def rule_to_json(rule: Rule) -> str:
-    """The JSON of a rule."""
+    """Return the JSON of a rule."""
     return _to_json(_rule_adapter(), rule)
 
 
 def read_rule(text: str) -> Rule | None:
-    """The rule, or None when this version does not understand all of it."""
+    """Return the rule, or None when this version does not understand all of it."""
     try:
         return _from_json(_rule_adapter(), text)
     except (ValueError, RecursionError):
@@ -305,18 +305,20 @@ def read_rule(text: str) -> Rule | None:
 
 
 def read_rule_partially(text: str, id_: str) -> Rule | None:
-    """A rule that denies or asks, without what is not understood of it: it holds for more than it said.
+    """Return a rule that denies or asks without the parts not understood: it holds for more than it said.
 
-    None for one that allows, and where even that cannot be told: such a rule holds no more.
+    Return None for one that allows, and where even that is unclear: such a rule holds no more.
     """
     try:
-        said: Any = json.loads(text)
+        loaded: Any = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict):
+    if not isinstance(loaded, dict):
         return None
-    parts = cast("dict[str, Any]", said)
-    effect = next((each for each in (RuleEffect.DENY, RuleEffect.ASK) if each == parts.get("effect")), None)
+    parts = cast("dict[str, Any]", loaded)
+    effect = next(
+        (candidate for candidate in (RuleEffect.DENY, RuleEffect.ASK) if candidate == parts.get("effect")), None
+    )
     if effect is None:
         return None
     rule = Rule(id=id_, effect=effect, tool="*", scope=RuleScope.ALWAYS)
@@ -324,14 +326,14 @@ def read_rule_partially(text: str, id_: str) -> Rule | None:
         with suppress(ValueError, RecursionError):
             rule = _from_json(_rule_adapter(), json.dumps({**json.loads(rule_to_json(rule)), name: parts[name]}))
     if "also" in parts and parts["also"] != list(rule.also):
-        # Of which other tools it spoke cannot be told.
+        # Which other tools it named is unknown.
         rule = rule.model_copy(update={"tool": "*"})
     of_nobody = rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None
     return rule.model_copy(update={"scope": RuleScope.ALWAYS}) if of_nobody else rule
 
 
 def read_event(text: str) -> Event | None:
-    """The event, or None when this version does not know it or the text is damaged."""
+    """Return the event, or None when this version does not know it or the text is damaged."""
     try:
         return _from_json(_event_adapter(), text)
     except (ValueError, RecursionError):
@@ -339,7 +341,7 @@ def read_event(text: str) -> Event | None:
 
 
 def read_draft(text: str) -> Draft:
-    """The draft; of one that cannot be read, at least the text."""
+    """Return the draft; of one that cannot be read, at least the text."""
     try:
         return _from_json(_draft_adapter(), text)
     except (ValueError, RecursionError):
@@ -348,9 +350,9 @@ def read_draft(text: str) -> Draft:
 
 
 def read_message(text: str, *, id_: str, role: str, state: str) -> Message:
-    """The message. What this version does not know becomes `Unknown` blocks; it never fails.
+    """Return the message. Unknown content becomes `Unknown` blocks; it never fails.
 
-    `id_`, `role` and `state` come from the row and stand in where the JSON is of no use.
+    `id_`, `role` and `state` come from the row and replace what the JSON lacks.
     """
     try:
         return _from_json(_message_adapter(), text)
@@ -364,7 +366,7 @@ def _salvaged_message(text: str, id_: str, role: str, state: str) -> Message:
     blocks = (
         tuple(map(_read_block, cast("list[Any]", raw_blocks))) if isinstance(raw_blocks, list) else (Unknown(raw=text),)
     )
-    kept = {
+    fields = {
         name: value for name, value in data.items() if name in Message.model_fields and _is_valid_field(name, value)
     }
     message = Message(
@@ -372,7 +374,7 @@ def _salvaged_message(text: str, id_: str, role: str, state: str) -> Message:
         role=Role(role) if role in set(Role) else Role.ASSISTANT,
         state=MessageState(state) if state in set(MessageState) else MessageState.INTERRUPTED,
     )
-    return message.model_copy(update={**_validated_fields(kept), "id": id_, "blocks": blocks})
+    return message.model_copy(update={**_validated_fields(fields), "id": id_, "blocks": blocks})
 
 
 def _read_block(raw: Any) -> Block:

@@ -1,4 +1,4 @@
-"""The rescue of a damaged database: set aside under another name, its readable rows copied into a new one.
+"""The rescue of a damaged database: renamed, its readable rows copied into a new one.
 
 Rows are read straight from the pages, without SQLite and without trusting anything around them. A damaged header, a
 broken page or a missing end stop SQLite altogether; the pages of rows that are whole can still be read one by one.
@@ -33,14 +33,14 @@ _UNREADABLE = (struct.error, IndexError, ValueError, OverflowError)
 
 
 class SalvagedRow(NamedTuple):
-    """A row as it lies on the page; the column that is the row number itself is None in `values`."""
+    """A row as stored on the page; the column that is the row number itself is None in `values`."""
 
     number: int
     values: list[Any]
 
 
 def read_rows(path: Path) -> Iterator[SalvagedRow]:
-    """Every row on every readable page of the database at `path`, in the order of pages. Raises OSError."""
+    """Yield every row on every readable page of the database at `path`, in the order of pages. Raises OSError."""
     with PageReader(path) as pages:
         for number in range(1, pages.count + 1):
             page = pages.page(number)
@@ -54,31 +54,31 @@ def _rows_on_page(pages: "PageReader", page: bytes, start: int) -> Iterator[Salv
     (cells,) = struct.unpack_from(">H", page, start + 3)
     for index in range(min(cells, PAGE_SIZE // 4)):
         try:
-            (at,) = struct.unpack_from(">H", page, start + _PAGE_HEADER + 2 * index)
-            yield _read_row(pages, page, at)
+            (offset,) = struct.unpack_from(">H", page, start + _PAGE_HEADER + 2 * index)
+            yield _read_row(pages, page, offset)
         except _UNREADABLE:
             continue
 
 
-def _read_row(pages: "PageReader", page: bytes, at: int) -> SalvagedRow:
-    size, at = _read_varint(page, at)
-    number, at = _read_varint(page, at)
+def _read_row(pages: "PageReader", page: bytes, offset: int) -> SalvagedRow:
+    size, offset = _read_varint(page, offset)
+    number, offset = _read_varint(page, offset)
     number = number - (1 << 64) if number >> 63 else number
-    return SalvagedRow(number, _read_values(_read_payload(pages, page, at, size)))
+    return SalvagedRow(number, _read_values(_read_payload(pages, page, offset, size)))
 
 
-def _read_payload(pages: "PageReader", page: bytes, at: int, size: int) -> bytes:
-    most = PAGE_SIZE - 35
-    if size <= most:
-        return _require_size(page[at : at + size], size)
+def _read_payload(pages: "PageReader", page: bytes, offset: int, size: int) -> bytes:
+    limit = PAGE_SIZE - 35
+    if size <= limit:
+        return _require_size(page[offset : offset + size], size)
     least = (PAGE_SIZE - 12) * 32 // 255 - 23
     local = least + (size - least) % (PAGE_SIZE - 4)
-    local = local if local <= most else least
+    local = local if local <= limit else least
     if size > pages.count * PAGE_SIZE:
         raise ValueError
-    pieces = [page[at : at + local]]
+    pieces = [page[offset : offset + local]]
     missing = size - local
-    (following,) = struct.unpack_from(">I", page, at + local)
+    (following,) = struct.unpack_from(">I", page, offset + local)
     while missing > 0:
         overflow = pages.page(following)
         (following,) = struct.unpack_from(">I", overflow, 0)
@@ -94,44 +94,44 @@ def _require_size(data: bytes, size: int) -> bytes:
 
 
 def _read_values(payload: bytes) -> list[Any]:
-    end, at = _read_varint(payload, 0)
+    end, offset = _read_varint(payload, 0)
     kinds: list[int] = []
-    while at < end:
-        kind, at = _read_varint(payload, at)
+    while offset < end:
+        kind, offset = _read_varint(payload, offset)
         kinds.append(kind)
     values: list[Any] = []
-    at = end
+    offset = end
     for kind in kinds:
-        value, at = _read_value(payload, at, kind)
+        value, offset = _read_value(payload, offset, kind)
         values.append(value)
     return values
 
 
-def _read_value(payload: bytes, at: int, kind: int) -> tuple[Any, int]:
+def _read_value(payload: bytes, offset: int, kind: int) -> tuple[Any, int]:
     if kind == 0:
-        return None, at
+        return None, offset
     if kind in _INTEGER_SIZES:
-        end = at + _INTEGER_SIZES[kind]
-        return int.from_bytes(_require_size(payload[at:end], end - at), "big", signed=True), end
+        end = offset + _INTEGER_SIZES[kind]
+        return int.from_bytes(_require_size(payload[offset:end], end - offset), "big", signed=True), end
     if kind == 7:
-        return struct.unpack_from(">d", payload, at)[0], at + 8
+        return struct.unpack_from(">d", payload, offset)[0], offset + 8
     if kind in {8, 9}:
-        return kind - 8, at
+        return kind - 8, offset
     if kind < 12:
         raise ValueError
-    end = at + (kind - 12) // 2
-    data = _require_size(payload[at:end], end - at)
+    end = offset + (kind - 12) // 2
+    data = _require_size(payload[offset:end], end - offset)
     return (data.decode("utf-8", "replace") if kind % 2 else data), end
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, offset: int) -> tuple[int, int]:
     value = 0
     for index in range(8):
-        byte = data[at + index]
+        byte = data[offset + index]
         value = value << 7 | byte & 0x7F
         if byte < 0x80:
-            return value, at + index + 1
-    return value << 8 | data[at + 8], at + 9
+            return value, offset + index + 1
+    return value << 8 | data[offset + 8], offset + 9
 
 
 class PageReader:
@@ -157,7 +157,7 @@ class PageReader:
             self._log.close()
 
     def page(self, number: int) -> bytes:
-        """One page; shorter than a page, or empty, where the file ends."""
+        """Return one page; shorter than a page, or empty, where the file ends."""
         if number < 1:
             raise ValueError
         if self._log and number in self._in_log:
@@ -168,7 +168,7 @@ class PageReader:
 
 
 def _committed_pages(log: BinaryIO) -> dict[int, int]:
-    """Where the log holds the newest committed copy of each page."""
+    """Return where the log holds the newest committed copy of each page."""
     header = log.read(_LOG_HEADER)
     order = _LOG_MAGIC.get(int.from_bytes(header[:4], "big"))
     if order is None or len(header) < _LOG_HEADER:
@@ -192,10 +192,10 @@ def _committed_pages(log: BinaryIO) -> dict[int, int]:
 
 def _checksums(data: bytes, order: str, start: tuple[int, int]) -> tuple[int, int]:
     first, second = start
-    words = struct.unpack(f"{order}{len(data) // 4}I", data)
-    for index in range(0, len(words), 2):
-        first = (first + words[index] + second) & 0xFFFFFFFF
-        second = (second + words[index + 1] + first) & 0xFFFFFFFF
+    integers = struct.unpack(f"{order}{len(data) // 4}I", data)
+    for index in range(0, len(integers), 2):
+        first = (first + integers[index] + second) & 0xFFFFFFFF
+        second = (second + integers[index + 1] + first) & 0xFFFFFFFF
     return first, second
 
 
@@ -252,10 +252,10 @@ def create_database(path: Path) -> None:
 
 
 def rebuild_database(path: Path) -> Sentence:
-    """Put a new database with all readable rows in place of the damaged one; says what was done.
+    """Replace the damaged database by a new one with all readable rows; return what was done, in words.
 
-    The damaged file is kept beside it as `TOOL_NAME.damaged-YYYYMMDD-HHMMSS`, its log and log index likewise.
-    Raises sqlite3.Error and OSError; the damaged file is then where it was.
+    The damaged file is kept beside it as `NAME.damaged-YYYYMMDD-HHMMSS`, its log and log index likewise. Raises
+    sqlite3.Error and OSError; the damaged file is then where it was.
     """
     unfinished = _create_unfinished(path)
     with closing(connect(unfinished)) as connection:
@@ -285,7 +285,7 @@ def _create_unfinished(path: Path) -> Path:
 
 
 def copy_rows(rows: Iterator[SalvagedRow], connection: sqlite3.Connection) -> Counter[str]:
-    """Insert these rows into empty tables, and repair what points at lost ones; returns how many each table has."""
+    """Insert these rows into empty tables, and repair references to lost ones; return how many each table has."""
     connection.execute("PRAGMA foreign_keys=OFF")
     writers = {mark: _RowWriter(connection, table) for mark, table in TABLES_BY_MARK.items()}
     with transaction(connection):
@@ -350,7 +350,7 @@ def _repair_links(connection: sqlite3.Connection) -> None:
 
 
 def _recount_positions(connection: sqlite3.Connection) -> None:
-    """A position is the parent's and one; a parent's number is smaller, so one pass in order is enough."""
+    """Set each position to one more than the parent's; parents have smaller numbers, so one pass is enough."""
     depths: dict[int, int] = {}
     wrong: list[tuple[int, int]] = []
     for number, parent, position in connection.execute("SELECT number, parent, position FROM messages ORDER BY number"):
@@ -365,7 +365,7 @@ def _recount_positions(connection: sqlite3.Connection) -> None:
 
 
 def _set_damaged_aside(path: Path) -> Path:
-    """A second name for the damaged file, so that at no moment there is none of the usual name."""
+    """Give the damaged file a second name, so that at no moment there is none of the usual name."""
     aside = damaged_copy_path(path)
     try:
         os.link(path, aside)

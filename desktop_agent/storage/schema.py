@@ -1,8 +1,8 @@
 """The tables, and how an older database is migrated to today's.
 
-Conversations, messages and runs are known to one another by their row numbers, which are short and quick; the ids
-that the program uses are columns. `mark` is the same in every row of a table: a rescue that finds a row on a page
-without its surroundings knows by it where the row belongs.
+Conversations, messages and runs reference one another by row numbers, which are short and quick; the ids that the
+program uses are columns. `mark` is the same in every row of a table: a rescue that finds a row on a page without its
+surroundings knows by it to which table the row belongs.
 """
 
 import sqlite3
@@ -124,7 +124,7 @@ TABLES_BY_MARK: dict[int, str] = {
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """The schema version that the file claims; 0 when nothing was ever written."""
+    """Return the schema version that the file claims; 0 when nothing was ever written."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -139,10 +139,10 @@ def refuse_newer(connection: sqlite3.Connection, path: Path, steps: Sequence[str
 
 
 def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = MIGRATIONS) -> Path | None:
-    """Bring the database up to date, step by step; a database that holds something is copied first.
+    """Bring the database up to date, step by step; a database with content is copied first.
 
-    Returns the copy, or None if there was nothing to do. A step that fails leaves its version as it was.
-    Raises sqlite3.Error and StorageFailed.
+    Return the copy, or None if there was nothing to do. A step that fails leaves its version as it was. Raises
+    sqlite3.Error and StorageFailed.
     """
     version = schema_version(connection)
     if version == len(steps):
@@ -157,7 +157,7 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = M
 
 
 def apply_migrations(connection: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -> None:
-    """The steps that are missing, without a copy. Raises sqlite3.Error."""
+    """Apply the missing steps, without a copy. Raises sqlite3.Error."""
     version = schema_version(connection)
     for number, step in enumerate(steps[version:], start=version + 1):
         with transaction(connection):
@@ -167,12 +167,12 @@ def apply_migrations(connection: sqlite3.Connection, steps: Sequence[str] = MIGR
 
 
 def _split_statements(script: str) -> list[str]:
-    """One by one: executescript would commit the transaction that it stands in."""
-    found: list[str] = []
+    """Split a script into statements: executescript would commit the transaction around it."""
+    statements: list[str] = []
     statement = ""
     for line in script.splitlines():
         statement += line + "\n"
         if sqlite3.complete_statement(statement):
-            found.append(statement)
+            statements.append(statement)
             statement = ""
-    return found
+    return statements

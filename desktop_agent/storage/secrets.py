@@ -1,7 +1,7 @@
 """API keys and other secrets, in the operating system's keyring and nowhere else.
 
-This is the only module that imports `keyring`. No plain text of a secret is a local variable of a frame that an
-error could carry away: what the keyring raises stays in its thread, and only the kind of failure leaves it.
+This is the only module that imports `keyring`. No plain text of a secret is a local variable of a frame that an error
+could carry away: what the keyring raises stays in its thread, and only the kind of failure leaves it.
 """
 
 import asyncio
@@ -52,13 +52,13 @@ class _Backend(Protocol):
 
 
 class _NoSafeKeyring(Exception):
-    """Only backends that keep secrets in clear, or none."""
+    """There is no backend, or only some that keep secrets in clear."""
 
 
 class SecretStore:
-    """Secrets by name. Every call answers within about twice the time limit, even if the keyring waits for ever.
+    """Secrets by name. Every call returns within about twice the time limit, even if the keyring hangs.
 
-    A secret that `remember_for_session` was given lives in memory only and comes before the keyring's.
+    A secret from `remember_for_session` is kept in memory only and comes before the keyring's.
     """
 
     def __init__(self, service: str = SERVICE, timeout: float = TIMEOUT) -> None:
@@ -69,7 +69,7 @@ class SecretStore:
         self._pending_call: _KeyringCall[Any] | None = None
 
     async def get(self, name: str) -> SecretStr | None:
-        """The secret, or None. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
+        """Return the secret, or None. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
         if name in self._session:
             return self._session[name]
         return await self._call_keyring(lambda: _get_secret(self._service, name))
@@ -83,7 +83,7 @@ class SecretStore:
         self._session.pop(name, None)
 
     async def delete(self, name: str) -> None:
-        """Remove the secret, if there is one. Raises KeyringLocked, SecretsUnavailable, and KeyringMissing unless it
+        """Delete the secret, if there is one. Raises KeyringLocked, SecretsUnavailable, and KeyringMissing unless it
         was in memory only.
         """
         was_in_memory = self._session.pop(name, None) is not None
@@ -98,11 +98,11 @@ class SecretStore:
         self._session[name] = value
 
     def remembered_secret(self, name: str) -> SecretStr | None:
-        """The secret if it lives in memory; the keyring is not asked."""
+        """Return the secret if it is kept in memory; the keyring is not asked."""
         return self._session.get(name)
 
     async def find_backend(self) -> str:
-        """Look for the keyring and tell its name. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
+        """Find the keyring and return its name. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
         return await self._call_keyring(_name_of_backend)
 
     async def _call_keyring(self, question: Callable[[], _Answer]) -> _Answer:
@@ -128,7 +128,7 @@ class SecretStore:
 
 
 class _KeyringCall(Generic[_Answer]):
-    """One question to the keyring, in a daemon thread: one that waits for ever does not keep the program alive."""
+    """One request to the keyring, in a daemon thread: one that hangs does not keep the program alive."""
 
     def __init__(self, question: Callable[[], _Answer]) -> None:
         self.future: Future[_Answer | _Refusal] = Future()
@@ -156,7 +156,7 @@ def _refusal_of(error: Exception) -> _Refusal:
 
 
 def _names(error: BaseException | None) -> list[str]:
-    """Class names along the chain: the secret service's "locked" arrives wrapped in keyring's InitError."""
+    """Return class names along the chain: the secret service's "locked" arrives wrapped in keyring's InitError."""
     names: list[str] = []
     while error is not None:
         names.append(type(error).__name__)
@@ -165,14 +165,14 @@ def _names(error: BaseException | None) -> list[str]:
 
 
 def _keyring() -> _Backend:
-    """The safe keyring that the system offers. Raises _NoSafeKeyring, and whatever a backend raises.
+    """Return the safe keyring that the system offers. Raises _NoSafeKeyring, and whatever a backend raises.
 
     The import is late because it takes a tenth of a second and looks for services.
     """
     import keyring
 
     chosen: Any = keyring.get_keyring()
-    # A chain would go on to its unsafe members when a safe one has nothing.
+    # A chain would fall back to its unsafe members when a safe one has nothing.
     candidates = getattr(chosen, "backends", [chosen])
     for backend in candidates:
         if _is_safe(backend):
@@ -181,7 +181,9 @@ def _keyring() -> _Backend:
 
 
 def _is_safe(backend: _Backend) -> bool:
-    """Null, fail and keyrings.alt keep nothing, or keep it in clear; keyring itself recommends priority 1 and above."""
+    """Return whether a backend keeps secrets safely. Null, fail and keyrings.alt keep nothing, or keep it in clear;
+    keyring itself recommends priority 1 and above.
+    """
     return not type(backend).__module__.startswith(_UNSAFE_MODULES) and backend.priority >= 1
 
 

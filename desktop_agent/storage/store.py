@@ -1,4 +1,4 @@
-"""Everything that lasts about conversations, behind one object for the event loop."""
+"""Everything that is stored about conversations, behind one object for the event loop."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -54,9 +54,9 @@ T = TypeVar("T")
 class Store:
     """Conversations, their journal and their drafts in one folder.
 
-    Made by `Store.open`. What a method wrote is on the disk when it returns. Every method raises StorageFailed or
-    what is below it when the disk or the database fails, and WrongUse for an unknown conversation; the store stays
-    usable. What was once asked for is done even when the caller is cancelled.
+    Made by `Store.open`. Writes are durable when a method returns. Every method raises StorageFailed or a subclass
+    when the disk or the database fails, and WrongUse for an unknown conversation; the store stays usable. Work that
+    was begun is completed even when the caller is cancelled.
     """
 
     def __init__(self, folder: Path, thread: DatabaseThread, pin: FilePin | None = None) -> None:
@@ -72,18 +72,18 @@ class Store:
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":
-        """Open the store in `folder`, creating what is missing; `report` says what the person must be told.
+        """Open the store in `folder`, creating what is missing; `report` has the notices for the person.
 
-        Raises DatabaseTooNew, DatabaseBusy, DiskFull, StorageFailed. A damaged database is no error: it is set
-        aside, and what can be read is carried over.
+        Raises DatabaseTooNew, DatabaseBusy, DiskFull, StorageFailed. A damaged database is no error: it is renamed,
+        and its readable rows are carried over.
         """
         return cls(folder, await DatabaseThread.open(folder, program))
 
     def pinned(self) -> "Store":
-        """The same store, bound to the file that is open when it is first used.
+        """Return the same store, bound to the file that is open when it is first used.
 
-        Once another file has taken its place, every method raises DatabaseReplaced: what goes on from what the old one
-        held must not be written into the new one.
+        Once another file replaces it, every method raises DatabaseReplaced: content that continues the old file must
+        not be written into the new one.
         """
         return Store(self._folder, self._thread, FilePin())
 
@@ -93,31 +93,29 @@ class Store:
 
     @property
     def read_only(self) -> StorageFailed | None:
-        """Why nothing can be written, from the opening on; None where things can."""
+        """Return why nothing can be written, from the opening on; None where it can."""
         return self._thread.read_only
 
     @property
     def disk(self) -> DiskWatch:
-        """Waits for a disk that refuses something."""
         return self._thread.disk
 
     @property
     def integrity_checker(self) -> IntegrityChecker:
-        """Checks the database and repairs its indexes."""
         return self._thread.integrity_checker
 
     def on_notice(self, listener: Callable[[Sentence], None]) -> None:
-        """Be told what was found and repaired while the database was open."""
+        """Call `listener` with notices about repairs while the database is open."""
         self._thread.on_notice(listener)
 
     def on_replaced(self, listener: Callable[[DatabaseReplaced], None]) -> None:
-        """Be told that the file was replaced, and that the new one is open from now on."""
+        """Call `listener` when the file was replaced, once the new one is open."""
         self._thread.on_replaced(listener)
 
     async def list_conversations(
         self, limit: int | None = None, *, in_trash: bool = False
     ) -> tuple[ConversationRecord, ...]:
-        """Conversations, the one written to last first; or those in the trash, the one deleted last first."""
+        """Return conversations, the last written first; or those in the trash, the last deleted first."""
         return await self._run(lambda db: conversation_rows.list_conversations(db, limit, in_trash=in_trash))
 
     async def create_conversation(
@@ -132,7 +130,7 @@ class Store:
         title_is_automatic: bool = True,
         id_: str | None = None,
     ) -> ConversationRecord:
-        """A new, empty conversation; `id_` is given when it was thought of before it was written."""
+        """Create an empty conversation; `id_` is given when it was chosen before the first write."""
         values: dict[str, str | bool | None] = {
             "title": title,
             "title_is_automatic": title_is_automatic,
@@ -151,8 +149,8 @@ class Store:
             number = conversation_rows.conversation_number(db, id_)
             with transaction(db):
                 # Pictures of messages that wait become files like those of any other message.
-                kept = _with_stored_pictures(changes, PictureStorer(db, self.pictures, number))
-            return conversation_rows.update_conversation(db, id_, kept)
+                stored = _with_stored_pictures(changes, PictureStorer(db, self.pictures, number))
+            return conversation_rows.update_conversation(db, id_, stored)
 
         return await self._run(work)
 
@@ -165,7 +163,7 @@ class Store:
         await self._run(lambda db: conversation_rows.set_deleted(db, id_, deleted=False))
 
     async def purge_conversation(self, id_: str) -> None:
-        """Remove for good one that is in the trash, with its pictures and saved files. Raises WrongUse."""
+        """Delete for good one that is in the trash, with its pictures and saved files. Raises WrongUse."""
 
         def work(db: DatabaseConnection) -> None:
             conversation_rows.purge_conversation(db, id_)
@@ -174,9 +172,9 @@ class Store:
         await self._run(work)
 
     async def empty_trash(self) -> int:
-        """Remove for good all that is in the trash, pictures and saved files too; returns how many conversations.
+        """Delete for good all that is in the trash, pictures and saved files too; return how many conversations.
 
-        Raises DatabaseReplaced where the trash is that of another file since it was looked at last.
+        Raises DatabaseReplaced where another file has replaced the one whose trash the person saw.
         """
 
         def work(db: DatabaseConnection) -> int:
@@ -187,7 +185,7 @@ class Store:
         return await self._thread.run(work, self._pin or self._thread.pin_to_known_file())
 
     async def record(self, id_: str) -> ConversationRecord:
-        """The conversation as it is listed, also one in the trash. Raises WrongUse for an unknown one."""
+        """Return the record of a conversation, also of one in the trash. Raises WrongUse for an unknown one."""
         return await self._run(lambda db: conversation_rows.load_record(db, id_))
 
     def _remove_unused(self, db: DatabaseConnection) -> None:
@@ -195,25 +193,25 @@ class Store:
         remove_unused_blobs(db, self.blobs)
 
     async def load(self, id_: str) -> LoadedConversation:
-        """The conversation with the branch in view and the journal of what never ended."""
+        """Return the conversation with the branch in view and the journal of unfinished runs."""
 
         return await self._run(lambda db: journal_rows.load_conversation(db, id_))
 
     async def begin_following(self, id_: str) -> tuple[LoadedConversation, journal_rows.ReadPosition]:
-        """The same while another process may write it, and where to go on reading. Raises WrongUse."""
+        """Load a conversation that another process may write, and the position to read on from. Raises WrongUse."""
         return await self._run(lambda db: journal_rows.begin_following(db, id_))
 
     async def news(self, id_: str, since: journal_rows.ReadPosition) -> journal_rows.NewRows | None:
-        """What other processes wrote since then; None when they wrote nothing. Raises WrongUse."""
+        """Return what other processes wrote since then; None when they wrote nothing. Raises WrongUse."""
         return await self._run(lambda db: journal_rows.load_news_since(db, id_, since))
 
     async def commit(
         self, conversation_id: str, *new: Message, envelopes: Sequence[Envelope] = ()
     ) -> tuple[Message, ...]:
-        """Append messages after the head, all or none; one whose id is there already replaces it in its place.
+        """Append messages after the head, all or none; one whose id exists replaces that in its place.
 
-        `envelopes` go into the journal in the same transaction: the disk is waited for once. Returns the messages as
-        they were written: pictures held as base64 have become files (see PictureStorer).
+        `envelopes` go into the journal in the same transaction: the disk is waited for once. Return the messages as
+        written: pictures held as base64 have become files (see PictureStorer).
         """
         rows = tuple(envelopes)
 
@@ -222,14 +220,14 @@ class Store:
             with transaction(db):
                 keeper = PictureStorer(db, self.pictures, number)
                 journal_rows.append_rows(db, number, [keeper.store_envelope(row) for row in rows])
-                kept = tuple(keeper.store_message(message) for message in new)
-                conversation_rows.commit_messages(db, number, kept)
-            return kept
+                stored = tuple(keeper.store_message(message) for message in new)
+                conversation_rows.commit_messages(db, number, stored)
+            return stored
 
         return await self._run(work)
 
     async def append_journal(self, conversation_id: str, envelopes: Sequence[Envelope]) -> None:
-        """Add to the journal, all or none. Raises WrittenElsewhere where another event has the run and seq of one."""
+        """Add to the journal, all or none. Raises WrittenElsewhere where another event has the same run and seq."""
         rows = tuple(envelopes)
 
         def work(db: DatabaseConnection) -> None:
@@ -243,14 +241,14 @@ class Store:
     async def load_call_entries(
         self, before: int | None = None, limit: int = 500
     ) -> tuple[tuple[JournalEntry, ...], int | None]:
-        """What was decided about calls in all conversations, oldest first: the newest `limit` rows before a place.
+        """Return the newest `limit` rows about calls in all conversations before a place, oldest first.
 
-        And the place to go on from, None at the end. Results of calls are left out.
+        The second value is the place to continue from, None at the end. Results of calls are left out.
         """
         return await self._run(lambda db: journal_rows.load_call_entries(db, before, limit))
 
     async def find_interrupted_runs(self) -> tuple[InterruptedRuns, ...]:
-        """Conversations with runs that never ended, whether somebody works on them or not."""
+        """Return conversations with runs that never ended, whether somebody works on them or not."""
         return await self._run(journal_rows.find_interrupted)
 
     async def finish_run(self, conversation_id: str, run_id: str) -> None:
@@ -264,10 +262,10 @@ class Store:
         await self._run(work)
 
     async def save_draft(self, conversation_id: str | None, draft: Draft, *, was_new: bool = False) -> None:
-        """Keep what is being written; None is the conversation that does not exist yet. An empty draft removes it.
+        """Store a draft; None is the conversation that does not exist yet. An empty draft removes it.
 
-        `was_new`: that one exists by now, and has this draft instead. Raises ImageRefused too, for a base64
-        picture that cannot be read.
+        `was_new`: that one exists by now, and has this draft instead. Raises ImageRefused too, for a base64 picture
+        that cannot be read.
         """
 
         def work(db: DatabaseConnection) -> None:
@@ -284,7 +282,7 @@ class Store:
         await self._run(work)
 
     async def load_draft(self, conversation_id: str | None) -> Draft:
-        """What was being written, or an empty draft."""
+        """Return the draft, or an empty one."""
         return await self._run(lambda db: conversation_rows.load_draft(db, _draft_number(db, conversation_id)))
 
     async def snapshot(self, target: Path) -> None:
@@ -292,7 +290,7 @@ class Store:
 
         It has a thread and a connection of its own, so that a long copy holds up no journal.
         """
-        await self._run(lambda _: None)  # what was asked for before is in the copy
+        await self._run(lambda _: None)  # writes requested before are in the copy
         worker = WorkerThread("snapshot")
         try:
             await worker.run(lambda: _write_copy(self._folder / DATABASE_NAME, target))
@@ -323,6 +321,6 @@ def _with_stored_pictures(changes: ConversationChanges, keeper: PictureStorer) -
     if "state" not in changes:
         return changes
     state = changes["state"]
-    queue = tuple(each.model_copy(update={"message": keeper.store_message(each.message)}) for each in state.queue)
-    kept: ConversationChanges = {**changes, "state": state.model_copy(update={"queue": queue})}
-    return kept
+    queue = tuple(entry.model_copy(update={"message": keeper.store_message(entry.message)}) for entry in state.queue)
+    stored: ConversationChanges = {**changes, "state": state.model_copy(update={"queue": queue})}
+    return stored

@@ -1,9 +1,9 @@
-"""Writes that are made soon, in order, and again after the disk refused; and the readable file for what it never took.
+"""Writes made soon, in order, retried after the disk refused; and a readable file of what was never stored.
 
-The file is Markdown: for each conversation what was said, for people, and behind it one fenced block of JSON lines with
-all that is needed to restore it: a line `{"conversation": …}`, a line `{"message": …}` for each message of the branch,
-and a line `{"event": …}` for each row of the journal that was not written. What was being written stands at the end;
-where there are pictures in it, a block with one line `{"draft": …}`, a message, has them.
+The file is Markdown: for each conversation its messages, for people, and after them one fenced block of JSON lines
+with all that is needed to restore it: a line `{"conversation": …}`, a line `{"message": …}` for each message of the
+branch, and a line `{"event": …}` for each journal row that was not written. The draft comes at the end; where there
+are pictures in it, a block with one line `{"draft": …}`, a message, has them.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ OVERTAKEN = (WrittenElsewhere, DatabaseReplaced)
 
 
 def conversation_closed_error() -> WrongUse:
-    """For whoever still wants something of a conversation that was closed."""
+    """Return the error for a use of a closed conversation."""
     return WrongUse("This conversation is closed.", "Open it again, and go on there.")
 
 
@@ -45,11 +45,10 @@ def _permanent_failure(error: Exception) -> StorageFailed:
 
 
 class WriteBehind(ABC, Generic[Write]):
-    """What waits to be written. What the disk refuses is kept in memory and tried again with the next write,
-    and after a moment.
+    """A queue of writes. What the disk refuses is kept in memory and retried with the next write, and after a moment.
 
-    After WrittenElsewhere nothing is written any more: it would go between what another process writes. Nor after
-    DatabaseReplaced: the file that is there now does not hold what it would go on from.
+    After WrittenElsewhere nothing is written any more: it would mix with what another process writes. Nor after
+    DatabaseReplaced: the new file does not hold what it would continue.
     """
 
     def __init__(self) -> None:
@@ -72,22 +71,22 @@ class WriteBehind(ABC, Generic[Write]):
 
     @property
     def is_flushed(self) -> bool:
-        """Whether nothing waits to be written."""
+        """Return whether nothing waits to be written."""
         return not self._pending and not self._lock.locked()
 
     def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
-        """Be told when writing begins to fail, when it ends for good (OVERTAKEN), and with None when it works again."""
+        """Call `listener` when writing begins to fail, when it ends for good (OVERTAKEN), and with None at recovery."""
         self._trouble_listeners.append(listener)
 
     def on_pending_change(self, watcher: Callable[[], None]) -> None:
-        """Be told when something waits to be written, and after each attempt to write it."""
+        """Call `watcher` when something waits to be written, and after each attempt to write it."""
         self._watchers.append(watcher)
 
     async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed, also for what was lost since the last time.
 
-        Whoever waits while something is lost hears of it: an effect of each may rest on that.
-        A caller that is cancelled leaves the writing to go on: half a write would be written twice.
+        Every caller that waits while something is lost gets the error: an effect of each may rest on it. When the
+        caller is cancelled, the writing goes on: half a write would be made twice.
         """
         known = self._reported_losses
         trouble = await self._write_shielded()
@@ -97,14 +96,14 @@ class WriteBehind(ABC, Generic[Write]):
             raise fault
 
     async def write_all(self) -> None:
-        """Write what waits; a refusal of the disk is told to who listens for trouble, not raised."""
+        """Write what waits; listeners for trouble are notified of a refusal, it is not raised."""
         await self._write_shielded()
 
     async def write_at_once(self) -> None:
-        """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more.
+        """Write on any loop, without taking turns: the program ends, and its own loop has stopped.
 
-        What was being written just then is written again, which is harmless: only the other loop would hear what became
-        of it. Raises StorageFailed, and what else makes a write impossible.
+        A write in progress is repeated, which is harmless: only the other loop would receive its result. Raises
+        StorageFailed, and what else makes a write impossible.
         """
         if self._current_write is not None:
             self._pending.appendleft(self._current_write)
@@ -129,7 +128,7 @@ class WriteBehind(ABC, Generic[Write]):
         return await asyncio.shield(writing)
 
     async def close(self) -> None:
-        """Write what is left and stop the timer; what comes later raises WrongUse. Harmless when repeated."""
+        """Write what is left and stop the timer; later writes raise WrongUse. Harmless when repeated."""
         self._stop_timer()
         if self._flushing is not None:
             await self._flushing
@@ -137,7 +136,7 @@ class WriteBehind(ABC, Generic[Write]):
         self._is_closed = True
 
     def _append(self, write: Write) -> None:
-        """Written with whatever is written next. Raises WrongUse when it is closed."""
+        """Queue a write for the next attempt. Raises WrongUse when it is closed."""
         if self._is_closed:
             raise conversation_closed_error()
         if self._overtaken is not None:
@@ -159,7 +158,7 @@ class WriteBehind(ABC, Generic[Write]):
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self.write_all())
         else:
-            # It may have looked for the last time already.
+            # It may have checked for the last time already.
             self._schedule_write()
 
     def _stop_timer(self) -> None:
@@ -184,7 +183,7 @@ class WriteBehind(ABC, Generic[Write]):
                 self._pending.clear()
             except StorageFailed as error:
                 trouble = error
-            except Exception as error:  # noqa: BLE001 - who waits for the writing hears of it in one way only
+            except Exception as error:  # noqa: BLE001 - callers that wait for the writing get every error the same way
                 trouble = _permanent_failure(error)
             self._update_trouble(trouble)
             if self._pending and trouble is not None and not self._is_closed and self._retry_timer is None:
@@ -201,7 +200,7 @@ class WriteBehind(ABC, Generic[Write]):
                 notify(listener, self.trouble)
 
     async def _write_pending(self) -> StorageFailed | None:
-        """Write all that waits; what can never be written does not hold up what can, and is told at the end."""
+        """Write all that waits. What can never be written does not hold up the rest; its error is returned last."""
         trouble: StorageFailed | None = None
         while self._pending:
             await self._prepare(self._pending[0])
@@ -214,7 +213,7 @@ class WriteBehind(ABC, Generic[Write]):
                 raise
             except Exception as error:  # noqa: BLE001 - see above
                 self._on_write_lost(write)
-                # Whoever asks next whether all is durable must hear it: the next effect may rest on it.
+                # The next caller of flush must get it: its next effect may rest on it.
                 self._lost_writes += 1
                 trouble = self.lost_write_error = _permanent_failure(error)
             finally:
@@ -223,15 +222,15 @@ class WriteBehind(ABC, Generic[Write]):
 
     @abstractmethod
     async def _prepare(self, write: Write) -> None:
-        """Do what must be done before this one can be written. Raises StorageFailed."""
+        """Do what must be done before this write. Raises StorageFailed."""
 
     @abstractmethod
     async def _write(self, write: Write) -> None:
-        """One write. Raises StorageFailed where it is worth trying again."""
+        """Make one write. Raises StorageFailed where it is worth a retry."""
 
     @abstractmethod
     def _on_write_lost(self, write: Write) -> None:
-        """This one can never be written."""
+        """Handle a write that can never be made."""
 
 
 _SPEAKER_NAMES = {"user": "You", "assistant": "Model", "tool": "Tools", "system": "Program"}
@@ -240,9 +239,9 @@ _BACKTICKS = re.compile("`+")
 
 @dataclass(frozen=True, slots=True)
 class UnsavedConversation:
-    """One conversation: all messages of its branch, and the rows of its journal that still wait.
+    """One conversation: all messages of its branch, and the journal rows that still wait.
 
-    `reason` is what the disk said last.
+    `reason` is the disk's last error.
     """
 
     record: ConversationRecord
@@ -252,8 +251,8 @@ class UnsavedConversation:
 
 
 def unsaved_as_markdown(unsaved: Sequence[UnsavedConversation], draft: Message | None = None) -> str:
-    """The file. `draft` is what was being written and could not be kept either."""
-    parts = [part for each in unsaved for part in _conversation_parts(each)]
+    """Return the file. `draft` is what was being written and could not be stored either."""
+    parts = [part for conversation in unsaved for part in _conversation_parts(conversation)]
     if draft is not None:
         parts += ["# What was being written", *filter(None, map(_block_text, draft.blocks))]
         if any(isinstance(block, Image) for block in draft.blocks):
