@@ -12,6 +12,7 @@ from desktop_agent.agent.tool_calls.approval_flow import ApprovalFlow, Reevaluat
 from desktop_agent.agent.tool_calls.tool_execution import (
     BatchContext,
     CallKind,
+    CallStatus,
     RecoveredCalls,
     ToolExecution,
     stop_text,
@@ -25,66 +26,66 @@ from desktop_agent.types.tool_calls import ToolClass
 
 
 def parallel_groups(calls: Iterable[ToolExecution]) -> Generator[Sequence[ToolExecution]]:
-    """In call order; a batch begins when all before it have ended, and is of those that are neighbours by then."""
-    waiting, at = list(calls), 0
-    while at < len(waiting):
-        kind = waiting[at].kind
-        end = at + 1
+    """Yield groups of neighbours of one kind, in call order; the kinds are read when a group begins."""
+    waiting, start = list(calls), 0
+    while start < len(waiting):
+        kind = waiting[start].kind
+        end = start + 1
         if kind is not CallKind.MUTATING:
             end += sum(1 for _ in takewhile(lambda call, kind=kind: call.kind is kind, islice(waiting, end, None)))
-        yield waiting[at:end]
-        at = end
+        yield waiting[start:end]
+        start = end
 
 
 class ToolScheduler:
-    """Works through the calls of one round."""
+    """Works through the calls of one batch."""
 
-    def __init__(self, scope: BatchContext, asking: ApprovalFlow, execution: ToolRunner) -> None:
-        self._scope = scope
-        self._approvals = asking
-        self._runner = execution
+    def __init__(self, batch: BatchContext, approvals: ApprovalFlow, runner: ToolRunner) -> None:
+        self._batch = batch
+        self._approvals = approvals
+        self._runner = runner
         self._group: Sequence[ToolExecution] = ()
         self._group_version = 0
         self._deferred: list[ToolExecution] = []
 
     async def run(self) -> None:
-        """Until every call has its result, or the round is stopped."""
-        await self._run_in_order([call for call in self._scope.calls if call.is_open])
+        """Return when every call has its result, or the batch is stopped."""
+        await self._run_in_order([call for call in self._batch.calls if call.is_open])
 
     async def _run_in_order(self, calls: Sequence[ToolExecution]) -> None:
-        for batch in parallel_groups(calls):
-            await self._run_group(batch)
+        for group in parallel_groups(calls):
+            await self._run_group(group)
             if self._deferred:
-                put_off, self._deferred = sorted(self._deferred, key=batch.index), []
+                put_off, self._deferred = sorted(self._deferred, key=group.index), []
                 await self._run_in_order(put_off)
 
-    async def _run_group(self, batch: Sequence[ToolExecution]) -> None:
-        self._group, self._group_version = batch, self._scope.version
-        tasks = [self._start(call) for call in batch if call.is_open and not self._scope.is_closed]
+    async def _run_group(self, group: Sequence[ToolExecution]) -> None:
+        self._group, self._group_version = group, self._batch.version
+        tasks = [self._start(call) for call in group if call.is_open and not self._batch.is_closed]
         if tasks:
             await asyncio.wait(tasks)
 
     def _start(self, call: ToolExecution) -> asyncio.Task[None]:
         call.started_as = call.kind
-        call.task = self._scope.spawn(self._run_call(call))
+        call.task = self._batch.spawn(self._run_call(call))
         return call.task
 
     def _must_wait(self, call: ToolExecution) -> bool:
-        """Whether it, or one before it that has not ended, is of another kind by now and runs alone."""
+        """Return whether this call, or an open one before it, has changed its kind and must now run alone."""
         if call.must_run_alone:
             return True
-        if not self._deferred and self._group_version == self._scope.version:
+        if not self._deferred and self._group_version == self._batch.version:
             return False
-        before = takewhile(lambda each: each is not call, self._group)
-        return any(each.must_run_alone and each.is_open for each in before)
+        before = takewhile(lambda other: other is not call, self._group)
+        return any(other.must_run_alone and other.is_open for other in before)
 
     def _is_delegation(self, call: ToolExecution) -> bool:
-        return any(each.name == call.use.name for each in self._scope.context.specialists)
+        return any(specialist.name == call.use.name for specialist in self._batch.context.specialists)
 
     async def _run_call(self, call: ToolExecution) -> None:
-        """Wait for the person without a slot, then for a slot, then run; or put it off until the others have ended."""
-        slots = self._scope.delegate_slots if call.kind is CallKind.DELEGATING else self._scope.context.slots
-        while call.is_open and not self._scope.is_closed:
+        """Wait for the person without a slot, then for a slot, then run; or defer it until the others have ended."""
+        slots = self._batch.delegate_slots if call.kind is CallKind.DELEGATING else self._batch.context.slots
+        while call.is_open and not self._batch.is_closed:
             if not call.approval_settled.is_set():
                 await call.approval_settled.wait()
                 continue
@@ -96,7 +97,7 @@ class ToolScheduler:
             async with slots.acquire(call.tool, pooled=call.started_as is not CallKind.MUTATING):
                 if not call.approval_settled.is_set() or self._must_wait(call):
                     continue
-                clock = self._scope.clock
+                clock = self._batch.clock
                 with clock.delegating() if self._is_delegation(call) else clock.working():
                     is_done = await self._runner.run(call)
             if is_done:
@@ -111,12 +112,12 @@ _NOT_STARTED: dict[Outcome, str] = {
 _LOST = "The program ended while this call was running. Whether it took effect is not known; it is not run again."
 _DUPLICATE_ID = "Not run: an earlier call of the same answer has the same id. Call again."
 _TOO_MANY = "Not run: at most {most:,} calls of one answer are. Call again with fewer at once."
-# So many calls are announced before others have their turn on the event loop.
+# After so many announcements the event loop runs other tasks.
 _YIELD_EVERY = 100
 
 
 class BatchEnd(StrEnum):
-    """Why the round ended: every call has its result, or it was stopped."""
+    """Why the batch ended: every call has its result, or it was stopped."""
 
     ANSWERED = "answered"
     STOPPED = "stopped"
@@ -131,12 +132,12 @@ class ToolBatch:
         context: RunContext,
         budget: Budget,
         limits: Limits,
-        left: RecoveredCalls | None = None,
+        recovered: RecoveredCalls | None = None,
     ) -> None:
         calls = [ToolExecution(use, context.tools.get(use.name), use.input) for use in uses]
-        self._scope = BatchContext(calls, context, budget, limits)
-        self._scope.stop = self.stop
-        self._recovered = left
+        self._batch = BatchContext(calls, context, budget, limits)
+        self._batch.stop = self.stop
+        self._recovered = recovered
         self._calls: dict[str, ToolExecution] = {}
         self._approvals: ApprovalFlow | None = None
         for call in calls:
@@ -144,46 +145,45 @@ class ToolBatch:
 
     @property
     def count(self) -> int:
-        """How many calls there are."""
-        return len(self._scope.calls)
+        return len(self._batch.calls)
 
     async def run(self) -> BatchEnd:
         """Answer every call. Ends soon after a cancel, whatever the tools do."""
-        scope = self._scope
-        if scope.is_closed:
+        batch = self._batch
+        if batch.is_closed:
             return BatchEnd.STOPPED
-        scope.begin()
-        gates = ToolGate(scope)
-        self._approvals = asking = ApprovalFlow(scope)
-        again = Reevaluation(scope, gates, asking)
-        asking.on_suspicion_lifted = again.policy_changed
-        schedule = ToolScheduler(scope, asking, ToolRunner(scope, PreflightCheck(scope, gates)))
-        scope.context.permission_policy.on_change(again.policy_changed)
+        batch.begin()
+        gate = ToolGate(batch)
+        self._approvals = approvals = ApprovalFlow(batch)
+        reevaluation = Reevaluation(batch, gate, approvals)
+        approvals.on_suspicion_lifted = reevaluation.policy_changed
+        scheduler = ToolScheduler(batch, approvals, ToolRunner(batch, PreflightCheck(batch, gate)))
+        batch.context.permission_policy.on_change(reevaluation.policy_changed)
         try:
-            await self._evaluate(gates, asking, again)
-            await schedule.run()
+            await self._evaluate(gate, approvals, reevaluation)
+            await scheduler.run()
         except BaseException:
             self.stop()
             raise
         finally:
-            scope.context.permission_policy.off_change(again.policy_changed)
-            await self._wait_for_tasks(again)
-        if scope.trouble is not None:
-            raise scope.trouble
-        return BatchEnd.STOPPED if scope.is_closed else BatchEnd.ANSWERED
+            batch.context.permission_policy.off_change(reevaluation.policy_changed)
+            await self._wait_for_tasks(reevaluation)
+        if batch.trouble is not None:
+            raise batch.trouble
+        return BatchEnd.STOPPED if batch.is_closed else BatchEnd.ANSWERED
 
     def stop(self) -> None:
-        """Start nothing more, take back what a person is asked, and signal the tools. Idempotent."""
-        if self._scope.is_closed:
+        """Start nothing more, withdraw approvals, and signal the tools. Idempotent."""
+        if self._batch.is_closed:
             return
-        self._scope.is_closed = True
-        for call in self._scope.calls:
+        self._batch.is_closed = True
+        for call in self._batch.calls:
             _cancel_work(call)
-        for call in self._scope.calls:
+        for call in self._batch.calls:
             self._withdraw(call)
 
     def stop_call(self, tool_use_id: str) -> bool:
-        """End one call as cancelled; the others go on. False: there is none of this id that is open."""
+        """End one call as cancelled; the others go on. Return False where no open call has this id."""
         call = self._calls.get(tool_use_id)
         if call is None or not call.is_open:
             return False
@@ -191,30 +191,30 @@ class ToolBatch:
         _cancel_work(call)
         self._withdraw(call)
         if call.fallback_result is not None:
-            self._scope.finish(call, call.fallback_result, _elapsed(call))
+            self._batch.finish(call, call.fallback_result, _elapsed(call))
         elif not call.is_running and not call.is_finishing:
-            self._scope.answer(call, Outcome.CANCELLED, stop_text(call))
+            self._batch.answer(call, Outcome.CANCELLED, stop_text(call))
         return True
 
     def close(self, outcome: Literal[Outcome.CANCELLED, Outcome.LIMIT]) -> list[ToolResult]:
-        """All results in call order; calls without one get `outcome`. Nothing starts or is told after this."""
+        """Return all results in call order; calls without one get `outcome`. Nothing is emitted after this."""
         self.stop()
-        for call in self._scope.calls:
-            if call.is_lost:
-                self._scope.answer(call, Outcome.UNKNOWN, _LOST)
+        for call in self._batch.calls:
+            if call.status is CallStatus.LOST:
+                self._batch.answer(call, Outcome.UNKNOWN, _LOST)
             elif call.fallback_result is not None:
-                self._scope.finish(call, call.fallback_result, _elapsed(call))
+                self._batch.finish(call, call.fallback_result, _elapsed(call))
             elif call.is_open:
                 why = _NOT_STARTED[outcome] if call.started_at is None else stop_text(call)
-                self._scope.answer(call, outcome, why, _elapsed(call))
-        self._scope.end()
-        return [call.result for call in self._scope.calls if call.result is not None]
+                self._batch.answer(call, outcome, why, _elapsed(call))
+        self._batch.end()
+        return [call.result for call in self._batch.calls if call.result is not None]
 
     def _register(self, call: ToolExecution) -> None:
-        """Results pair with calls by id: a second call of the same id is answered for itself, and not told of."""
+        """Register a call by its id. A second call of the same id fails at once, without events: results pair by id."""
         if call.use.id in self._calls:
             call.is_reported = False
-            self._scope.answer(call, Outcome.FAILED, _DUPLICATE_ID)
+            self._batch.answer(call, Outcome.FAILED, _DUPLICATE_ID)
             return
         self._calls[call.use.id] = call
         if self._recovered is not None:
@@ -224,67 +224,68 @@ class ToolBatch:
         if self._approvals is not None:
             self._approvals.withdraw(call)
 
-    async def _evaluate(self, gates: ToolGate, asking: ApprovalFlow, again: Reevaluation) -> None:
-        scope = self._scope
+    async def _evaluate(self, gate: ToolGate, approvals: ApprovalFlow, reevaluation: Reevaluation) -> None:
+        batch = self._batch
         await self._announce()
-        for call in scope.calls:
-            if call.is_open and not scope.is_closed:
-                await self._run_in_tasks([call], gates.pass_through)
-        await self._run_in_tasks([call for call in scope.calls if needs_approval(call, call.verdict)], asking.prepare)
-        if scope.is_closed:
+        for call in batch.calls:
+            if call.is_open and not batch.is_closed:
+                await self._run_in_tasks([call], gate.pass_through)
+        await self._run_in_tasks(
+            [call for call in batch.calls if needs_approval(call, call.verdict)], approvals.prepare
+        )
+        if batch.is_closed:
             return
-        asking.request_all(scope.calls)
-        for call in scope.calls:
-            call.has_passed_gates = True
-        if any(call.is_open and call.evaluated_version != scope.version for call in scope.calls):
-            again.policy_changed()
+        approvals.request_all(batch.calls)
+        for call in batch.calls:
+            call.advance(CallStatus.PENDING)
+        if any(call.is_open and call.evaluated_version != batch.version for call in batch.calls):
+            reevaluation.policy_changed()
 
     async def _announce(self) -> None:
-        """Every call is told of before the first is judged; of those that never run, also the end."""
-        scope, most = self._scope, self._scope.limits.calls_per_turn
-        path, left = scope.context.agent_path, self._recovered
+        """Announce every call before the first is evaluated; those that never run are answered."""
+        batch, limit = self._batch, self._batch.limits.calls_per_turn
+        path, recovered = batch.context.agent_path, self._recovered
         for position, call in enumerate(self._calls.values(), start=1):
-            if call.is_open and (left is None or not left.has_record_of(call)):
+            if call.is_open and (recovered is None or not recovered.has_record_of(call)):
                 tool_class = call.tool.tool_class if call.tool else ToolClass.MUTATING
-                scope.emit(ToolCallPending(call.use.id, call.use.name, call.use.input, tool_class, path))
+                batch.emit(ToolCallPending(call.use.id, call.use.name, call.use.input, tool_class, path))
             if position % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         for call in self._calls.values():
-            if call.is_lost:
-                scope.answer(call, Outcome.UNKNOWN, _LOST)
-        await self._reject_excess([call for call in scope.calls[most:] if call.is_open])
+            if call.status is CallStatus.LOST:
+                batch.answer(call, Outcome.UNKNOWN, _LOST)
+        await self._reject_excess([call for call in batch.calls[limit:] if call.is_open])
 
     async def _reject_excess(self, calls: Sequence[ToolExecution]) -> None:
-        """What is too much for one answer."""
-        if not calls or self._scope.is_closed:
+        if not calls or self._batch.is_closed:
             return
-        self._scope.emit(LimitReached("calls of one answer"))
-        why = _TOO_MANY.format(most=self._scope.limits.calls_per_turn)
+        self._batch.emit(LimitReached("calls of one answer"))
+        why = _TOO_MANY.format(most=self._batch.limits.calls_per_turn)
         for position, call in enumerate(calls, start=1):
-            self._scope.answer(call, Outcome.LIMIT, why)
+            self._batch.answer(call, Outcome.LIMIT, why)
             if position % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
 
     async def _run_in_tasks(
         self, calls: Sequence[ToolExecution], work: Callable[[ToolExecution], Coroutine[Any, Any, None]]
     ) -> None:
-        """Each in a task of its own, so that one call can be stopped and the round goes on."""
-        with self._scope.clock.working():
+        """Run each in a task of its own, so that one call can be stopped and the batch goes on."""
+        with self._batch.clock.working():
             for call in calls:
-                is_wanted = call.is_open and not self._scope.is_closed
-                call.task = self._scope.spawn(work(call)) if is_wanted else None
+                is_wanted = call.is_open and not self._batch.is_closed
+                call.task = self._batch.spawn(work(call)) if is_wanted else None
             tasks = [call.task for call in calls if call.task is not None]
             if tasks:
                 await asyncio.wait(tasks)
 
-    async def _wait_for_tasks(self, again: Reevaluation) -> None:
-        """Leave no task behind but those of tools that had their grace."""
-        scope, clock = self._scope, asyncio.get_running_loop().time
-        end = clock() + scope.grace
-        again.cancel()
-        while (tasks := scope.tasks | scope.supervisor.unfinished) and (left := end - clock()) > 0:
+    async def _wait_for_tasks(self, reevaluation: Reevaluation) -> None:
+        """Wait, within the grace, for all tasks; only tools that ignored it are left behind."""
+        batch, clock = self._batch, asyncio.get_running_loop().time
+        end = clock() + batch.grace
+        reevaluation.cancel()
+        while (tasks := batch.tasks | batch.supervisor.unfinished) and (remaining := end - clock()) > 0:
             try:
-                await asyncio.wait(tasks, timeout=left)
+                await asyncio.wait(tasks, timeout=remaining)
             except asyncio.CancelledError:
                 # Once more: the run that was cancelled ends as such all the same, and within the grace.
                 self.stop()
@@ -295,7 +296,6 @@ def _elapsed(call: ToolExecution) -> float:
 
 
 def _cancel_work(call: ToolExecution) -> None:
-    """Whatever is done for the call just now is to end."""
     if call.is_running:
         call.cancel_tool()
     elif call.task is not None and call.task is not asyncio.current_task():

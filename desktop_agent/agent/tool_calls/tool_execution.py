@@ -33,24 +33,38 @@ from desktop_agent.types.tool_calls import Effect, FileChanges, Preview, ToolCla
 
 
 class CallKind(Enum):
-    """With which neighbours it may run at once: its like, or none."""
+    """Which neighbours a call may run beside: those of its kind, or none."""
 
     READING = auto()
     DELEGATING = auto()
     MUTATING = auto()
 
 
+class CallStatus(Enum):
+    """The phase of a tool call, in order; a call that waits for an approval goes back to PENDING."""
+
+    LOST = auto()
+    """It was running when its process died: it only gets its result."""
+    GATING = auto()
+    PREPARING_APPROVAL = auto()
+    PENDING = auto()
+    """Past its gates, it waits for an approval, for earlier calls or for a slot."""
+    STARTING = auto()
+    STARTED = auto()
+    """Its start is journalled, so that it may have had its effect."""
+    ENDED = auto()
+
+
 @dataclass(slots=True, eq=False)
 class ToolExecution:
-    """What is known of it so far. `input` is what would run: after the hooks, and as the person edited it.
+    """The state of one tool call. `input` is what would run: after the hooks, and as the person edited it.
 
-    `digest` is that of the input, where it was made already. `asks` are reasons to ask a person, whatever rules and
-    mode allow. `allowance` is the person's, and `is_bound_to_preview` whether it covers no more than the preview that
-    they
-    saw. `is_edited`: a person wrote other arguments. `started_as` says beside which neighbours it was begun. `shown` is
-    the end of its live output, `so_far` what its tool says it has done until now, `changes` what it did to files.
-    `was_abandoned`: the tool did not end in its grace. `ended` is the result that stands from the moment at which the
-    tool ended, should Stop come before all is done about it.
+    `digest` is that of the input, where computed. `asks` are reasons to ask a person, whatever rules and mode allow.
+    `person_permit` is the person's permit; `is_bound_to_preview`: it covers no more than the preview that was shown.
+    `is_edited`: a person changed the arguments. `started_as` is the kind with which it was started. `output_tail` is
+    the end of its live output, `reported_progress` what its tool says it has done so far, `changes` what it did to
+    files. `was_abandoned`: the tool did not end within its grace. `fallback_result` is the result should Stop come
+    before the hooks.
     """
 
     use: ToolUse
@@ -58,21 +72,19 @@ class ToolExecution:
     input: JsonObject
     is_reported: bool = True
     digest: str | None = None
-    # What the journal of a dead process says.
+    # From the journal of a dead process.
     recovered_decision: ApprovalResolved | None = None
     recovered_request: ApprovalRequested | None = None
-    is_lost: bool = False
+    status: CallStatus = CallStatus.GATING
     # Gates.
     verdict: Verdict | None = None
     evaluated_version: int = -1
-    has_passed_gates: bool = False
     asks: list[Sentence] = field(default_factory=list[Sentence])
     repeat_count: int = 0
     repeated_use: ToolUse | None = None
     # Approval.
     preview: Preview | None = None
     proposals: tuple[Rule, ...] = ()
-    is_preparing_approval: bool = False
     approval: Approval | None = None
     approval_task: asyncio.Task[None] | None = None
     approval_settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -82,10 +94,8 @@ class ToolExecution:
     # Execution.
     started_as: CallKind = CallKind.MUTATING
     task: asyncio.Task[None] | None = None
-    is_starting: bool = False
     checked_version: int = -1
     permit: Allowed | None = None
-    is_journalled: bool = False
     started_at: float | None = None
     output_tail: str = ""
     reported_progress: str = ""
@@ -102,48 +112,54 @@ class ToolExecution:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has no result yet."""
-        return self.result is None
+        return self.status is not CallStatus.ENDED
 
     @property
     def is_finishing(self) -> bool:
-        """Whether its tool has ended and its result is being taken in."""
+        """Return whether its tool has ended and its result is being validated."""
         is_done_about = self.task is not None and not self.task.done()
         return self.started_at is not None and not self.is_running and self.fallback_result is None and is_done_about
 
     @property
     def is_running(self) -> bool:
-        """Whether its tool is at work, or about to be."""
         return self.tool_task is not None and not self.tool_task.done()
 
     @property
     def kind(self) -> CallKind:
-        """What its tool says. One that changes something runs alone, even when it hands that on."""
+        """Return the kind of its tool. A mutating tool runs alone, even when it delegates."""
         if self.tool is None or self.tool.tool_class is ToolClass.MUTATING:
             return CallKind.MUTATING
         return CallKind.DELEGATING if Effect.DELEGATE in self.tool.effects else CallKind.READING
 
     @property
     def must_run_alone(self) -> bool:
-        """Whether it was begun beside others and is of another kind by now, so that it has to run alone."""
         return self.started_as is not CallKind.MUTATING and self.kind is not self.started_as
 
     @property
     def effective_use(self) -> ToolUse:
-        """The call with the arguments that would run."""
         return self.use if self.input is self.use.input else self.use.model_copy(update={"input": self.input})
 
     @property
     def effective_input(self) -> JsonObject | None:
-        """What would run, where it is not what the model asked for."""
+        """Return the arguments that would run, or None where the model asked for just these."""
         return None if is_same_json(self.input, self.use.input) else self.input
+
+    def advance(self, status: CallStatus) -> None:
+        """Enter this phase, unless the call has ended."""
+        if self.is_open:
+            self.status = status
+
+    def end(self, result: ToolResult) -> None:
+        """Set the result, which ends the call."""
+        self.result = result
+        self.advance(CallStatus.ENDED)
 
     def set_arguments(self, arguments: JsonObject, digest: str | None = None) -> None:
         """Run with these arguments instead."""
         self.input, self.digest = arguments, digest
 
     def cancel_tool(self) -> None:
-        """Signal its tool, once: a second cancel would disturb the end of what heeds the first."""
+        """Cancel its tool, once: a second cancel would disturb the clean-up that the first began."""
         if self.tool_task is not None and self.stop_signal is not None and not self.stop_signal.done():
             self.stop_signal.set_result(None)
             self.tool_task.cancel()
@@ -151,9 +167,10 @@ class ToolExecution:
 
 @dataclass(frozen=True)
 class RecoveredCalls:
-    """By the id of the call. `waiting` are those that were asked about and not decided, `announced` all told of.
+    """What the journal says of the calls of a dead process, by call id.
 
-    `iterations` is how often each guard, by name, had made the run go on.
+    `waiting` are those with an open approval, `announced` all that had an event. `guard_iterations` is how often each
+    guard, by name, had made the run go on.
     """
 
     finished: Mapping[str, ToolResult] = field(default_factory=dict[str, ToolResult])
@@ -164,18 +181,20 @@ class RecoveredCalls:
     guard_iterations: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def apply_to(self, call: ToolExecution) -> None:
-        """Put down at the call what is known of it. What was finished or started is never run again."""
+        """Apply what is known to the call. A call that was finished or started never runs again."""
         id_ = call.use.id
-        call.result = self.finished.get(id_)
-        call.is_lost = call.result is None and id_ in self.started
+        if (result := self.finished.get(id_)) is not None:
+            call.end(result)
+        elif id_ in self.started:
+            call.advance(CallStatus.LOST)
         call.recovered_decision = self.decided.get(id_)
         call.recovered_request = None if call.recovered_decision else self.waiting.get(id_)
 
     def has_record_of(self, call: ToolExecution) -> bool:
-        """Whether anything of it was journalled after the model had asked for it."""
+        """Return whether anything of the call was journalled after the model had asked for it."""
         id_ = call.use.id
         known = (self.announced, self.finished, self.started, self.decided, self.waiting)
-        return any(id_ in each for each in known)
+        return any(id_ in ids for ids in known)
 
 
 # Tools get this long to end by themselves once they were cancelled, in seconds: less than the run around them has, and
@@ -185,7 +204,7 @@ _LESS_PER_LEVEL = 0.25
 
 
 class BatchContext:
-    """Shared by the parts of one round. `version` counts changes of rules and mode; `is_closed`: nothing starts."""
+    """What the parts of one batch share. `version` counts changes of rules and mode; `is_closed`: nothing starts."""
 
     def __init__(self, calls: Sequence[ToolExecution], context: RunContext, budget: Budget, limits: Limits) -> None:
         self.calls = calls
@@ -209,28 +228,28 @@ class BatchContext:
         self._exceeded_at_start: str | None = None
 
     def begin(self) -> None:
-        """Look at what the calls stand in."""
+        """Read the history and the budget at the beginning."""
         self.history = self.context.recorder.history()
         self.hook_history = HistoryCopy(self.history)
         first = self.calls[0].use if self.calls else None
         self.message_id = next(
-            (each.id for each in reversed(self.history) if first is not None and first in each.tool_uses), ""
+            (message.id for message in reversed(self.history) if first is not None and first in message.tool_uses), ""
         )
         self._exceeded_at_start = self.budget.exceeded_limit
 
     @property
     def is_limit_reached(self) -> bool:
-        """Whether a limit was reached since the round began, so that nothing more may start."""
+        """Return whether a limit was reached since the batch began, so that nothing more may start."""
         exceeded = self.budget.exceeded_shared_limit or self.budget.exceeded_limit
         return exceeded is not None and exceeded != self._exceeded_at_start
 
     def emit(self, event: Event) -> None:
-        """Tell, until all results are in."""
+        """Emit an event, until all results are in."""
         if not self._is_over:
             self.context.recorder.emit(event)
 
     def add_usage(self, usage: Usage) -> None:
-        """Count what a tool had a model use. Nothing of a tool is trusted: what is no usage is passed over."""
+        """Count what a tool had a model use. Tools are not trusted: anything but a Usage is ignored."""
         if type(usage) is not Usage:
             return
         self.budget.add_usage(usage)
@@ -238,27 +257,27 @@ class BatchContext:
             self.emit(CostUpdated(self.budget.cost))
 
     def end(self) -> None:
-        """All results are in; whatever still comes changes nothing."""
+        """Emit nothing more: all results are in."""
         self._is_over = True
 
     def finish(self, call: ToolExecution, result: ToolResult, seconds: float = 0.0) -> None:
-        """The call's result, once."""
-        if call.result is not None:
+        """Set the call's result, once."""
+        if not call.is_open:
             return
         if call.is_edited and call.started_at is not None:
             result = with_edit_note(result, call.use.input, call.input)
-        call.result = result
+        call.end(result)
         self.budget.add_characters(sum(content_size(part) for part in result.content))
         if call.is_reported:
             self.emit(ToolFinished(call.use.id, result, seconds, call.changes))
 
     def answer(self, call: ToolExecution, outcome: Outcome, why: str, seconds: float = 0.0) -> None:
-        """A result of words alone; some of them may be a tool's own."""
-        said = visible_text(plain_text(why), self.limits.result_characters)
-        self.finish(call, missing_result(call.use, outcome, said), seconds)
+        """Set a result of text alone; some of it may be a tool's own."""
+        text = visible_text(plain_text(why), self.limits.result_characters)
+        self.finish(call, missing_result(call.use, outcome, text), seconds)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A task of the round's own; a fault in it ends the round."""
+        """Start a task of the batch; an exception in it ends the batch."""
         task = asyncio.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self._on_task_end)
@@ -277,48 +296,48 @@ STOPPED_WHILE_RUNNING = "The call was stopped while it was running."
 _EFFECT_UNKNOWN = "It may have taken effect."
 _ONLY_READS = "It only reads: nothing was changed."
 _ABANDONED = "It did not end when it was told to, and may still be at work."
-# Characters of what a tool says about itself.
+# Characters of a tool's own report.
 _MAX_REPORT = 10_000
 
 
 class ToolReport:
-    """What a tool calls with what it has done until now; also while it ends because it was stopped.
+    """Takes in what a tool reports of its work so far, also while it ends after Stop.
 
-    Nothing of a tool is trusted, so what is not of the right kind is passed over.
+    Tools are not trusted: what is not of the right type is ignored.
     """
 
     def __init__(self, call: ToolExecution) -> None:
         self._call = call
 
     def set_changes(self, changes: FileChanges) -> None:
-        """Of files."""
+        """Set what it changed in files."""
         if type(changes) is FileChanges:
             self._call.changes = changes
 
     def set_progress(self, text: str) -> None:
-        """This stands, in place of what was said before."""
-        if isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  a foreign tool may say anything
+        """Replace the text that says what it has done."""
+        if isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  a foreign tool may pass anything
             self._call.reported_progress = plain_text(text)[:_MAX_REPORT]
 
 
 def stop_text(call: ToolExecution) -> str:
-    """For a call that Stop ended, started or not; with the end of what it had shown."""
+    """Return the result text of a stopped call, started or not, with the end of its live output."""
     return STOPPED_BEFORE_START if call.started_at is None else _with_report(STOPPED_WHILE_RUNNING, call)
 
 
 def timeout_text(call: ToolExecution, seconds: float) -> str:
-    """For a call that took too long."""
+    """Return the result text of a call that took too long."""
     return _with_report(f"The call took longer than {seconds:g} s and was stopped.", call)
 
 
-def _with_report(words: str, call: ToolExecution) -> str:
-    """What it had done comes last: of a long text a card shows the end."""
+def _with_report(reason: str, call: ToolExecution) -> str:
+    """Put what it had done last: of a long text a card shows the end."""
     done = " ".join([_effect_text(call), *([_ABANDONED] if call.was_abandoned or call.is_running else [])])
-    shown = strip_terminal_sequences(call.output_tail)
-    if not shown.strip():
-        return f"{words} {done}"
-    end = "" if shown.endswith("\n") else "\n"
-    return f"{words} The end of what it had written until then:\n{shown}{end}{done}"
+    output = strip_terminal_sequences(call.output_tail)
+    if not output.strip():
+        return f"{reason} {done}"
+    end = "" if output.endswith("\n") else "\n"
+    return f"{reason} The end of what it had written until then:\n{output}{end}{done}"
 
 
 def _effect_text(call: ToolExecution) -> str:
@@ -337,12 +356,12 @@ _OUTPUT_CUT = "[more output is not shown]"
 
 
 class LiveOutput:
-    """What a tool calls with its output. Nothing is told before its start, after its end, or after Stop."""
+    """Takes in a tool's live output. Nothing is emitted before its start, after its end, or after Stop."""
 
-    def __init__(self, scope: BatchContext, call: ToolExecution) -> None:
-        self._scope = scope
+    def __init__(self, batch: BatchContext, call: ToolExecution) -> None:
+        self._batch = batch
         self._call = call
-        self._left = scope.limits.result_characters
+        self._left = batch.limits.result_characters
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
 
@@ -351,18 +370,18 @@ class LiveOutput:
         if threading.get_ident() == self._thread:
             self._emit(text)
         elif self._left > 0:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody reads the output
                 self._loop.call_soon_threadsafe(self._emit, text)
 
     def _emit(self, text: object) -> None:
         call = self._call
-        is_heard = call.is_running and call.is_open and not call.is_stopped and not self._scope.is_closed
+        is_heard = call.is_running and call.is_open and not call.is_stopped and not self._batch.is_closed
         if not is_heard or self._left <= 0 or not issubclass(type(text), str):
             return
-        words = plain_text(text)
-        shown = words[: self._left]
-        self._left -= max(len(words), _MIN_PIECE_COST)
-        call.output_tail = (call.output_tail + shown)[-MAX_OUTPUT_TAIL:]
-        self._scope.emit(ToolProgress(call.use.id, shown))
+        output = plain_text(text)
+        accepted = output[: self._left]
+        self._left -= max(len(output), _MIN_PIECE_COST)
+        call.output_tail = (call.output_tail + accepted)[-MAX_OUTPUT_TAIL:]
+        self._batch.emit(ToolProgress(call.use.id, accepted))
         if self._left <= 0:
-            self._scope.emit(ToolProgress(call.use.id, _OUTPUT_CUT))
+            self._batch.emit(ToolProgress(call.use.id, _OUTPUT_CUT))

@@ -1,6 +1,4 @@
-"""The gates before a tool call: names and registry, hooks, rules and mode, doom loop; and the preview of what it would
-do.
-"""
+"""The gates before a tool call: names and registry, hooks, rules and mode, doom loop; and its preview."""
 
 import logging
 from collections.abc import Sequence
@@ -28,17 +26,17 @@ REPEATS_BEFORE_ASKING = 3
 
 
 class DoomLoopDetector:
-    """Counts identical calls in a row, over the turns since the person last spoke."""
+    """Counts identical calls in a row, over the turns since the person last wrote."""
 
     def __init__(self, history: Sequence[Message], uses: Sequence[ToolUse]) -> None:
-        """`history` may end with the message of these very calls."""
+        """Scan the history, which may end with the message of these very calls."""
         self._last: ToolUse | None = None
         self._count = 0
         if uses:
             self._scan_history(history, uses)
 
     def count(self, use: ToolUse) -> int:
-        """How many in a row this one makes; asked in call order."""
+        """Return how many identical calls in a row this one makes; to be called in call order."""
         self._count = self._count + 1 if self._last is not None and is_same_call(use, self._last) else 1
         self._last = use
         return self._count
@@ -58,7 +56,7 @@ class DoomLoopDetector:
                 return
 
     def _count_backwards(self, earlier: Sequence[ToolUse]) -> bool:
-        """Count backwards; False when the row ends."""
+        """Count backwards; return False when the row ends."""
         for use in reversed(earlier):
             if self._last is not None and not is_same_call(use, self._last):
                 return False
@@ -67,19 +65,19 @@ class DoomLoopDetector:
         return True
 
 
-def is_same_call(one: ToolUse, other: ToolUse) -> bool:
-    """Whether tool and arguments are the same, for a server too: 1 is not true."""
-    return (one.name, one.malformed) == (other.name, other.malformed) and is_same_json(one.input, other.input)
+def is_same_call(first: ToolUse, second: ToolUse) -> bool:
+    """Return whether tool and arguments are the same, as JSON: 1 is not true."""
+    return (first.name, first.malformed) == (second.name, second.malformed) and is_same_json(first.input, second.input)
 
 
 _log = logging.getLogger(__name__)
 
-# A tool gets this long to say what a call is about or what it would do, in seconds.
+# The timeout for a tool's questions about a call (subjects, preview), in seconds.
 TOOL_QUERY_TIMEOUT = 10.0
 
 
 def copy_arguments(arguments: JsonObject) -> JsonObject:
-    """For code that may change them. What is nested too deep to be copied is refused before it is looked at."""
+    """Return a copy for code that may change it. Arguments nested too deep are refused before anybody reads them."""
     try:
         return deep_copy(arguments)
     except RecursionError:
@@ -87,12 +85,12 @@ def copy_arguments(arguments: JsonObject) -> JsonObject:
 
 
 async def validated_arguments(call: ToolExecution, tool: AnyTool) -> Any:
-    """The arguments as the tool wants them; whatever it does to them, the call's own stay as they are."""
+    """Return the arguments as the tool wants them; the call's own stay unchanged, whatever it does to them."""
     return await run_by_size(lambda: tool.checked(copy_arguments(call.input)), call.input)
 
 
 async def arguments_with_digest(call: ToolExecution, tool: AnyTool) -> tuple[str, Any]:
-    """The arguments for the tool to run with, and the digest of just these, which nobody else can change any more."""
+    """Return the digest and the arguments for the tool to run with, of one copy that nobody else can change."""
 
     def made() -> tuple[str, Any]:
         own = copy_arguments(call.input)
@@ -102,12 +100,12 @@ async def arguments_with_digest(call: ToolExecution, tool: AnyTool) -> tuple[str
 
 
 async def copy_call(use: ToolUse) -> ToolUse:
-    """The call with arguments that may be changed."""
+    """Return the call with a copy of its arguments."""
     return await run_by_size(lambda: use.model_copy(update={"input": copy_arguments(use.input)}), use.input)
 
 
-async def build_preview(call: ToolExecution, tool: AnyTool, fence: TaskSupervisor) -> Preview | None:
-    """What the call would do; a preview that cannot be made says why instead of hiding the call."""
+async def build_preview(call: ToolExecution, tool: AnyTool, supervisor: TaskSupervisor) -> Preview | None:
+    """Return what the call would do; a preview that fails says why instead of hiding the call."""
     make = tool.preview
     if make is None:
         return None
@@ -118,19 +116,21 @@ async def build_preview(call: ToolExecution, tool: AnyTool, fence: TaskSuperviso
         except ToolFailed as error:
             return TextPreview(plain_text(str(error)))
 
-    made = await fence.run(look, TOOL_QUERY_TIMEOUT)
-    if not isinstance(made, Fault):
-        return made
-    _log.error("the preview of tool %s failed: %s", tool.name, made.trace)
-    return TextPreview(f"What it would do cannot be shown ({made.kind}).")
+    preview = await supervisor.run(look, TOOL_QUERY_TIMEOUT)
+    if not isinstance(preview, Fault):
+        return preview
+    _log.error("the preview of tool %s failed: %s", tool.name, preview.trace)
+    return TextPreview(f"What it would do cannot be shown ({preview.kind}).")
 
 
 async def propose_rules(
-    call: ToolExecution, tool: AnyTool, fence: TaskSupervisor, permission_policy: PermissionPolicy
+    call: ToolExecution, tool: AnyTool, supervisor: TaskSupervisor, permission_policy: PermissionPolicy
 ) -> tuple[Rule, ...]:
-    """Rules that the person may make of this call; none where they cannot be told."""
+    """Return rules that the person may make of this call; none where that fails."""
     copy = await copy_call(call.effective_use)
-    rules = await fence.run(lambda: permission_policy.proposals(copy, tool, digest=call.digest), TOOL_QUERY_TIMEOUT)
+    rules = await supervisor.run(
+        lambda: permission_policy.proposals(copy, tool, digest=call.digest), TOOL_QUERY_TIMEOUT
+    )
     if not isinstance(rules, Fault):
         return rules
     _log.warning("no rules can be proposed for a call of tool %s: %s", tool.name, rules.trace)
@@ -152,11 +152,11 @@ _TOOL_REPLACED = (
 
 
 class ToolGate:
-    """Judges the calls of one round."""
+    """Evaluates the calls of one batch."""
 
-    def __init__(self, scope: BatchContext) -> None:
-        self._scope = scope
-        self._doom_loop = DoomLoopDetector(scope.history, [call.use for call in scope.calls])
+    def __init__(self, batch: BatchContext) -> None:
+        self._batch = batch
+        self._doom_loop = DoomLoopDetector(batch.history, [call.use for call in batch.calls])
 
     async def pass_through(self, call: ToolExecution) -> None:
         """Take a call through all gates, once. Afterwards it has a verdict to run or to ask, or its result."""
@@ -170,11 +170,11 @@ class ToolGate:
         verdict = await self.evaluate(call)
         self._resolve_recovered_request(call, verdict)
         if isinstance(verdict, Denied):
-            self._scope.answer(call, verdict.outcome, str(verdict.sentence))
+            self._batch.answer(call, verdict.outcome, str(verdict.sentence))
 
     async def evaluate(self, call: ToolExecution) -> Verdict:
-        """By names, registry, rules and mode as they are now; and never less than a hook or a doom loop demands."""
-        at = self._scope.version
+        """Return the verdict by registry, rules and mode as of now, never laxer than hooks or a doom loop demand."""
+        version = self._batch.version
         verdict = await self._policy_verdict(call)
         reasons = list(call.asks)
         if call.repeat_count >= REPEATS_BEFORE_ASKING:
@@ -183,13 +183,13 @@ class ToolGate:
         if reasons and not isinstance(verdict, Denied):
             own = verdict if isinstance(verdict, Ask) else Ask(verdict.digest)
             verdict = replace(own, reasons=(*own.reasons, *reasons))
-        if at >= call.evaluated_version:
-            call.evaluated_version, call.verdict = at, verdict
+        if version >= call.evaluated_version:
+            call.evaluated_version, call.verdict = version, verdict
         return verdict
 
     async def _policy_verdict(self, call: ToolExecution) -> Verdict:
-        context, arguments = self._scope.context, call.input
-        # A copy: to check arguments is the tool's own code, which may change what it is given.
+        context, arguments = self._batch.context, call.input
+        # A copy: validation is the tool's own code, which may change its arguments.
         copy = await copy_call(call.effective_use)
 
         if (refused := self._refresh_tool(call)) is not None:
@@ -198,25 +198,25 @@ class ToolGate:
         async def verdict() -> Verdict:
             return await context.permission_policy.verdict(copy, call.tool, context.tools.names, digest=call.digest)
 
-        waits = call.tool is not None and call.tool.subjects is not None
-        fence = self._scope.supervisor
-        said = await (fence.run(verdict, TOOL_QUERY_TIMEOUT) if waits else fence.run_inline(verdict))
-        if not isinstance(said, Fault):
-            if not isinstance(said, Denied) and call.input is arguments:
-                call.digest = said.digest
-            return said
-        _log.error("a call of tool %s could not be judged: %s", call.use.name, said.trace)
-        return Denied(Outcome.FAILED, Sentence("The call could not be judged. {words}", {"words": said.description}))
+        may_wait = call.tool is not None and call.tool.subjects is not None
+        supervisor = self._batch.supervisor
+        result = await (supervisor.run(verdict, TOOL_QUERY_TIMEOUT) if may_wait else supervisor.run_inline(verdict))
+        if not isinstance(result, Fault):
+            if not isinstance(result, Denied) and call.input is arguments:
+                call.digest = result.digest
+            return result
+        _log.error("a call of tool %s could not be judged: %s", call.use.name, result.trace)
+        return Denied(Outcome.FAILED, Sentence("The call could not be judged. {words}", {"words": result.description}))
 
     def is_offered(self, call: ToolExecution) -> bool:
-        """Whether the tool that was judged is the one that its name stands for now."""
-        return call.tool is not None and self._scope.context.tools.get(call.use.name) == call.tool
+        """Return whether the name still stands for the tool that was evaluated."""
+        return call.tool is not None and self._batch.context.tools.get(call.use.name) == call.tool
 
     def _refresh_tool(self, call: ToolExecution) -> Denied | None:
-        """The tool as it is now: the person may have set it up otherwise. Another one was never asked for."""
+        """Take over the current version of the tool. A tool with another identity was never asked for: deny."""
         if call.tool is None or self.is_offered(call):
             return None
-        tool = self._scope.context.tools.get(call.use.name)
+        tool = self._batch.context.tools.get(call.use.name)
         if tool is None or tool.identity != call.tool.identity:
             return Denied(
                 Outcome.FAILED, Sentence(_TOOL_REMOVED if tool is None else _TOOL_REPLACED, {"name": call.use.name})
@@ -225,21 +225,21 @@ class ToolGate:
         return None
 
     async def _run_hooks(self, call: ToolExecution) -> None:
-        """They come after names and registry, and before rules and mode."""
-        scope, hooks = self._scope, self._scope.context.hooks
+        """Run the hooks: after names and registry, before rules and mode."""
+        batch, hooks = self._batch, self._batch.context.hooks
         if not hooks.pre_tool_use or await self._is_denied_before_hooks(call):
             return
         tool_class = call.tool.tool_class if call.tool else ToolClass.MUTATING
-        path = scope.context.agent_path
+        path = batch.context.agent_path
         moment = PreToolUse(call.use.id, call.use.name, call.use.input, tool_class, agent_path=path)
-        ruling = await scope.supervisor.run(
-            lambda: run_pre_tool_hooks(hooks, moment, call.tool, history=scope.hook_history)
+        ruling = await batch.supervisor.run(
+            lambda: run_pre_tool_hooks(hooks, moment, call.tool, history=batch.hook_history)
         )
         if isinstance(ruling, Fault):
             _log.error("the hooks before a call failed: %s", ruling.trace)
-            scope.answer(call, Outcome.DENIED, f"Not run: the hooks failed ({type(ruling.error).__name__}).")
+            batch.answer(call, Outcome.DENIED, f"Not run: the hooks failed ({type(ruling.error).__name__}).")
         elif ruling.verdict == "deny":
-            scope.answer(call, Outcome.DENIED, f"Not run: {ruling.reason or _DENIED_BY_HOOK}")
+            batch.answer(call, Outcome.DENIED, f"Not run: {ruling.reason or _DENIED_BY_HOOK}")
         else:
             if ruling.edited:
                 call.set_arguments(ruling.input)
@@ -247,40 +247,40 @@ class ToolGate:
                 call.asks.append(Sentence("{why}", {"why": ruling.reason}) if ruling.reason else _HOOK_ASKS)
 
     async def _is_denied_before_hooks(self, call: ToolExecution) -> bool:
-        """Whether a name that may not be used, no such tool or wrong arguments refuse it: no hook hears of it."""
+        """Answer a call that no hook is asked about: a forbidden name, no such tool, or wrong arguments."""
         verdict = await self._policy_verdict(call)
         if not isinstance(verdict, Denied):
             return False
         # What rules deny, a hook may make something else of.
-        if verdict.outcome is Outcome.DENIED and self._scope.context.permission_policy.allows_name(call.use.name):
+        if verdict.outcome is Outcome.DENIED and self._batch.context.permission_policy.allows_name(call.use.name):
             return False
-        self._scope.answer(call, verdict.outcome, str(verdict.sentence))
+        self._batch.answer(call, verdict.outcome, str(verdict.sentence))
         return True
 
     async def _apply_recovered(self, call: ToolExecution) -> bool:
-        """Take up what was decided, or asked, before the program died. False: begin at the first gate."""
+        """Apply what was decided, or asked, before the program died. Return False to begin at the first gate."""
         if call.recovered_decision is not None:
             return await self._apply_recovered_decision(call, call.recovered_decision)
-        asked = call.recovered_request
-        if asked is None or call.tool is None:
+        request = call.recovered_request
+        if request is None or call.tool is None:
             return False
-        arguments = call.use.input if asked.effective_input is None else asked.effective_input
-        if await self._digest(call, arguments) != asked.digest:
+        arguments = call.use.input if request.effective_input is None else request.effective_input
+        if await self._digest(call, arguments) != request.digest:
             call.recovered_request = None
             return False
-        call.set_arguments(arguments, asked.digest)
-        if asked.reason:
-            call.asks.append(Sentence("{why}", {"why": asked.reason}))
+        call.set_arguments(arguments, request.digest)
+        if request.reason:
+            call.asks.append(Sentence("{why}", {"why": request.reason}))
         return True
 
     async def _apply_recovered_decision(self, call: ToolExecution, decided: ApprovalResolved) -> bool:
-        scope = self._scope
+        batch = self._batch
         if decided.decision == "withdrawn":
-            scope.answer(call, Outcome.CANCELLED, _STOPPED_BEFORE)
+            batch.answer(call, Outcome.CANCELLED, _STOPPED_BEFORE)
         elif decided.decision in {"deny", "deny_and_stop"}:
-            scope.answer(call, Outcome.DENIED, denial_text(decided.message, by_person=decided.by == "person"))
+            batch.answer(call, Outcome.DENIED, denial_text(decided.message, by_person=decided.by == "person"))
             if decided.decision == "deny_and_stop":
-                scope.stop()
+                batch.stop()
         else:
             arguments = call.use.input if decided.effective_input is None else decided.effective_input
             if call.tool is None or await self._digest(call, arguments) != decided.digest:
@@ -292,17 +292,17 @@ class ToolGate:
         return True
 
     def _resolve_recovered_request(self, call: ToolExecution, verdict: Verdict) -> None:
-        """A card from before the program died that nobody has to answer any more."""
-        asked = call.recovered_request
-        if asked is None or isinstance(verdict, Ask):
+        """Resolve an approval card from before the program died that nobody has to answer any more."""
+        request = call.recovered_request
+        if request is None or isinstance(verdict, Ask):
             return
         call.recovered_request = None
         word = "allow_once" if isinstance(verdict, Allowed) else "deny"
         message = str(verdict.sentence) if isinstance(verdict, Denied) else ""
         resolved = ApprovalResolved(
-            asked.approval_id, call.use.id, word, "rule", call.effective_input, message, asked.digest
+            request.approval_id, call.use.id, word, "rule", call.effective_input, message, request.digest
         )
-        self._scope.emit(resolved)
+        self._batch.emit(resolved)
 
     async def _digest(self, call: ToolExecution, arguments: dict[str, object]) -> str | None:
         tool = call.tool
@@ -313,7 +313,7 @@ class ToolGate:
 
 
 def denial_text(message: str, *, by_person: bool) -> str:
-    """For the model."""
+    """Return the result text of a denied call, for the model."""
     if not by_person:
         return message or "This call is denied."
     return f"The person denied this call and said: {message}" if message else "The person denied this call."

@@ -1,8 +1,7 @@
-"""Tool results: validated before anybody relies on them, hidden characters marked, cut to a length that a history can
-bear.
+"""Tool results: validated before anybody relies on them, hidden characters marked, cut to a length fit for a history.
 
-Characters that nobody can see are marked: a file, a command or a server could tell the model with them what the
-person does not read. The person is shown the same text.
+Hidden characters are marked because a file, a command or a server could send the model text with them that the person
+does not see. The person is shown the same text.
 """
 
 import json
@@ -42,59 +41,60 @@ _TOO_DEEP = "The tool gave back something that is nested too deep."
 
 
 class InvalidToolResult(ToolFailed):
-    """What the tool gave back is no result."""
+    """What the tool returned is no result."""
 
     kind = "no_result"
     default_remedy = "The tool itself must be mended."
 
 
-async def validated_content(given: object, most: int) -> tuple[ResultPart, ...]:
-    """What a tool gave back, as parts of a result: at most this many characters in all, with a word about the rest.
+async def validated_content(value: object, limit: int) -> tuple[ResultPart, ...]:
+    """Return a tool's value as parts of a result, at most `limit` characters in all, with a note about the rest.
 
-    Every part is made anew, such that it can be kept and sent. Raises InvalidToolResult for what is none.
+    Every part is rebuilt, so that it can be stored and sent. Raises InvalidToolResult.
     """
-    if not issubclass(type(given), tuple | list):
-        raise InvalidToolResult(f"The tool gave back no result but {type_name(given)}.")
-    parts, rest = limit_parts(cast("Sequence[object]", given))
-    return await run_by_size(lambda: _validated_parts(parts, rest, most), parts)
+    if not issubclass(type(value), tuple | list):
+        raise InvalidToolResult(f"The tool gave back no result but {type_name(value)}.")
+    parts, omitted = limit_parts(cast("Sequence[object]", value))
+    return await run_by_size(lambda: _validated_parts(parts, omitted, limit), parts)
 
 
-def visible_text(text: str, most: int) -> str:
-    """The text as a person sees it: with marks for what cannot be seen, and nothing written over.
+def visible_text(text: str, limit: int) -> str:
+    """Return the text as a person sees it, hidden characters marked, at most `limit` characters.
 
-    At most so many characters of it; no mark is cut, and no byte order mark stands at its beginning.
+    No mark is cut, and a byte order mark at the beginning is removed.
     """
-    return _truncate(mark_hidden(_normalised_text(text)[:most]), most)
+    return _truncate(mark_hidden(_normalised_text(text)[:limit]), limit)
 
 
 def _normalised_text(text: str) -> str:
     return normalize_newlines(replace_surrogates(text)).removeprefix("\ufeff")
 
 
-def _truncate(text: str, most: int) -> str:
-    return text if len(text) <= most else _CUT_MARK.sub("", text[:most])
+def _truncate(text: str, limit: int) -> str:
+    return text if len(text) <= limit else _CUT_MARK.sub("", text[:limit])
 
 
-def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> ToolResult:
-    """Tell the model, before the result itself, which arguments a person had changed before the call ran.
+def with_edit_note(result: ToolResult, requested: JsonObject, ran: JsonObject) -> ToolResult:
+    """Put before the result which arguments a person had changed before the call ran.
 
-    The result keeps all of them, so that a stored conversation shows what ran.
+    The result keeps all arguments, so that a stored conversation shows what ran.
     """
-    changed = {name: value for name, value in ran.items() if name not in asked or not is_same_json(asked[name], value)}
-    shown = {name: _shortened_value(value) for name, value in changed.items()}
-    without = ", ".join(json.dumps(name, ensure_ascii=False) for name in asked if name not in ran)
-    note = f"{EDITED_NOTE} It ran with {json.dumps(shown, ensure_ascii=False)}" if changed else EDITED_NOTE
+    changed = {
+        name: value for name, value in ran.items() if name not in requested or not is_same_json(requested[name], value)
+    }
+    shortened = {name: _shortened_value(value) for name, value in changed.items()}
+    without = ", ".join(json.dumps(name, ensure_ascii=False) for name in requested if name not in ran)
+    note = f"{EDITED_NOTE} It ran with {json.dumps(shortened, ensure_ascii=False)}" if changed else EDITED_NOTE
     note = replace_surrogates(f"{note} It ran without {without}." if without else note)
-    first, *rest = result.content or (Text(text=""),)
+    first, *others = result.content or (Text(text=""),)
     if isinstance(first, Text):
-        content = (Text(text=f"{note}\n\n{first.text}"), *rest)
+        content = (Text(text=f"{note}\n\n{first.text}"), *others)
     else:
-        content = (Text(text=note), first, *rest)
+        content = (Text(text=note), first, *others)
     return result.model_copy(update={"content": content, "ran_with": ran})
 
 
 def _shortened_value(value: Any) -> Any:
-    """A value that the note has room for."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return (
         value if len(text) <= _MAX_VALUE_IN_NOTE else f"{text[:_MAX_VALUE_IN_NOTE]}… ({len(text):,} characters in all)"
@@ -102,7 +102,7 @@ def _shortened_value(value: Any) -> Any:
 
 
 def content_size(part: ResultPart) -> int:
-    """In characters, as it is kept."""
+    """Return the size in characters, as stored."""
     match part:
         case Text():
             return len(part.text)
@@ -116,31 +116,31 @@ def content_size(part: ResultPart) -> int:
             return 0
 
 
-def _validated_parts(parts: Sequence[object], rest: int, most: int) -> tuple[ResultPart, ...]:
-    """`rest` are so many behind these parts that are left out in any case."""
-    kept: list[ResultPart] = []
-    left, pictures = most, MAX_PICTURE_CHARACTERS
+def _validated_parts(parts: Sequence[object], omitted: int, limit: int) -> tuple[ResultPart, ...]:
+    """Validate the parts; `omitted` counts parts that were left out before."""
+    validated: list[ResultPart] = []
+    remaining, pictures = limit, MAX_PICTURE_CHARACTERS
     for position, part in enumerate(parts):
-        if left <= 0:
-            rest += len(parts) - position
+        if remaining <= 0:
+            omitted += len(parts) - position
             break
         if isinstance(part, Image):
             picture = _validated_picture(part, pictures)
             pictures -= content_size(picture) if isinstance(picture, Image) else 0
-            kept.append(picture)
+            validated.append(picture)
             continue
-        words, size = _validated_part(part, left)
-        kept.append(words)
-        left -= size
-    return (*kept, omitted_parts_note(rest)) if rest else tuple(kept)
+        rebuilt, size = _validated_part(part, remaining)
+        validated.append(rebuilt)
+        remaining -= size
+    return (*validated, omitted_parts_note(omitted)) if omitted else tuple(validated)
 
 
-def _validated_picture(part: Image, left: int) -> Image | Text:
-    """Made anew and checked like any other, unless it is larger than what is left."""
+def _validated_picture(part: Image, remaining: int) -> Image | Text:
+    """Rebuild and validate a picture; a text where it is larger than `remaining`."""
     try:
         source = part.source
         size = len(source.data if isinstance(source, Base64Source) else getattr(source, "url", ""))
-        if size > left:
+        if size > remaining:
             return Text(text="[left out: a picture that is too large]")
         return Image.model_validate(clean_json(BaseModel.model_dump(part, include=_PICTURE_FIELDS, warnings=False)))
     except ValidationError as error:
@@ -151,38 +151,38 @@ def _validated_picture(part: Image, left: int) -> Image | Text:
         raise InvalidToolResult(f"The tool gave back a picture that cannot be used ({type_name(error)}).") from None
 
 
-def _validated_part(part: object, left: int) -> tuple[ResultPart, int]:
-    """A part without pictures, cut to what is left, and how much it takes."""
+def _validated_part(part: object, remaining: int) -> tuple[ResultPart, int]:
+    """Return a part cut to `remaining` characters, and its size."""
     if isinstance(part, Text):
-        # Nothing but its words: opaque state would go to a provider as if its own model had said it.
+        # Only its text: opaque state would go to a provider as if its own model had produced it.
         text = _normalised_text(_plain_text(part.text))
-        shown = mark_hidden(text[:left])
-        size = max(len(text), len(shown))
-        return (Text(text=shown) if size <= left else _truncated_text(shown, left, f"{size:,}")), size
+        marked = mark_hidden(text[:remaining])
+        size = max(len(text), len(marked))
+        return (Text(text=marked) if size <= remaining else _truncated_text(marked, remaining, f"{size:,}")), size
     if isinstance(part, Json):
-        text, is_whole = _to_json(part.value, left)
-        if len(text) <= left:
+        text, is_whole = _to_json(part.value, remaining)
+        if len(text) <= remaining:
             value = _mark_hidden(_parse_json(text))
             text, _ = _to_json(value)
-            if len(text) <= left:
+            if len(text) <= remaining:
                 return Json(value=value), len(text)
-        shown = mark_hidden(text[: left + 1])
-        size = max(len(text), len(shown))
-        return _truncated_text(shown, left, f"{size:,}" if is_whole else f"more than {left:,}"), size
+        marked = mark_hidden(text[: remaining + 1])
+        size = max(len(text), len(marked))
+        return _truncated_text(marked, remaining, f"{size:,}" if is_whole else f"more than {remaining:,}"), size
     raise InvalidToolResult(f"The tool gave back {type_name(part)} as a part of its result.")
 
 
-def _plain_text(given: object) -> str:
+def _plain_text(value: object) -> str:
     try:
-        return plain_text(given)
+        return plain_text(value)
     except TypeError:
         raise InvalidToolResult(
-            f"The tool gave back {type_name(given)} where the text of its result should be."
+            f"The tool gave back {type_name(value)} where the text of its result should be."
         ) from None
 
 
 def _parse_json(text: str) -> Any:
-    """As it will be read from the disk. What JSON has no word for becomes a text: NaN, infinity."""
+    """Parse as it will be read from the disk. NaN and infinity, which JSON lacks, become texts."""
     value = json.loads(replace_surrogates(text), parse_constant=str, object_pairs_hook=_object_with_marked_names)
     if is_nested_deeper(value, MAX_RESULT_DEPTH):
         raise InvalidToolResult(_TOO_DEEP)
@@ -190,30 +190,30 @@ def _parse_json(text: str) -> Any:
 
 
 def _object_with_marked_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return unique_keys((_mark_hidden(name), each) for name, each in pairs)
+    return unique_keys((_mark_hidden(name), value) for name, value in pairs)
 
 
 def _mark_hidden(value: Any) -> Any:
-    """Also within JSON; control characters but the last are written as escapes there when it is sent."""
+    """Mark hidden characters within JSON; other control characters are escaped when it is sent."""
     match value:
         case str():
             return value if value.isascii() and "\x7f" not in value else mark_hidden(value)
         case dict():
-            return {name: _mark_hidden(each) for name, each in cast("dict[str, Any]", value).items()}
+            return {name: _mark_hidden(item) for name, item in cast("dict[str, Any]", value).items()}
         case list():
-            return [_mark_hidden(each) for each in cast("list[Any]", value)]
+            return [_mark_hidden(item) for item in cast("list[Any]", value)]
         case _:
             return value
 
 
-def _to_json(value: Any, most: int | None = None) -> tuple[str, bool]:
-    """As JSON; of what is longer than `most` characters perhaps only a beginning that is longer too, and then False."""
+def _to_json(value: Any, limit: int | None = None) -> tuple[str, bool]:
+    """Return the value as JSON and True; or, beyond `limit` characters, perhaps only a beginning and False."""
     pieces: list[str] = []
     size = 0
     is_whole = False
     try:
         for piece in iter_json(value):
-            if most is not None and size > most:
+            if limit is not None and size > limit:
                 break
             pieces.append(piece)
             size += len(piece)
@@ -226,5 +226,5 @@ def _to_json(value: Any, most: int | None = None) -> tuple[str, bool]:
     return "".join(pieces), is_whole
 
 
-def _truncated_text(text: str, left: int, size: str) -> Text:
-    return Text(text=f"{replace_surrogates(_truncate(text, left))}\n[cut: {size} characters in all]")
+def _truncated_text(text: str, limit: int, size: str) -> Text:
+    return Text(text=f"{replace_surrogates(_truncate(text, limit))}\n[cut: {size} characters in all]")

@@ -88,16 +88,16 @@ def _forgets_what_started(real: Any) -> Any:
 
 def _starts_before_it_is_written(real: Any) -> Any:
     async def journal(self: PreflightCheck, call: ToolExecution) -> None:
-        self._scope.spawn(real(self, call))
+        self._batch.spawn(real(self, call))
 
     return journal
 
 
 def _looks_again_behind_the_effect(real: Any) -> Any:
     async def work(self: ToolRunner, call: ToolExecution, tool: Any) -> Any:
-        before = self._scope.version
+        before = self._batch.version
         given = await real(self, call, tool)
-        return given if self._scope.version == before else None
+        return given if self._batch.version == before else None
 
     return work
 
@@ -184,7 +184,7 @@ def _remembers_the_last(real: Any) -> Any:
 
 def _goes_by_the_last(real: Any) -> Any:
     def resolved(self: ApprovalFlow, call: ToolExecution, approval: Any, resolution: Any) -> None:
-        last = self._scope.context.approvals._ended.get(approval.approval_id, resolution)
+        last = self._batch.context.approvals._ended.get(approval.approval_id, resolution)
         real(self, call, approval, last)
 
     return resolved

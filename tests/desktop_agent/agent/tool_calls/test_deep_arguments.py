@@ -42,7 +42,7 @@ class Open(Stage):
         check_invariants(self.session.history, self.events)
         kept = self.session.history
         await self.session.close()
-        self.session = await reopen_session(self.shaky.store, self.session.record.id, self.session._setup)
+        self.session = await reopen_session(self.shaky.store, self.session.record.id, self.session._runs._setup)
         assert self.session.history == kept
         await self.say("and then?")
         assert self.session.history[-1].text == "there"

@@ -159,7 +159,7 @@ class TestRound:
         desk = Desk(call("1", "look"), tools=[tool("look", stubborn.work, reads=True)])
         running = desk.start()
         await stubborn.reached.wait()
-        running_round = next(task for task in asyncio.all_tasks() if "CallRound.run" in repr(task))
+        running_round = next(task for task in asyncio.all_tasks() if "ToolBatch.run" in repr(task))
         desk.round.stop()
         running_round.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -459,7 +459,7 @@ class TestWhatHadEnded:
     @pytest.mark.parametrize("which", ["round", "call"])
     async def test_in_the_very_moment_in_which_it_ends(self, which: str) -> None:
         desk = Desk(call("1", "look"), tools=[tool("look", reads=True)])
-        (one,) = desk.round._scope.calls
+        (one,) = desk.round._batch.calls
         running = desk.start()
         await until(lambda: one.tool_task is not None and one.tool_task.done())
         assert desk.round.stop_call("1") if which == "call" else desk.round.stop() is None

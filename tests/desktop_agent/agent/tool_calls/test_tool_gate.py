@@ -303,7 +303,7 @@ class TestArguments:
     async def test_what_a_tool_does_to_its_arguments_stays_with_the_tool(self) -> None:
         class Loose(BaseModel):
             word: str = ""
-            load_more: dict[str, Any] = {}
+            more: dict[str, Any] = {}
 
             @model_validator(mode="before")
             @classmethod
@@ -312,11 +312,11 @@ class TestArguments:
                 return data
 
         async def run(given: Loose, _call: RunningCall) -> tuple[Text, ...]:
-            given.load_more["word"] += "!"
-            return (Text(text=given.load_more["word"]),)
+            given.more["word"] += "!"
+            return (Text(text=given.more["word"]),)
 
         async def preview(given: Loose) -> None:
-            given.load_more.clear()
+            given.more.clear()
 
         act = Tool("act", "", ModelSchema(Loose), run, ToolClass.MUTATING, frozenset({Effect.WRITE}), preview)
         desk = Desk(call("1", "act", "word"), tools=[act])
