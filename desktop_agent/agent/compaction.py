@@ -1,4 +1,4 @@
-"""Compaction: where a history is split, how its older part is put into words, and the request for its summary."""
+"""Compaction: split a history, put its older part into words, and ask for its summary."""
 
 import asyncio
 import json
@@ -41,9 +41,10 @@ _MIN_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class HistorySplit:
-    """`older` is to be summarised, an earlier summary included; `kept` begins with a whole group.
+    """A split of a history: `older` is to be summarised, earlier summaries included; `kept` begins with a whole
+    group.
 
-    `prompt` is the last one where it is among the older messages: the model reads it word for word all the same.
+    `prompt` is the last prompt where it is among the older messages: the model reads it word for word all the same.
     """
 
     older: tuple[Message, ...]
@@ -52,10 +53,10 @@ class HistorySplit:
 
 
 def split_history(sent: Sequence[Message], window: int | None, weigh: Callable[[Message], int]) -> HistorySplit | None:
-    """Cut a history as the model reads it. `weigh` answers tokens; `window` is the model's, in tokens.
+    """Split a history as the model reads it, before the last prompt or in the middle of long work on it.
 
-    Before the last prompt, or in the middle of long work on it; the newest group always stays. None: nothing stands
-    before what stays, or too little.
+    The newest group always stays. `weigh` returns the tokens of a message; `window` is the model's, in tokens. Return
+    None where nothing, or too little, comes before what stays.
     """
     prompt = last_prompt_index(sent)
     if prompt is None or sent[prompt].injected_by == COMPACTION_AUTHOR:
@@ -69,23 +70,23 @@ def split_history(sent: Sequence[Message], window: int | None, weigh: Callable[[
         whole = tail[prompt + 1] if latest > prompt else tail[0]
         room = min((window or tail[0]) * _KEPT_SHARE_OF_WINDOW, whole * _KEPT_SHARE_OF_HISTORY)
         begin = _earliest_fitting(latest, starts, tail, room)
-        places = [at for at in range(begin) if at != prompt and _may_be_summarised(sent[at])]
+        places = [index for index in range(begin) if index != prompt and _may_be_summarised(sent[index])]
         least = (window or tail[0]) * _MIN_SHARE if begin > prompt else 0
-        if sum(weights[at] for at in places) > least:
+        if sum(weights[index] for index in places) > least:
             older = tuple(message for message in sent[:begin] if message.role is not Role.SYSTEM)
             return HistorySplit(older, tuple(sent[begin:]), sent[prompt] if prompt < begin else None)
     return None
 
 
 def _group_starts(sent: Sequence[Message]) -> list[int]:
-    """Where the groups begin, but for instructions, which stay wherever they are."""
-    found = group_messages(sent)
-    places = accumulate((len(group) for group in found), initial=0)
-    return [at for at, group in zip(places, found, strict=False) if group[0].role is not Role.SYSTEM]
+    """Return where the groups begin. Instructions are left out: they stay wherever they are."""
+    groups = group_messages(sent)
+    places = accumulate((len(group) for group in groups), initial=0)
+    return [index for index, group in zip(places, groups, strict=False) if group[0].role is not Role.SYSTEM]
 
 
 def _earliest_fitting(begin: int, starts: Sequence[int], tail: Sequence[int], room: float) -> int:
-    """The first place from which on everything has room; `begin` where nothing more has."""
+    """Return the first index from which on everything fits into `room`; `begin` where nothing more fits."""
     return next((start for start in starts if start < begin and tail[start] <= room), begin)
 
 
@@ -93,55 +94,54 @@ def _may_be_summarised(message: Message) -> bool:
     return message.role is not Role.SYSTEM and message.injected_by != COMPACTION_AUTHOR
 
 
-# Characters of one result and of one call's arguments: what was read can be read again, what was said cannot.
+# Characters of one result and of one call's arguments: results can be read again, messages cannot.
 MAX_RESULT_CHARACTERS = 2_000
 MAX_ARGUMENT_CHARACTERS = 1_000
 _MIN_CHARACTERS = 200
 
 
 def conversation_as_text(older: Sequence[Message], room: int, weigh: Callable[[str], int]) -> str:
-    """The messages as text of at most `room` tokens, as `weigh` counts them.
+    """Return the messages as text of at most `room` tokens, as `weigh` counts them.
 
-    An earlier summary stays; of the rest the oldest is left out first, with a word about it.
+    An earlier summary stays; of the rest the oldest is left out first, with a note about it.
     """
     summaries = [message for message in older if message.injected_by == COMPACTION_AUTHOR]
     first = _shorten_to_fit("\n\n".join(message.text for message in summaries), room // 2, weigh)
     texts = [
         _group_text(group)
-        for group in group_messages([each for each in older if each.injected_by != COMPACTION_AUTHOR])
+        for group in group_messages([message for message in older if message.injected_by != COMPACTION_AUTHOR])
     ]
-    left = room - weigh(first)
-    kept: list[str] = []
+    remaining = room - weigh(first)
+    lines: list[str] = []
     for text in reversed(texts):
         needed = weigh(text)
-        if needed > left:
+        if needed > remaining:
             break
-        kept.append(text)
-        left -= needed
-    missing = len(texts) - len(kept)
-    if missing and not kept:
-        kept.append(_shorten_to_fit(texts[-1], left, weigh))
+        lines.append(text)
+        remaining -= needed
+    missing = len(texts) - len(lines)
+    if missing and not lines:
+        lines.append(_shorten_to_fit(texts[-1], remaining, weigh))
         missing -= 1
     if missing:
-        kept.append(f"[{missing} older parts of the conversation are left out here: they were too long.]")
-    return "\n\n".join(part for part in (first, *reversed(kept)) if part)
+        lines.append(f"[{missing} older parts of the conversation are left out here: they were too long.]")
+    return "\n\n".join(part for part in (first, *reversed(lines)) if part)
 
 
-def shorten_middle(text: str, most: int) -> str:
-    """The beginning and the end of a long text, with a word about what is missing between them."""
-    if len(text) <= most:
+def shorten_middle(text: str, limit: int) -> str:
+    """Return the beginning and the end of a long text, with a note about what is missing between them."""
+    if len(text) <= limit:
         return text
-    head, tail = most * 2 // 3, most // 3
+    head, tail = limit * 2 // 3, limit // 3
     return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[len(text) - tail :]}"
 
 
 def _shorten_to_fit(text: str, room: int, weigh: Callable[[str], int]) -> str:
-    """Shortened until it fits; a little always stays."""
-    short, most = text, len(text)
-    while most > _MIN_CHARACTERS and (needed := weigh(short)) > room:
+    short, limit = text, len(text)
+    while limit > _MIN_CHARACTERS and (needed := weigh(short)) > room:
         # Somewhat less than in proportion: characters do not all weigh the same.
-        most = max(_MIN_CHARACTERS, min(most * 9 // 10, int(most * max(room, 0) / needed * 0.95)))
-        short = shorten_middle(text, most)
+        limit = max(_MIN_CHARACTERS, min(limit * 9 // 10, int(limit * max(room, 0) / needed * 0.95)))
+        short = shorten_middle(text, limit)
     return short
 
 
@@ -150,10 +150,10 @@ def _group_text(group: MessageGroup) -> str:
 
 
 def _message_text(message: Message) -> str:
-    said = "\n".join(text for block in message.blocks if (text := _block_text(block)))
-    if not said or message.role is Role.TOOL:
-        return said
-    return f"## {_speaker_of(message)}\n{said}"
+    text = "\n".join(text for block in message.blocks if (text := _block_text(block)))
+    if not text or message.role is Role.TOOL:
+        return text
+    return f"## {_speaker_of(message)}\n{text}"
 
 
 def _speaker_of(message: Message) -> str:
@@ -198,9 +198,9 @@ _log = logging.getLogger(__name__)
 
 # In tokens. A model that reasons takes the larger part of it for that.
 MAX_SUMMARY_TOKENS = 16_000
-# What a model reads for certain when nobody says how much: it has read as much as this conversation before, or this.
+# The assumed window of a model that states none: at least what this conversation used before, or this.
 _ASSUMED_WINDOW = 16_000
-# A model that cannot or will not summarise is not asked for ever: each time is billed.
+# A model that cannot summarise is not asked again and again: each attempt is billed.
 MAX_FAILURES = 2
 _SLICE_SECONDS = 0.008
 # Tokens. Less than this is put into words on the loop, more in a thread.
@@ -227,13 +227,13 @@ the above."""
 
 
 def is_compaction_due(usage: Usage | None, capabilities: Capabilities, share: float) -> bool:
-    """Whether the last answer and what was read for it fill this share of the model's window, as far as is known."""
+    """Return whether the last answer and what was read for it fill this share of the model's window, if known."""
     window = capabilities.context_window
     return usage is not None and window is not None and token_count(usage) >= window * share
 
 
 class Compactor:
-    """Summarises for one run. What it uses counts in the run's budget; it shows nothing itself."""
+    """Summarises the history of one run. Its token use counts in the run's budget; it emits no events."""
 
     def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
         self._retry = context.retry
@@ -246,44 +246,44 @@ class Compactor:
         self._token_counts: dict[str, int] = {}
 
     async def compact(self, provider: Provider, history: Sequence[Message]) -> Message | None:
-        """A system message with the summary, to be added to the history.
+        """Return a system message with the summary, to be added to the history.
 
-        None leaves everything as it was: nothing can be summarised, what must stay does not fit by itself, or no
-        summary came. Raises nothing but a cancel.
+        Return None where everything stays as it was: nothing can be summarised, what must stay does not fit by
+        itself, or no summary came. Raises only when cancelled.
         """
         if self._failures >= MAX_FAILURES:
             return None
         sent = compacted_view(normalised_history(history))
         window = provider.model_info(self._settings.model).capabilities.context_window
         await self._count_tokens(provider, sent)
-        found = split_history(sent, window, self._tokens_of)
-        if found is None or (window is not None and not self._fits(found, sent, window, provider)):
+        split = split_history(sent, window, self._tokens_of)
+        if split is None or (window is not None and not self._fits(split, sent, window, provider)):
             return None
-        if sum(map(self._tokens_of, found.older)) < _SHORT_TOKENS:
-            request = self._request(found, sent, provider)
+        if sum(map(self._tokens_of, split.older)) < _SHORT_TOKENS:
+            request = self._request(split, sent, provider)
         else:
-            request = await asyncio.to_thread(self._request, found, sent, provider)
+            request = await asyncio.to_thread(self._request, split, sent, provider)
         answer = await self._request_summary(provider, request)
         text = _usable_summary(answer)
         if not text:
             self._failures += 1
             return None
-        block = Summary(text=text, first_kept_id=found.kept[0].id)
+        block = Summary(text=text, first_kept_id=split.kept[0].id)
         return Message(role=Role.SYSTEM, blocks=(block,), model=self._settings.model, usage=answer.usage)
 
-    def _fits(self, found: HistorySplit, sent: Sequence[Message], window: int, provider: Provider) -> bool:
-        """Whether what stays can be read at all, with the instructions and the tools, as far as that can be told."""
-        begin = len(sent) - len(found.kept)
-        stays = [message for message in sent[:begin] if message.role is Role.SYSTEM or message is found.prompt]
+    def _fits(self, split: HistorySplit, sent: Sequence[Message], window: int, provider: Provider) -> bool:
+        """Return whether what stays fits into the window with instructions and tools, as far as it can be estimated."""
+        begin = len(sent) - len(split.kept)
+        stays = [message for message in sent[:begin] if message.role is Role.SYSTEM or message is split.prompt]
         context = ModelRequest(self._settings.model, (), self._tools.specs(), config=self._settings.config)
-        weights = sum(map(self._tokens_of, (*stays, *found.kept)))
+        weights = sum(map(self._tokens_of, (*stays, *split.kept)))
         return estimate_tokens(context, provider.dialect).tokens + weights <= window
 
     def _tokens_of(self, message: Message) -> int:
         return self._token_counts[message.id]
 
     async def _count_tokens(self, provider: Provider, messages: Sequence[Message]) -> None:
-        """Those that were not weighed before, in slices."""
+        """Count the messages that were not counted before, in slices, so that the event loop goes on."""
         pause_at = monotonic() + _SLICE_SECONDS
         for message in messages:
             if message.id in self._token_counts:
@@ -293,8 +293,8 @@ class Compactor:
                 await asyncio.sleep(0)
                 pause_at = monotonic() + _SLICE_SECONDS
 
-    def _request(self, found: HistorySplit, sent: Sequence[Message], provider: Provider) -> ModelRequest:
-        """The question for the summary; it fits into the model's window even where the estimate is too low."""
+    def _request(self, split: HistorySplit, sent: Sequence[Message], provider: Provider) -> ModelRequest:
+        """Return the request for the summary; it fits into the model's window even where the estimate is too low."""
         settings, known = self._settings, provider.model_info(self._settings.model).capabilities
         proven = max((token_count(message.usage) for message in sent if message.usage), default=0)
         window = known.context_window or max(proven, _ASSUMED_WINDOW)
@@ -314,7 +314,7 @@ class Compactor:
         # Nothing in the material can know the mark, so nothing in it can end it.
         mark = f"conversation-{new_id()[:12]}"
         room = int((window - longest) / (1 + ESTIMATE_MARGIN)) - weigh(INSTRUCTIONS) - weigh(mark) * 3
-        text = f"<{mark}>\n{conversation_as_text(found.older, room, weigh)}\n</{mark}>\n\nSummarise this."
+        text = f"<{mark}>\n{conversation_as_text(split.older, room, weigh)}\n</{mark}>\n\nSummarise this."
         return ModelRequest(
             settings.model, (Message.user(text),), config=config, conversation_id=settings.conversation_id
         )
@@ -323,7 +323,7 @@ class Compactor:
         return estimate_tokens(ModelRequest(self._settings.model, messages), provider.dialect).tokens
 
     async def _request_summary(self, provider: Provider, request: ModelRequest) -> Message:
-        """The model's answer; interrupted where it failed."""
+        """Return the model's answer, marked as interrupted where it failed."""
         answer = AnswerBuilder(new_id(), self._settings.model)
         size = AnswerSize(self._settings.limits.answer_characters)
         state = MessageState.COMPLETE
@@ -332,7 +332,7 @@ class Compactor:
         except AgentError as error:
             _log.warning("older messages could not be summarised: %s", error.kind)
             state = MessageState.INTERRUPTED
-        except Exception as error:  # noqa: BLE001 - whatever fails here, the conversation itself can still go on
+        except Exception as error:  # noqa: BLE001 - whatever fails here, the conversation itself can still continue
             _log.warning("older messages could not be summarised: %s", Fault(error).trace)
             state = MessageState.INTERRUPTED
         finally:
@@ -341,7 +341,6 @@ class Compactor:
         return answer.message(state, now())
 
     async def _ask(self, provider: Provider, request: ModelRequest, answer: AnswerBuilder, size: AnswerSize) -> None:
-        """Ask, and again where that is safe and may help."""
         attempt = 1
         while True:
             try:
@@ -362,7 +361,7 @@ async def _collect_answer(events: AsyncGenerator[ProviderEvent], answer: AnswerB
 
 
 def _usable_summary(answer: Message) -> str:
-    """The summary, or nothing where it broke off or was withheld: such an answer ended for another reason."""
+    """Return the summary, or "" where the answer was cut or withheld."""
     text = answer.text.strip()
     if answer.stop_reason not in _USABLE_ENDS or not text:
         return ""

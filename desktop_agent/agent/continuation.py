@@ -1,4 +1,4 @@
-"""What makes a run go on: continuation guards, asked whether it may end, and the queue of messages that wait for it."""
+"""What makes a run go on: continuation guards, and the queue of messages that wait for delivery."""
 
 import asyncio
 import logging
@@ -27,14 +27,14 @@ from desktop_agent.types.provider_events import StopReason
 
 _log = logging.getLogger(__name__)
 
-# What a guard gets to end after it was told to, in seconds; one that ignores it is left behind.
+# The grace of a cancelled guard, in seconds; one that ignores the cancel is left behind.
 CANCEL_GRACE = 0.5
 EmitEvent = Callable[[EngineEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
 class GuardOutcome:
-    """What all guards together say. `prompt` is for "continue", and `guard_name` is who says it."""
+    """The combined verdict of all guards. `prompt` is set for "continue"; `guard_name` names who decided."""
 
     kind: Literal["pass", "continue", "stop", "abort"] = "pass"
     prompt: str = ""
@@ -44,7 +44,8 @@ class GuardOutcome:
 class Guards:
     """The guards of one conversation, in order. Lives on the event loop.
 
-    `seconds` is how long one guard may think. `emit` hears what happens where `consult` is given nobody to tell.
+    `seconds` is how long one guard may take. `emit` receives the events where `consult` is given no `emit`.
+    `refuse_when_closed` raises before any change once the conversation is closed.
     """
 
     def __init__(
@@ -53,16 +54,19 @@ class Guards:
         emit: EmitEvent = lambda _event: None,
         *,
         seconds: float = 60.0,
+        refuse_when_closed: Callable[[], None] = lambda: None,
     ) -> None:
         self._guards: dict[str, Guard] = {}
         self._iterations: dict[str, int] = {}
         self._emit = emit
         self._seconds = seconds
+        self._refuse_when_closed = refuse_when_closed
         for guard in guards:
             self.add(guard)
 
     def add(self, guard: Guard) -> None:
-        """One more, after the others. Raises WrongUse for a name in use."""
+        """Add a guard after the others. Raises WrongUse for a name in use."""
+        self._refuse_when_closed()
         if guard.name in self._guards:
             raise WrongUse(
                 Sentence("A guard “{name}” is there already.", {"name": guard.name[:80]}),
@@ -71,42 +75,43 @@ class Guards:
         self._guards[guard.name] = guard
 
     def remove(self, name: str) -> Guard:
-        """Take one out. Raises WrongUse when there is none of this name."""
+        """Remove and return a guard. Raises WrongUse when there is none of this name."""
+        self._refuse_when_closed()
         guard = self._guards.pop(name, None)
         if guard is None:
             raise WrongUse(Sentence("There is no guard “{name}”.", {"name": name[:80]}), "Look at the list.")
         return guard
 
     def list(self) -> tuple[Guard, ...]:
-        """All, in the order in which they are asked."""
+        """Return all guards, in the order in which they are asked."""
         return tuple(self._guards.values())
 
     def begin_run(self, iterations: Mapping[str, int] | None = None) -> None:
-        """A run begins: iterations are counted from 0, or from where the run stood that is gone on with."""
+        """Begin a run: count iterations from 0, or from the counts of the run that is resumed."""
         self._iterations = dict(iterations or {})
 
     async def consult(
         self,
-        at: Literal["turn_end", "session_stop"],
+        moment: Literal["turn_end", "session_stop"],
         *,
         history: Sequence[Message],
         stop_reason: StopReason | None,
         turns: int,
-        told: EmitEvent | None = None,
+        emit: EmitEvent | None = None,
     ) -> GuardOutcome:
-        """Ask all guards of this moment, one after the other. Abort goes over stop, stop over continue.
+        """Ask all guards of this moment, one after the other. Abort wins over stop, stop over continue.
 
-        A guard that aborts, raises, takes too long or has used up its iterations is removed, and that is told. None
-        of them makes this raise.
+        A guard that aborts, raises, takes too long or has used up its iterations is removed, with an event. No guard
+        can make this raise.
         """
-        emit = told or self._emit
-        shown = HistoryCopy(tuple(history))
+        emit = emit or self._emit
+        history_copy = HistoryCopy(tuple(history))
         wishes: list[tuple[Guard, GuardVerdict]] = []
         for guard in self.list():
-            if guard.at != at or not self._has(guard):
+            if guard.at != moment or not self._has(guard):
                 continue
-            asked = partial(self._ask, guard, shown, stop_reason, turns)
-            verdict = await self._ask_within_time(guard, asked, emit)
+            ask = partial(self._ask, guard, history_copy, stop_reason, turns)
+            verdict = await self._ask_within_time(guard, ask, emit)
             if self._has(guard):
                 wishes.append((guard, verdict))
         return self._strictest(wishes, emit)
@@ -114,23 +119,26 @@ class Guards:
     def _has(self, guard: Guard) -> bool:
         return self._guards.get(guard.name) is guard
 
-    async def _ask(self, guard: Guard, shown: HistoryCopy, stop_reason: StopReason | None, turns: int) -> GuardVerdict:
+    async def _ask(
+        self, guard: Guard, history_copy: HistoryCopy, stop_reason: StopReason | None, turns: int
+    ) -> GuardVerdict:
         iteration = self._iterations.get(guard.name, 0)
-        return _validated_verdict(await guard.check(GuardMoment(await shown.copied(), stop_reason, iteration, turns)))
+        return _validated_verdict(
+            await guard.check(GuardMoment(await history_copy.copied(), stop_reason, iteration, turns))
+        )
 
     async def _ask_within_time(
-        self, guard: Guard, asked: Callable[[], Awaitable[GuardVerdict]], emit: EmitEvent
+        self, guard: Guard, ask: Callable[[], Awaitable[GuardVerdict]], emit: EmitEvent
     ) -> GuardVerdict:
-        """Its verdict, in its time. Whatever it does instead, it must not end the run: it is removed."""
-        made = await _run_within(asked, self._seconds)
-        if not isinstance(made, Fault):
-            return made
-        if isinstance(made.error, _InvalidVerdict):
-            self._remove_and_report(guard, str(made.error), emit)
+        verdict = await _run_within(ask, self._seconds)
+        if not isinstance(verdict, Fault):
+            return verdict
+        if isinstance(verdict.error, _InvalidVerdict):
+            self._remove_and_report(guard, str(verdict.error), emit)
             return GuardPass()
-        _log.error("guard %s failed: %s", guard.name, made.trace)
+        _log.error("guard %s failed: %s", guard.name, verdict.trace)
         # The text of a foreign exception may hold anything; only our own sentences go to the person.
-        self._remove_and_report(guard, made.message or f"It failed with {made.kind}.", emit)
+        self._remove_and_report(guard, verdict.message or f"It failed with {verdict.kind}.", emit)
         return GuardPass()
 
     def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", emit: EmitEvent) -> GuardOutcome:
@@ -172,11 +180,11 @@ class Guards:
 
 
 class _InvalidVerdict(Exception):
-    """The guard said nothing that counts; the text is for the person."""
+    """A guard gave no usable verdict; the text is for the person."""
 
 
 def _validated_verdict(verdict: object) -> GuardVerdict:
-    """As our own; of its words nothing but the words. Raises _NoVerdict."""
+    """Return a verdict of our own classes, with plain strings. Raises _InvalidVerdict."""
     match verdict:
         case None | GuardPass():
             return GuardPass()
@@ -185,17 +193,17 @@ def _validated_verdict(verdict: object) -> GuardVerdict:
         case GuardAbort(reason=str(reason)):
             return GuardAbort(str.__str__(reason))
         case GuardContinue(prompt=str(prompt)):
-            words = str.__str__(prompt)
+            text = str.__str__(prompt)
         case _:
             raise _InvalidVerdict("It answered with something that is no verdict.")
-    if not words.strip():
+    if not text.strip():
         raise _InvalidVerdict("It wanted the agent to go on without a prompt.")
-    return GuardContinue(words)
+    return GuardContinue(text)
 
 
-async def _run_within(asked: Callable[[], Awaitable[GuardVerdict]], seconds: float) -> GuardVerdict | Fault:
+async def _run_within(ask: Callable[[], Awaitable[GuardVerdict]], seconds: float) -> GuardVerdict | Fault:
     # A task of its own, because a guard that swallows its cancellation would hold up a plain timeout for ever.
-    task = asyncio.create_task(call_foreign(asked))
+    task = asyncio.create_task(call_foreign(ask))
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
         if not done:
@@ -210,37 +218,44 @@ async def _run_within(asked: Callable[[], Awaitable[GuardVerdict]], seconds: flo
 
 
 class SteeringQueue:
-    """The queue of one conversation, in the order of delivery. Lives on the event loop; not for other threads.
+    """The message queue of one conversation, in the order of delivery. Lives on the event loop; not thread-safe.
 
     `on_change` is called after each change and must not raise. Whoever takes a message out commits it or returns it
-    to the person.
+    to the person. `refuse_when_closed` raises before any change once the conversation is closed.
     """
 
-    def __init__(self, entries: Iterable[QueuedMessage] = (), on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        entries: Iterable[QueuedMessage] = (),
+        on_change: Callable[[], None] = lambda: None,
+        refuse_when_closed: Callable[[], None] = lambda: None,
+    ) -> None:
         self._entries: list[QueuedMessage] = []
         self._on_change = on_change
+        self._refuse_when_closed = refuse_when_closed
         self._last_taken_id: str | None = None
         for entry in entries:
             self._append(entry)
 
     @property
     def entries(self) -> tuple[QueuedMessage, ...]:
-        """All that wait, first to be delivered first."""
         return tuple(self._entries)
 
     def add(self, message: Message, when: When = "soon") -> None:
-        """Put a prompt at the end.
+        """Append a prompt.
 
-        Raises WrongUse for one that is no prompt, says nothing, waits already or cannot be kept.
+        Raises WrongUse for a message that is no prompt, is empty, waits already or cannot be stored.
         """
+        self._refuse_when_closed()
         self._append(QueuedMessage(message=validate_message(message), when=when))
         self._on_change()
 
     def edit(self, message_id: str, blocks: Sequence[Block] | None = None, *, when: When | None = None) -> None:
-        """Say something else instead, or at another moment; id and place stay.
+        """Change the blocks or the delivery time of a message; its id and position stay.
 
-        Raises WrongUse for an unknown id, no blocks, and what cannot be kept.
+        Raises WrongUse for an unknown id, no blocks, and blocks that cannot be stored.
         """
+        self._refuse_when_closed()
         index = self._index(message_id)
         entry = self._entries[index]
         if blocks is not None:
@@ -251,19 +266,22 @@ class SteeringQueue:
         self._on_change()
 
     def move(self, message_id: str, position: int) -> None:
-        """Put it at this position, counted from 0; beyond an end means at that end. Raises WrongUse."""
+        """Move a message to a position, counted from 0 and clamped to the ends. Raises WrongUse for an unknown id."""
+        self._refuse_when_closed()
         entry = self._entries.pop(self._index(message_id))
         self._entries.insert(max(position, 0), entry)
         self._on_change()
 
     def remove(self, message_id: str) -> QueuedMessage:
-        """Take this one out for the person. Raises WrongUse when it does not wait (any more)."""
+        """Remove and return a message for the person. Raises WrongUse when it does not wait (any more)."""
+        self._refuse_when_closed()
         entry = self._entries.pop(self._index(message_id))
         self._on_change()
         return entry
 
     def take_next(self) -> Message | None:
-        """Take out the first of any kind, for an agent that is idle; the caller commits it."""
+        """Take out the first message of any kind, for an idle agent; the caller commits it."""
+        self._refuse_when_closed()
         if not self._entries:
             return None
         entry = self._entries.pop(0)
@@ -272,16 +290,17 @@ class SteeringQueue:
         return entry.message
 
     def was_taken_last(self, message_id: str) -> bool:
-        """Whether this is the message that was taken out last to begin a run."""
+        """Return whether this message was the last one taken out to begin a run."""
         return self._last_taken_id == message_id
 
     def take_all(self) -> tuple[QueuedMessage, ...]:
-        """Take out all; the caller returns them to the person."""
-        taken = self.entries
-        if taken:
+        """Take out all messages; the caller returns them to the person."""
+        self._refuse_when_closed()
+        entries = self.entries
+        if entries:
             self._entries = []
             self._on_change()
-        return taken
+        return entries
 
     def _append(self, entry: QueuedMessage) -> None:
         _validate_prompt(entry.message)

@@ -1,4 +1,4 @@
-"""From a conversation to one request for the model, pictures included."""
+"""Builds one model request from a conversation, pictures included."""
 
 import base64
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ _LEFT_OUT = Sentence("Older pictures are not sent: this model takes fewer of the
 
 @dataclass(frozen=True, slots=True)
 class PictureSupport:
-    """Where pictures come from, and what the model takes of them. `seen`: it reads pictures, as far as is known."""
+    """Where pictures are read from, and the model's picture limits. `seen`: the model reads pictures, if known."""
 
     read: PictureReader
     fitter: PictureFitter
@@ -42,31 +42,30 @@ class PictureSupport:
 async def prepare_pictures(
     messages: Sequence[Message], pictures: PictureSupport, places: Mapping[int, int] | None = None
 ) -> tuple[list[Message], list[Sentence]]:
-    """The messages with bytes in place of stored pictures, and what had to be changed, each reason once.
+    """Return the messages with stored pictures replaced by their bytes, and the reasons for changes, each once.
 
-    `places` is what `count_pictures` says of these messages, where that is known.
-
-    What the model cannot read is said in words, so that a conversation can go on with any model; but with the newest
-    prompt it was just now asked to look. Raises ImagesNotSupported for that.
+    `places` is the result of `count_pictures` for these messages, where known. Pictures that the model cannot read
+    become text, so that a conversation can go on with any model. Raises ImagesNotSupported where such a picture is in
+    the newest prompt.
     """
-    found = list(messages)
-    counts = count_pictures(found) if places is None else places
+    prepared = list(messages)
+    counts = count_pictures(prepared) if places is None else places
     if not counts:
-        return found, []
+        return prepared, []
     work = _PictureWork(pictures, sum(counts.values()))
-    prompt = next((at for at in reversed(range(len(found))) if found[at].role is Role.USER), None)
-    for at in counts:
-        found[at] = await work.message(found[at], is_prompt=at == prompt)
-    return found, work.reasons
+    prompt = next((index for index in reversed(range(len(prepared))) if prepared[index].role is Role.USER), None)
+    for index in counts:
+        prepared[index] = await work.message(prepared[index], is_prompt=index == prompt)
+    return prepared, work.reasons
 
 
 def count_pictures(messages: Iterable[Message], first: int = 0) -> dict[int, int]:
-    """How many pictures stand at which place, where there are any; places are counted from `first`."""
-    return {at: count for at, message in enumerate(messages, first) if (count := _picture_count(message.blocks))}
+    """Return the number of pictures by message index, for messages that have any. Indexes count from `first`."""
+    return {index: count for index, message in enumerate(messages, first) if (count := _picture_count(message.blocks))}
 
 
 def _picture_count(blocks: Sequence[Block]) -> int:
-    """By the names of the types: asking for the class of each block of a long history costs the most of a turn."""
+    """Count pictures by type name: isinstance for each block of a long history costs the most of a turn."""
     count = 0
     for block in blocks:
         if block.type == "image":
@@ -77,7 +76,7 @@ def _picture_count(blocks: Sequence[Block]) -> int:
 
 
 class _PictureWork:
-    """One request's pictures, oldest first."""
+    """The pictures of one request, oldest first."""
 
     def __init__(self, pictures: PictureSupport, count: int) -> None:
         limits = pictures.limits
@@ -129,14 +128,14 @@ class _PictureWork:
         return image.model_copy(update={"source": Base64Source(media_type=fitted.media_type, data=encoded)})
 
     async def _fit_picture(self, image: Image, source: StoredSource | Base64Source) -> FittedPicture | None:
-        """None: it goes as it is."""
+        """Return the fitted picture, or None where it is sent as it is."""
         if isinstance(source, Base64Source):
             if not self._limits.needs_check:
                 return None
             data = decode_base64(source.data)
         else:
             data = await self._pictures.read(source)
-            # What is stored does not move: it was looked at when it was taken in.
+            # Stored pictures do not move: they were checked on import.
             if self._limits.accepts(source.media_type, len(data), source.width, source.height):
                 return FittedPicture(data, source.media_type)
         return await self._pictures.fitter.fit(data, source.media_type, self._limits, image.name or "")
@@ -169,10 +168,10 @@ def _placeholder(image: Image) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What stays the same for all questions of a run.
+    """What stays the same for all requests of a run.
 
-    `execute_tools` False: the caller runs the calls itself, and the run ends with them. `compact_at` is the share of
-    the model's context window from which on older messages are summarised; None: never.
+    `execute_tools` False: the caller executes the calls itself, and the run ends with them. `compact_at` is the share
+    of the context window from which on older messages are summarised; None: never.
     """
 
     model: str
@@ -185,23 +184,23 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class BuiltRequest:
-    """The question, and what was made to fit the model before it is sent."""
+    """A request, and the adjustments that were made to fit the model."""
 
     request: ModelRequest
     adjustments: tuple[Sentence, ...] = ()
 
 
 class PreparedHistory:
-    """What a model reads of one conversation. What no later message can change is worked out once and remembered.
+    """A history as the model reads it, with what no later message can change computed once and cached.
 
-    A history whose beginning is not the one that was read last, message by message the same objects, is read afresh.
+    Where the beginning is not the cached one, message by message the same objects, it is computed afresh.
     """
 
     def __init__(self) -> None:
         self._forget()
 
     def read(self, history: tuple[Message, ...]) -> tuple[list[Message], dict[int, int]]:
-        """The repaired history as it is sent, without what was given up; and how many pictures stand at which place."""
+        """Return the repaired history as it is sent, without abandoned answers; and the number of pictures by index."""
         if not self._is_prefix_of(history):
             self._forget()
         self._remember_settled(history)
@@ -209,8 +208,8 @@ class PreparedHistory:
         if self._is_changed_by(newer):
             read = without_abandoned(compacted_view(normalised_history(history)))
             return read, count_pictures(read)
-        rest = without_abandoned(newer)
-        return [*self._prepared, *rest], {**self._pictures, **count_pictures(rest, len(self._prepared))}
+        remaining = without_abandoned(newer)
+        return [*self._prepared, *remaining], {**self._pictures, **count_pictures(remaining, len(self._prepared))}
 
     def _forget(self) -> None:
         self._settled: tuple[Message, ...] = ()
@@ -220,13 +219,13 @@ class PreparedHistory:
 
     def _is_prefix_of(self, history: tuple[Message, ...]) -> bool:
         count = len(self._settled)
-        # Results at the place where the rest begins belong to what stands before it.
+        # Results at the index where the rest begins belong to the messages before it.
         goes_on = count == len(history) or (count < len(history) and history[count].role is not Role.TOOL)
         return count == 0 or (goes_on and all(map(is_, self._settled, history)))
 
     def _remember_settled(self, history: tuple[Message, ...]) -> None:
-        """Remember what is before the last prompt, answer or instruction, if its end stays whatever follows it."""
-        end = next((at for at in range(len(history) - 1, -1, -1) if history[at].role is not Role.TOOL), 0)
+        """Cache what is before the last prompt, answer or instruction, if its end stays whatever follows."""
+        end = next((index for index in range(len(history) - 1, -1, -1) if history[index].role is not Role.TOOL), 0)
         newer = normalised_history(history[len(self._settled) : end])
         if not newer:
             return
@@ -248,13 +247,13 @@ class PreparedHistory:
         self._prepared += read
 
     def _is_changed_by(self, newer: Sequence[Message]) -> bool:
-        """Whether what stands before these is read otherwise because of them."""
-        # What a summary kept stands before it; in a history where it stands behind, the summary begins to count there.
+        """Return whether these newer messages change how the older ones are read."""
+        # A summary comes after what it kept; in a history where it comes first, it begins to count there.
         return any(message.id == self._first_kept or summary_of(message) is not None for message in newer)
 
 
 def _is_final(message: Message) -> bool:
-    """Whether it is sent, whatever comes behind it: see `without_abandoned`."""
+    """Return whether the message is sent whatever follows it: see `without_abandoned`."""
     if message.role is Role.ASSISTANT and not message.blocks:
         return False
     return message.state is not MessageState.INTERRUPTED
@@ -268,9 +267,9 @@ async def build_request(
     addenda: Sequence[str] = (),
     prepared: PreparedHistory | None = None,
 ) -> BuiltRequest:
-    """The repaired history with stored pictures as bytes that fit; a picture that is gone is said in words instead.
+    """Return the request: the repaired history, stored pictures as fitting bytes, missing pictures as text.
 
-    `addenda` are added to the instructions. `prepared` remembers from one request to the next. Raises
+    `addenda` are added to the instructions. `prepared` caches from one request to the next. Raises
     ImagesNotSupported.
     """
     read, places = (prepared or PreparedHistory()).read(history)
@@ -293,18 +292,18 @@ def _with_addenda(config: ProviderConfig, addenda: Sequence[str]) -> ProviderCon
 
 
 def without_abandoned(messages: Sequence[Message]) -> list[Message]:
-    """Leave out answers that broke off and were asked for again: nobody answers its own half answer.
+    """Leave out answers that broke off and were asked for again: no model should answer its own half answer.
 
-    They stay in the conversation. One that the person went on from (a prompt follows it) is part of what was said.
-    An answer without anything in it says nothing to any model.
+    They stay in the conversation. One that a prompt follows is kept: the person went on from it. An empty answer is
+    left out too.
     """
-    kept: list[Message] = []
+    answers: list[Message] = []
     for message in reversed(messages):
         if message.role is Role.ASSISTANT and not message.blocks:
             continue
-        next_is_prompt = bool(kept) and kept[-1].role is not Role.ASSISTANT
+        next_is_prompt = bool(answers) and answers[-1].role is not Role.ASSISTANT
         if message.state is MessageState.INTERRUPTED and not message.tool_uses and not next_is_prompt:
             continue
-        kept.append(message)
-    kept.reverse()
-    return kept
+        answers.append(message)
+    answers.reverse()
+    return answers

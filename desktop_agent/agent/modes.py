@@ -1,4 +1,4 @@
-"""Modes and prompt policies of one agent: what may happen unasked, and which texts are added to its instructions."""
+"""Modes and prompt policies of one agent: what may run unasked, and which texts are added to its instructions."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from desktop_agent.types.tool_calls import ToolClass
 
 @dataclass(frozen=True, slots=True)
 class ModeRequest:
-    """The agent asks for a mode. `announced`: the person was told, and it is applied at the next edge."""
+    """A mode that the agent asked for. `announced`: the person was notified; the next turn boundary applies it."""
 
     from_mode: str
     to_mode: str
@@ -39,22 +39,24 @@ class ModeRequest:
 class ModeSwitch:
     """Changes the mode that `permission_policy` holds. Lives on the event loop.
 
-    `offered` is asked afresh for the modes that can be chosen; `follow` makes what holds be as they say now.
-    `emit` hears what happens. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; where
-    that ModeChanged names the same mode twice, the request came to nothing. `gone`: what holds is what goes on of this
-    mode, which was removed.
+    `list_modes` is called afresh for the modes that can be chosen; `refresh_modes` applies their changes. `emit`
+    receives the events. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; a
+    ModeChanged that names the same mode twice means that the request was dropped. `removed` is a removed mode whose
+    restrictions still hold. `refuse_when_closed` raises before any change once the conversation is closed.
     """
 
     def __init__(
         self,
         permission_policy: PermissionPolicy,
-        offered: Callable[[], Iterable[Mode]] = lambda: BUILT_IN_MODES,
+        list_modes: Callable[[], Iterable[Mode]] = lambda: BUILT_IN_MODES,
         emit: Callable[[EngineEvent], None] = lambda _event: None,
-        gone: Mode | None = None,
+        removed: Mode | None = None,
+        refuse_when_closed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._standing = permission_policy
-        self._removed_mode = gone
-        self._offered = offered
+        self._permission_policy = permission_policy
+        self._removed_mode = removed
+        self._refuse_when_closed = refuse_when_closed
+        self._offered = list_modes
         self._known_names = frozenset(self._modes_by_name)
         if len(self._known_names) < len(self.modes):
             raise WrongUse("Two modes have the same name.", "Give each mode a name of its own.")
@@ -63,7 +65,7 @@ class ModeSwitch:
         self._nested_switches: WeakSet[ModeSwitch] = WeakSet()
 
     def nested(self, permission_policy: PermissionPolicy, emit: Callable[[EngineEvent], None]) -> "ModeSwitch":
-        """For an agent that this one starts, with the same modes to choose from."""
+        """Return the switch for an agent that this one starts, with the same modes to choose from."""
         below = ModeSwitch(
             permission_policy,
             self._offered,
@@ -75,31 +77,28 @@ class ModeSwitch:
 
     @property
     def current(self) -> Mode:
-        """The mode that holds."""
-        return self._standing.mode
+        return self._permission_policy.mode
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """All that can be chosen."""
         return tuple(self._offered())
 
     @property
     def removed_mode(self) -> Mode | None:
-        """The removed mode of which the rest holds; None where what holds can be chosen, or came in its place."""
+        """Return the removed mode whose restrictions still hold; None where the current mode can be chosen."""
         return self._removed_mode
 
     @property
     def requested(self) -> ModeRequest | None:
-        """What the agent asks for, until it is applied or the person decides otherwise."""
         return self._request
 
     @property
     def addendum(self) -> str:
-        """What the mode adds to the instructions."""
         return self.current.addendum
 
     def set_by_person(self, name: str) -> None:
-        """Apply at once, to every call that has not started; a request of the agent is void. Raises WrongUse."""
+        """Apply a mode at once, to every call that has not started; a request of the agent is void. Raises WrongUse."""
+        self._refuse_when_closed()
         mode = self._modes_by_name.get(name)
         if mode is None:
             raise WrongUse(Sentence("There is no mode “{name}”.", {"name": name[:80]}), "Choose one of the modes.")
@@ -112,6 +111,7 @@ class ModeSwitch:
 
     def request_by_agent(self, name: str) -> None:
         """Note the agent's wish; a newer one replaces it. Raises ToolFailed where it must not be granted."""
+        self._refuse_when_closed()
         mode = self._modes_by_name.get(name)
         if mode is None:
             known = ", ".join(self._modes_by_name)
@@ -126,44 +126,45 @@ class ModeSwitch:
         self._request = ModeRequest(self.current.name, name, now())
 
     def cancel_request(self) -> bool:
-        """Take back what the agent asked for; False when it asked for nothing."""
+        """Drop the agent's request; False when there is none."""
+        self._refuse_when_closed()
         request, self._request = self._request, None
         if request is not None and request.announced:
             self._emit(ModeChanged(self.current.name, self.current.name, "person"))
         return request is not None
 
     def refresh_modes(self) -> Mode | None:
-        """The modes that can be chosen are others now, by the person's will: make what holds be as they say, at once.
+        """Apply at once that the person changed the modes that can be chosen.
 
-        One that was changed holds as it is now. One that held and is gone is the answer, and something holds that lets
-        no more happen, until the person chooses; see `fallback_mode`. What the agent asked for is void if it is gone.
+        A changed mode holds as it is now. If the current mode was removed, return it; a narrower one holds until the
+        person chooses, see `fallback_mode`. A request of the agent for a removed mode is void.
         """
-        modes, held = self._modes_by_name, self.current
-        was_known, self._known_names = held.name in self._known_names, frozenset(modes)
+        modes, current = self._modes_by_name, self.current
+        was_known, self._known_names = current.name in self._known_names, frozenset(modes)
         if self._request is not None and self._request.to_mode not in modes:
             self.cancel_request()
-        is_lost = was_known and self._removed_mode is None and held.name not in modes
-        now = fallback_mode(held) if is_lost else self._current_definition(held, modes)
-        if now.name != held.name:
+        is_lost = was_known and self._removed_mode is None and current.name not in modes
+        now = fallback_mode(current) if is_lost else self._current_definition(current, modes)
+        if now.name != current.name:
             self._change(now, "person")
-        elif now != held:
-            self._standing.set_mode(now)
-        if is_lost and now.name == held.name:
-            self._removed_mode = held
-        for each in tuple(self._nested_switches):
-            each.refresh_modes()
-        return held if is_lost else None
+        elif now != current:
+            self._permission_policy.set_mode(now)
+        if is_lost and now.name == current.name:
+            self._removed_mode = current
+        for switch in tuple(self._nested_switches):
+            switch.refresh_modes()
+        return current if is_lost else None
 
-    def _current_definition(self, held: Mode, modes: dict[str, Mode]) -> Mode:
+    def _current_definition(self, current: Mode, modes: dict[str, Mode]) -> Mode:
         if self._removed_mode is None:
-            return modes.get(held.name, held)
-        if modes.get(held.name) != self._removed_mode:
-            return held
+            return modes.get(current.name, current)
+        if modes.get(current.name) != self._removed_mode:
+            return current
         back, self._removed_mode = self._removed_mode, None
         return back
 
     def at_turn_boundary(self) -> None:
-        """Between two turns: announce what the agent asked for; apply what was announced at the edge before."""
+        """Announce what the agent asked for, and apply what was announced at the boundary before."""
         request = self._request
         if request is None:
             return
@@ -182,12 +183,12 @@ class ModeSwitch:
     def _change(self, mode: Mode, authority: Authority) -> None:
         before, self._removed_mode = self.current, None
         if mode != before:
-            self._standing.set_mode(mode)
+            self._permission_policy.set_mode(mode)
         self._emit(ModeChanged(before.name, mode.name, authority))
 
 
 def _is_wider(mode: Mode, than: Mode) -> bool:
-    """Also where a rule of one has the id of a rule of the other but says something else: that cannot be compared."""
+    """Return whether `mode` allows more; true also where rules of one id differ, as these cannot be compared."""
     rules = {rule.id: rule for rule in than.rules}
     return mode.is_wider_than(than) or any(rules.get(rule.id, rule) != rule for rule in mode.rules)
 
@@ -201,16 +202,16 @@ class ChangeModeInput(BaseModel):
 
 
 def change_mode(switch: ModeSwitch) -> Tool[ChangeModeInput]:
-    """Make the tool. It counts as read-only: it can only take authority away from the agent that calls it."""
+    """Return the tool `change_mode`. It counts as read-only: it can only take authority away from the calling agent."""
 
-    async def run(wanted: ChangeModeInput, call: RunningCall) -> tuple[Text, ...]:
+    async def run(arguments: ChangeModeInput, call: RunningCall) -> tuple[Text, ...]:
         if call.agent_path:
             raise ToolFailed("Only the root agent can ask for another mode.", "Go on in the mode that holds.")
-        switch.request_by_agent(wanted.mode)
+        switch.request_by_agent(arguments.mode)
         return (
             Text(
-                text=f"The mode “{wanted.mode}” is announced to the person after this turn and holds one turn later, "
-                "unless the person decides otherwise."
+                text=f"The mode “{arguments.mode}” is announced to the person after this turn and holds one turn "
+                "later, unless the person decides otherwise."
             ),
         )
 
@@ -228,9 +229,10 @@ def change_mode(switch: ModeSwitch) -> Tool[ChangeModeInput]:
 
 
 class PromptPolicies:
-    """Holds what is installed. Lives on the event loop.
+    """The installed prompt policies. Lives on the event loop.
 
-    `persistent` are those kept with the conversation, in their order; `on_change` is called after each change.
+    `persistent` are those stored with the conversation, in their order; `on_change` is called after each change.
+    `refuse_when_closed` raises before any change once the conversation is closed.
     """
 
     def __init__(
@@ -238,10 +240,12 @@ class PromptPolicies:
         persistent: Iterable[PromptPolicy] = (),
         emit: Callable[[EngineEvent], None] = lambda _event: None,
         on_change: Callable[[], None] = lambda: None,
+        refuse_when_closed: Callable[[], None] = lambda: None,
     ) -> None:
         self._policies: dict[str, PromptPolicy] = {}
         self._emit = emit
         self._on_change = on_change
+        self._refuse_when_closed = refuse_when_closed
         for policy in persistent:
             self._add(policy)
 
@@ -254,7 +258,8 @@ class PromptPolicies:
         precedence: int = 100,
         trigger: PolicyTrigger | None = None,
     ) -> PromptPolicy:
-        """Add one. Raises WrongUse for an id in use, or without an id or a text."""
+        """Install a policy. Raises WrongUse for an id in use, or without an id or a text."""
+        self._refuse_when_closed()
         try:
             policy = PromptPolicy(
                 id=policy_id, text=text, scope=scope, precedence=precedence, trigger=trigger or PolicyTrigger()
@@ -267,7 +272,8 @@ class PromptPolicies:
         return policy
 
     def remove(self, policy_id: str) -> PromptPolicy:
-        """Take one out. Raises WrongUse when it is not installed."""
+        """Remove and return a policy. Raises WrongUse when it is not installed."""
+        self._refuse_when_closed()
         policy = self._policies.pop(policy_id, None)
         if policy is None:
             raise WrongUse(Sentence("No prompt policy is called “{id}”.", {"id": policy_id[:80]}), "Look at the list.")
@@ -276,20 +282,20 @@ class PromptPolicies:
         return policy
 
     def list(self) -> tuple[PromptPolicy, ...]:
-        """All that are installed, in the order in which they apply."""
+        """Return all installed policies, in the order in which they apply."""
         # Sorting is stable: among equals the one that was installed first stays first.
         return tuple(sorted(self._policies.values(), key=lambda policy: policy.precedence))
 
     @property
     def persistent(self) -> tuple[PromptPolicy, ...]:
-        """Those to be kept with the conversation, in the order of installation."""
+        """Return the policies to be stored with the conversation, in the order of installation."""
         return tuple(policy for policy in self._policies.values() if policy.scope == "persistent")
 
     def for_turn(self, turn_id: str, *, mode: str, tools: frozenset[str], prompt: str) -> tuple[PromptPolicy, ...]:
-        """What applies to this turn, in order. Nothing is used up before the turn has its answer: see `mark_used`.
+        """Return the policies that apply to this turn, in order. They are used up only by `mark_used`.
 
-        `mode` is the name of the one that holds, `tools` are the names called in the turn before, `prompt` is the
-        text of the newest prompt.
+        `mode` is the name of the current mode, `tools` are the names called in the turn before, `prompt` is the text
+        of the newest prompt.
         """
         applied = tuple(policy for policy in self.list() if _applies(policy.trigger, mode, tools, prompt))
         if applied:
@@ -297,7 +303,7 @@ class PromptPolicies:
         return applied
 
     def mark_used(self, policies: Iterable[PromptPolicy]) -> None:
-        """These went with an answer: those for one turn are taken out, unless they were removed or replaced since."""
+        """Note that an answer used these: those for one turn are removed, unless removed or replaced since."""
         for policy in policies:
             if policy.scope == "next_turn" and self._policies.get(policy.id) is policy:
                 self.remove(policy.id)

@@ -1,6 +1,4 @@
-"""The stream of events of a provider, validated and counted before anybody relies on it; whoever made the provider, it
-ends.
-"""
+"""The event stream of a provider, validated and measured; it ends in time whoever wrote the provider."""
 
 import asyncio
 import logging
@@ -45,7 +43,7 @@ MAX_JSON_DEPTH = 200
 
 
 class AnswerTooLong(AgentError):
-    """The answer passed the limit; what was taken so far stays."""
+    """The answer passed the limit; what was received before stays."""
 
     kind = "answer_too_long"
     default_remedy = "Ask for less at once."
@@ -85,11 +83,11 @@ class AnswerSize:
                 # Its pieces were counted as they came.
                 whole = _json_size(event.input) + len(event.malformed or "") + len(event.name) + len(event.id)
                 known = self._arguments.pop(event.id, None)
-                rest = whole + _CALL_COST if known is None else whole - known
-                return max(_BLOCK_COST, rest) + _json_size(event.metadata)
+                size = whole + _CALL_COST if known is None else whole - known
+                return max(_BLOCK_COST, size) + _json_size(event.metadata)
             case ThinkingBlock():
-                rest, self._thinking_characters = len(event.text) - self._thinking_characters, 0
-                return _BLOCK_COST + max(0, rest) + _json_size(event.metadata)
+                size, self._thinking_characters = len(event.text) - self._thinking_characters, 0
+                return _BLOCK_COST + max(0, size) + _json_size(event.metadata)
             case ServerStep():
                 return _BLOCK_COST + len(event.name) + len(event.text) + _json_size(event.raw)
             case Unknown():
@@ -117,7 +115,7 @@ class AnswerSize:
             case MessageDelta():
                 return _BLOCK_COST + len(event.raw or "") + _json_size(event.details)
             case AnswerStarted() | RequestAdjusted():
-                return _BLOCK_COST + sum(_BLOCK_COST + len(str(each)) for each in event.adjustments)
+                return _BLOCK_COST + sum(_BLOCK_COST + len(str(adjustment)) for adjustment in event.adjustments)
             case AnswerNamed():
                 return _BLOCK_COST + len(event.response_id)
             case Done():
@@ -127,32 +125,29 @@ class AnswerSize:
 
 
 def _json_size(value: Any) -> int:
-    """The characters, roughly, of a JSON value that will be kept.
-
-    Raises NotJson where no reader and writer on its way could carry it.
-    """
+    """Return roughly the characters of a JSON value to be stored. Raises NotJson where it could not be read again."""
     count, depth = _size_and_depth(value)
     if depth > MAX_JSON_DEPTH:
         raise NotJson(f"nested {depth} deep")
     return count
 
 
-def _size_and_depth(value: Any) -> tuple[int, int]:
-    """Characters, and levels of nesting; without recursion, however deep it is. Raises NotJson."""
-    count, depth, level = 0, 0, [value]
+def _size_and_depth(root: Any) -> tuple[int, int]:
+    """Return characters and levels of nesting, without recursion, however deep it is. Raises NotJson."""
+    count, depth, level = 0, 0, [root]
     while level:
         below: list[Any] = []
-        for each in level:
-            if isinstance(each, str):
-                count += len(each)
-            elif isinstance(each, dict):
-                items = cast("dict[Any, Any]", each)
+        for value in level:
+            if isinstance(value, str):
+                count += len(value)
+            elif isinstance(value, dict):
+                items = cast("dict[Any, Any]", value)
                 count += sum(len(str(key)) for key in items)
                 below.extend(items.values())
-            elif isinstance(each, list):
-                below.extend(cast("list[Any]", each))
-            elif not (each is None or isinstance(each, int | float)) or not _is_finite(each):
-                raise NotJson(f"{type(each).__name__} is no JSON")
+            elif isinstance(value, list):
+                below.extend(cast("list[Any]", value))
+            elif not (value is None or isinstance(value, int | float)) or not _is_finite(value):
+                raise NotJson(f"{type(value).__name__} is no JSON")
             count += _VALUE_COST
         level = below
         depth += 1
@@ -169,17 +164,17 @@ def _citation_size(citation: Citation) -> int:
 
 _log = logging.getLogger(__name__)
 
-# A flood of events is taken in slices of this many seconds; longer ones where the others take long themselves.
+# A flood of events is taken in slices of this many seconds; longer ones where other tasks take long themselves.
 SLICE_SECONDS = 0.008
 MAX_SLICE_SECONDS = 0.05
-# What an answer gets to be let go of, in seconds: less than a run waits after Stop, however deep it is.
+# The timeout for closing a stream, in seconds: less than a run waits after Stop, however deep it is.
 CLOSE_TIMEOUT = 1.0
 # So many words behind the last one are passed over.
 _MAX_LATE_EVENTS = 100
 
 _EVENT_TYPES = frozenset(get_args(ProviderEvent))
 
-# How long nothing must have come until it is said, and until it is said again, in seconds.
+# Seconds of silence until the first report, and between reports.
 FIRST_NOTICE_AFTER = 10.0
 NOTICE_INTERVAL = 1.0
 _BEFORE_CONTENT = frozenset({AnswerStarted, AnswerNamed, UsageUpdate})
@@ -193,7 +188,7 @@ class InvalidProviderEvent(AgentError):
 
 
 class _WaitTimer:
-    """Says how long nothing has come, again and again, from the first moment that a person would wonder."""
+    """Reports repeatedly how long no event has come, from the moment at which a person would wonder."""
 
     def __init__(self, emit: Callable[[AnswerAwaited], None]) -> None:
         self._emit = emit
@@ -206,18 +201,17 @@ class _WaitTimer:
         self._emit(AnswerAwaited(self._loop.time() - self._began))
 
     def stop(self) -> None:
-        """Say no more."""
+        """Stop reporting."""
         self._timer.cancel()
 
 
 async def validated_events(
     events: Any, size: AnswerSize, emit: Callable[[AnswerAwaited], None] = lambda _: None
 ) -> AsyncGenerator[ProviderEvent]:
-    """The events up to Done, checked and counted. Whatever comes behind it was never said. `emit` is told while nothing
-    has come yet.
+    """Yield the events up to Done, validated and measured; events after Done are dropped.
 
-    Raises AnswerTooLong, InvalidProviderEvent, and what the provider raises. However it ends, the provider is let go
-    of.
+    `emit` is called while nothing has come yet. Raises AnswerTooLong, InvalidProviderEvent, and what the provider
+    raises. The provider's stream is closed however this ends.
     """
     pause_at, is_stopped = monotonic() + SLICE_SECONDS, False
     waiting: _WaitTimer | None = _WaitTimer(emit)
@@ -260,7 +254,7 @@ async def validated_events(
 
 
 def _validate_event(event: object) -> None:
-    """Raises InvalidProviderEvent."""
+    """Raise InvalidProviderEvent for what no provider may yield."""
     kind = type(event)
     if kind is ThinkingDelta and type(cast("ThinkingDelta", event).text) is str:
         return
@@ -277,13 +271,13 @@ def _validate_event(event: object) -> None:
 def _field_adapters(kind: type) -> tuple[tuple[str, TypeAdapter[Any]], ...]:
     hints = get_type_hints(kind)
     if is_dataclass(kind):
-        return tuple((each.name, TypeAdapter(hints[each.name])) for each in fields(kind))
+        return tuple((field.name, TypeAdapter(hints[field.name])) for field in fields(kind))
     names = cast("Any", kind).model_fields
     return tuple((name, TypeAdapter(hints[name])) for name in names)
 
 
 def _cancel_at_next_wait() -> None:
-    """Let the provider hear of Stop at its next wait: it may hold back what it received before."""
+    """Cancel the provider at its next wait: it may hold back what it received before."""
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
@@ -291,7 +285,7 @@ def _cancel_at_next_wait() -> None:
 
 
 async def _drain(events: Any) -> None:
-    """Behind its last word a provider puts its connection in order, so that the next question may use it."""
+    """Let a provider tidy its connection after Done, so that the next request may use it again."""
     with suppress(TimeoutError, StopAsyncIteration):
         async with asyncio.timeout(CLOSE_TIMEOUT):
             for _ in range(_MAX_LATE_EVENTS):
@@ -299,7 +293,7 @@ async def _drain(events: Any) -> None:
 
 
 async def _close_stream(events: Any) -> None:
-    """Close it; what cannot be closed is left behind."""
+    """Close the stream; one that cannot be closed is abandoned."""
     closing = asyncio.create_task(_close_quietly(events))
     try:
         await asyncio.wait({closing}, timeout=CLOSE_TIMEOUT)
@@ -314,5 +308,5 @@ async def _close_quietly(events: Any) -> None:
         await events.aclose()
     except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - what it said is whole without that
+    except BaseException as error:  # noqa: BLE001 - the answer is complete without that
         _log.warning("an answer could not be closed: %s", Fault(error).trace)

@@ -18,7 +18,9 @@ ANSWER_LIMIT = 20_000
 
 
 class Question:
-    """One question. `several` choices may be taken; `free_text`: words of the person's own are an answer too."""
+    """One question. `several`: more than one choice may be taken; `free_text`: an answer in their own words is
+    allowed.
+    """
 
     def __init__(self, question: str, choices: tuple[str, ...], *, several: bool, free_text: bool) -> None:
         self.question_id = new_id()
@@ -30,15 +32,14 @@ class Question:
 
     @property
     def given(self) -> tuple[str, ...] | None:
-        """What was answered so far."""
         return self._ended.result() if self._ended.done() else None
 
     async def answer(self) -> tuple[str, ...] | None:
-        """Wait for the answer; None when the question was withdrawn. Cancelling the wait leaves it open."""
+        """Wait for the answer; None when the question was withdrawn. Cancelling the wait leaves the question open."""
         return await asyncio.shield(self._ended)
 
     def checked(self, answer: str | Iterable[str]) -> tuple[str, ...]:
-        """The answer as it counts: choices in their order, then words of the person's own. Raises WrongUse."""
+        """Return the answer as it is stored: choices in their order, then the person's own words. Raises WrongUse."""
         parts = dict.fromkeys(_parts_of(answer))
         chosen = tuple(choice for choice in self.choices if choice in parts)
         own = tuple(part for part in parts if part not in self.choices)
@@ -54,47 +55,46 @@ class Question:
         return (*chosen, *own)
 
     def end(self, answer: tuple[str, ...] | None) -> None:
-        """Tell whoever waits. Once only."""
+        """End the question for whoever waits. Only the first call counts."""
         self._ended.set_result(answer)
 
 
 def _parts_of(answer: object) -> tuple[str, ...]:
-    """Raises WrongUse for what is no words."""
+    """Return the answer's texts. Raises WrongUse for anything but text."""
     parts = (
         cast("Iterable[object]", answer) if isinstance(answer, Iterable) and not isinstance(answer, str) else (answer,)
     )
-    given = tuple(parts)
-    words = tuple(part for part in given if isinstance(part, str))
-    if len(words) < len(given):
+    parts = tuple(parts)
+    texts = tuple(part for part in parts if isinstance(part, str))
+    if len(texts) < len(parts):
         raise WrongUse("This is no answer.", "Answer with words, or with several of the choices.")
-    return words
+    return texts
 
 
 class QuestionBroker:
-    """Holds the questions of one conversation. Lives on the event loop; not for other threads."""
+    """The questions of one conversation. Lives on the event loop; not thread-safe."""
 
     def __init__(self) -> None:
         self._open: dict[str, Question] = {}
 
     @property
     def open_questions(self) -> tuple[Question, ...]:
-        """Those that wait, oldest first."""
         return tuple(self._open.values())
 
     def ask(
         self, question: str, choices: Iterable[str] = (), *, several: bool = False, free_text: bool = True
     ) -> Question:
-        """Open a question. Raises WrongUse where nothing could be an answer."""
-        asked = Question(question, tuple(choices), several=several, free_text=free_text)
-        if not asked.choices and not free_text:
+        """Open a question. Raises WrongUse where no answer would be possible."""
+        opened = Question(question, tuple(choices), several=several, free_text=free_text)
+        if not opened.choices and not free_text:
             raise WrongUse("A question needs choices or must take free text.")
-        self._open[asked.question_id] = asked
-        return asked
+        self._open[opened.question_id] = opened
+        return opened
 
     def answer(self, question_id: str, answer: str | Iterable[str]) -> bool:
-        """Answer it. The first answer counts: False when the question has ended or is unknown.
+        """Answer a question. Only the first answer counts: False when the question has ended or is unknown.
 
-        Raises WrongUse for what is no answer to it; the question stays open then.
+        Raises WrongUse for an answer that does not fit; the question stays open then.
         """
         question = self._open.get(question_id)
         if question is None:
@@ -104,7 +104,7 @@ class QuestionBroker:
         return True
 
     def withdraw(self, question_id: str) -> bool:
-        """Take one back; False when it does not wait."""
+        """Withdraw a question; False when it does not wait."""
         question = self._open.pop(question_id, None)
         if question is not None:
             question.end(None)
@@ -155,17 +155,19 @@ def ask_user(
     *,
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Tool[AskUserInput]:
-    """Make the tool. `timeout` is how long the person has, in seconds; `emit` puts events into the run.
+    """Return the tool `ask_user`. `timeout` is how long the person has, in seconds.
 
-    `waiting` is entered while a person is waited for, so that a budget can let its time stand still.
+    `waiting` is entered while a person is waited for, so that a budget can stop its clock.
     """
 
-    async def run(wanted: AskUserInput, call: RunningCall) -> tuple[Text, ...]:
+    async def run(arguments: AskUserInput, call: RunningCall) -> tuple[Text, ...]:
         if call.agent_path:
             raise ToolFailed(
                 "Only the root agent can ask the person.", "End with what is missing, so that your caller can ask."
             )
-        question = broker.ask(wanted.question, wanted.choices, several=wanted.several, free_text=wanted.free_text)
+        question = broker.ask(
+            arguments.question, arguments.choices, several=arguments.several, free_text=arguments.free_text
+        )
         try:
             emit(_asked_event(question))
             with waiting():
@@ -186,7 +188,7 @@ def ask_user(
 
 
 async def _has_timed_out(question: Question, seconds: float) -> bool:
-    """Wait for the end of the question; whether the time ran out first."""
+    """Wait for the end of the question; return whether the time ran out first."""
     try:
         async with asyncio.timeout(seconds):
             await question.answer()

@@ -45,48 +45,47 @@ class Run:
 
     @property
     def turn_id(self) -> str | None:
-        """The turn that runs, or ran last."""
         return self._turns.turn_id
 
     @property
     def answer_text(self) -> str:
-        """What the model said last."""
         return self._turns.answer_text
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
-        """Stop a call, or the run: its connection closes, tools are signalled, nothing new starts. Idempotent.
+        """Stop one call, or the run: its connection closes, tools are signalled, nothing new starts. Idempotent.
 
-        False: there is no such call.
+        Return False where there is no such call.
         """
         target = target or StopSession()
         if isinstance(target, StopTool):
             return self._turns.stop_call(target.tool_use_id) or any(
-                each.interrupt(target) for each in tuple(self._sub_runs)
+                sub_run.interrupt(target) for sub_run in tuple(self._sub_runs)
             )
         self._is_stopped = self._is_stopped or self._work is None or not self._work.done()
         self._stop_requested.set()
         self._turns.stop()
-        # Not only by way of the cancelled calls: everything below hears of it in the same moment.
-        for each in tuple(self._sub_runs):
-            each.interrupt(target)
+        # Not only through the cancelled calls: everything below stops in the same moment.
+        for sub_run in tuple(self._sub_runs):
+            sub_run.interrupt(target)
         if self._work is not None and not self._work.done():
             self._work.cancel()
         return True
 
-    async def execute(self, prompt: Message | None = None, *, left: RecoveredCalls | None = None) -> RunEnd:
+    async def execute(self, prompt: Message | None = None, *, recovered: RecoveredCalls | None = None) -> RunEnd:
         """Work until the model is done, somebody stops it, a limit is reached or it fails. Raises nothing.
 
-        Without a prompt it goes on from the history; with `left`, first with the calls that a dead process left open.
+        Without a prompt it continues from the history; with `recovered`, first with the calls that a dead process left
+        open.
         """
         history = self._recorder.history()
         begins_with = prompt.id if prompt is not None else (history[-1].id if history else "")
         agent = self._agent_path[-1] if self._agent_path else ""
-        self._recorder.emit(RunStarted(begins_with, resumed=left is not None, agent=agent))
+        self._recorder.emit(RunStarted(begins_with, resumed=recovered is not None, agent=agent))
         end = RunEnd.FAILED
         try:
-            if left is not None:
-                self._turns.adopt_recovered_calls(left)
-            self._work = asyncio.create_task(self._guarded(prompt, left))
+            if recovered is not None:
+                self._turns.adopt_recovered_calls(recovered)
+            self._work = asyncio.create_task(self._guarded(prompt, recovered))
             if self._stop_requested.is_set():
                 self._work.cancel()
             end = await self._outcome(self._work)
@@ -101,9 +100,9 @@ class Run:
         stopping = asyncio.create_task(self._stop_requested.wait())
         try:
             while not work.done() and not stopping.done():
-                left = self._budget.seconds_left
+                seconds_left = self._budget.seconds_left
                 # While a person is waited for, what is left does not get less.
-                wait = None if left is None else max(left, _MIN_WAIT)
+                wait = None if seconds_left is None else max(seconds_left, _MIN_WAIT)
                 await asyncio.wait({work, stopping}, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
                 if self._budget.seconds_left == 0 and not work.done():
                     self._out_of_time = True
@@ -124,10 +123,10 @@ class Run:
         # Whatever the work still came to after Stop: the same Stop has the same end.
         return RunEnd.CANCELLED if self._is_stopped or work.cancelled() else work.result()
 
-    async def _guarded(self, prompt: Message | None, left: RecoveredCalls | None) -> RunEnd:
-        """The turns; whatever fails in them becomes an event, so that the session stays usable."""
+    async def _guarded(self, prompt: Message | None, recovered: RecoveredCalls | None) -> RunEnd:
+        """Run the turns; whatever fails in them becomes an event, so that the session stays usable."""
         try:
-            return await self._turns.run(prompt, left)
+            return await self._turns.run(prompt, recovered)
         except AgentError as error:
             if self._stop_requested.is_set():
                 # Stopping is what made it fail.
@@ -137,7 +136,7 @@ class Run:
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and self._stop_requested.is_set():
                 raise
-            # Whatever anybody raises must not take the conversation down, nor end it without a word.
+            # No exception may end the conversation, nor end the run silently.
             _log_failure(error)
             internal = AgentError(f"Something went wrong inside the program ({type(error).__name__}).")
             self._recorder.emit(ErrorOccurred.of(internal))
@@ -145,7 +144,6 @@ class Run:
 
     @contextmanager
     def _tracking(self, sub_run: SubRun) -> Generator[None]:
-        """While it works, what interrupts this run interrupts it too."""
         self._sub_runs.append(sub_run)
         try:
             if self._stop_requested.is_set():
@@ -160,7 +158,7 @@ def _log_failure(error: BaseException) -> None:
 
 
 async def _run_to_end(work: Coroutine[Any, Any, object]) -> None:
-    """To its end, however often whoever waits for it is cancelled."""
+    """Wait for the work to end, however often the waiting task is cancelled."""
     task = asyncio.ensure_future(work)
     while not task.done():
         with suppress(asyncio.CancelledError):

@@ -1,6 +1,4 @@
-"""What a run works with, its recorder and retry policy; and its budget: what it may still use, and how many calls may
-run at once.
-"""
+"""What a run works with (recorder, retry policy, slots), and its budget: what it may still use."""
 
 import asyncio
 import random
@@ -27,15 +25,13 @@ from desktop_agent.types.provider_events import Usage
 
 
 class Recorder(Protocol):
-    """Shows and keeps what one run does. The session's is the one that runs in the app."""
+    """Shows and journals what one run does. The app's implementation belongs to the session."""
 
     @property
-    def run_id(self) -> str:
-        """The run's."""
-        ...
+    def run_id(self) -> str: ...
 
     def emit(self, event: Event) -> None:
-        """Show this now and journal it soon."""
+        """Show this event now and journal it soon."""
         ...
 
     async def flush(self) -> None:
@@ -43,17 +39,17 @@ class Recorder(Protocol):
         ...
 
     async def commit(self, *messages: Message) -> None:
-        """Add finished messages to the history; kept in memory and tried again when the disk refuses."""
+        """Add finished messages to the history; kept in memory and retried when the disk refuses."""
         ...
 
     def history(self) -> tuple[Message, ...]:
-        """All committed messages of the branch, oldest first."""
+        """Return all committed messages of the branch, oldest first."""
         ...
 
     def nested(self) -> "Recorder":
-        """For a run that a call of this one starts: its events name this run as their parent.
+        """Return a recorder for a run that a call of this one starts: its events name this run as their parent.
 
-        Its messages are its own: they are kept in memory while it works, and are not part of the conversation.
+        Its messages are kept in memory while it works, and are not part of the conversation.
         """
         ...
 
@@ -72,7 +68,7 @@ class RetryPolicy:
     max_delay: float = 8.0
 
     def delay(self, error: AgentError, attempt: int) -> float | None:
-        """Seconds to wait before attempt number `attempt` + 1, or None to give up. Attempts count from 1."""
+        """Return the seconds to wait before attempt `attempt` + 1, or None to give up. Attempts count from 1."""
         if not isinstance(error, ProviderError) or not error.retryable or attempt >= self.attempts:
             return None
         # Whatever a proxy's headers say: an empty account does not fill up by waiting.
@@ -85,7 +81,7 @@ class RetryPolicy:
 
 
 def long_wait_remedy(error: AgentError) -> Sentence | None:
-    """What to do about an error whose server asks for a longer wait than anybody waits unasked; None elsewhere."""
+    """Return the remedy for an error whose server asks for a longer wait than the retry policy allows; else None."""
     if not isinstance(error, ProviderError) or isinstance(error, QuotaExhausted):
         return None
     seconds = error.retry_after or 0.0
@@ -108,7 +104,7 @@ _MEMORY_LIMIT = "what one run may pile up in memory"
 
 @dataclass(frozen=True, slots=True)
 class PriorUse:
-    """What a run had used when its process died: the same run goes on, and its limits are those of all of it.
+    """What a resumed run had used when its process died; its limits cover both parts.
 
     Specialists' work included: `tokens`, `cost` in US dollars, `seconds` at work. Memory is not: that went with the
     process.
@@ -125,7 +121,7 @@ NO_PRIOR_USE = PriorUse()
 
 
 class Budget:
-    """One run's. What a specialist's run uses counts for the runs above it too, and so do their ends for it."""
+    """The budget of one run. What a specialist's run uses counts for the runs above it too."""
 
     def __init__(self, limits: Limits, parent: "Budget | None" = None, used: PriorUse = NO_PRIOR_USE) -> None:
         self.limits = limits
@@ -142,20 +138,21 @@ class Budget:
 
     @property
     def depth(self) -> int:
-        """How many runs stand above this one."""
+        """Return how many runs stand above this one."""
         return 0 if self._parent is None else self._parent.depth + 1
 
     def nested(self, limits: Limits, share: float) -> "Budget":
-        """For a specialist: its own limits, and at most this share of the tokens and the money that are left.
+        """Return a specialist's budget: its own limits, and at most this share of the tokens and the money that are
+        left.
 
-        Its run is over when the task is that made it; until then its time at work is time of this one too.
+        It ends with the current task; until then its time at work is time of this run too.
         """
         own = limits.model_dump()
         tokens = _min_known(limits.tokens, _share_of(self.tokens_left, share))
         own["tokens"] = None if tokens is None else int(tokens)
         own["cost"] = _min_known(limits.cost, _share_of(self.cost_left, share))
         own["depth"] = min(limits.depth, self.limits.depth)
-        # Not validated again: a share of nothing is nothing, and the first look at it says so.
+        # Not validated again: a share of nothing is nothing, and the first check finds it.
         below = Budget(limits.model_copy(update=own), self)
         self._sub_budgets.add(below)
         self.update_clock()
@@ -165,17 +162,17 @@ class Budget:
         return below
 
     def count_turn(self) -> None:
-        """The model is about to be asked."""
+        """Count a turn, before the model is asked."""
         self._turns += 1
         if self._parent is not None:
             self.add_characters(_TURN_CHARACTERS)
 
     def count_tool_batch(self) -> None:
-        """The calls of an answer are about to be worked on."""
+        """Count a batch of tool calls, before they are evaluated."""
         self._tool_batches += 1
 
     def add_usage(self, usage: Usage | None) -> None:
-        """What an answer used, here and above."""
+        """Add what an answer used, here and above."""
         if usage is None:
             return
         self._tokens += token_count(usage)
@@ -185,14 +182,14 @@ class Budget:
             self._parent.add_usage(usage)
 
     def add_characters(self, count: int) -> None:
-        """What was piled up in memory, here and above."""
+        """Add characters held in memory, here and above."""
         self._characters += count
         if self._parent is not None:
             self._parent.add_characters(count)
 
     @property
     def exceeded_limit(self) -> str | None:
-        """Which limit is reached, in words for people; None while there is room."""
+        """Return which limit is reached, in words for people; None while there is room."""
         limits = self.limits
         reached = (
             (self._turns >= limits.turns, "turns"),
@@ -203,12 +200,12 @@ class Budget:
             (self._characters >= limits.characters, _MEMORY_LIMIT),
         )
         own = next((which for is_reached, which in reached if is_reached), None)
-        # Turns and rounds of the run above are its own affair: it is in the middle of one.
+        # Turns and batches of the run above do not count: it is in the middle of one.
         return own or (self._parent.exceeded_shared_limit if self._parent is not None else None)
 
     @property
     def exceeded_shared_limit(self) -> str | None:
-        """The same, of what runs share."""
+        """Return which limit shared between runs is reached; None while there is room."""
         if self.tokens_left == 0:
             return "tokens"
         if self.cost_left == 0:
@@ -221,30 +218,30 @@ class Budget:
 
     @property
     def tokens_left(self) -> int | None:
-        """None: no limit."""
+        """Return the tokens left; None: no limit."""
         return None if self.limits.tokens is None else max(0, self.limits.tokens - self._tokens)
 
     @property
     def cost_left(self) -> float | None:
-        """In US dollars; None: no limit."""
+        """Return the US dollars left; None: no limit."""
         return None if self.limits.cost is None else max(0.0, self.limits.cost - (self.cost or 0.0))
 
     @property
     def is_working(self) -> bool:
-        """Whether time goes on: something is done, here or below."""
+        """Return whether the clock runs: something is done, here or below."""
         return self._working_since is not None
 
     @property
     def seconds_left(self) -> float | None:
-        """Of time at work, here and above; None: no limit."""
+        """Return the seconds at work left, here and above; None: no limit."""
         own = None if self.limits.seconds is None else max(0.0, self.limits.seconds - self._seconds_at_work)
         return _min_known(own, self._parent.seconds_left if self._parent is not None else None)
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """This run does nothing itself. May be entered many times at once.
+        """Stop the clock of this run: it does nothing itself. May be entered many times at once.
 
-        Time stands still while no run below works either: it goes on above too as long as one of them does.
+        The clock runs on, above too, as long as a run below works.
         """
         self._pauses += 1
         self.update_clock()
@@ -259,8 +256,8 @@ class Budget:
         self.update_clock()
 
     def update_clock(self) -> None:
-        """Whether time goes on may be another matter now."""
-        works = self._pauses == 0 or any(each.is_working for each in self._sub_budgets)
+        """Start or stop the clock, whichever fits now."""
+        works = self._pauses == 0 or any(budget.is_working for budget in self._sub_budgets)
         if works is self.is_working:
             return
         self._worked_seconds, self._working_since = self._seconds_at_work, monotonic() if works else None
@@ -280,22 +277,22 @@ def _current_task() -> "asyncio.Task[Any] | None":
 
 
 def token_count(usage: Usage) -> int:
-    """How many tokens an answer used: the server's total, or what is known of its parts."""
+    """Return the tokens that an answer used: the server's total, or the sum of the known parts."""
     if usage.total_tokens is not None:
         return usage.total_tokens
     return (usage.input_tokens or 0) + (usage.output_tokens or 0)
 
 
-def _share_of(left: float | None, share: float) -> float | None:
-    return None if left is None else left * share
+def _share_of(remaining: float | None, share: float) -> float | None:
+    return None if remaining is None else remaining * share
 
 
 def _min_known(first: float | None, second: float | None) -> float | None:
-    return min((each for each in (first, second) if each is not None), default=None)
+    return min((value for value in (first, second) if value is not None), default=None)
 
 
 class WorkClock:
-    """Tells the budget when the calls of one answer do nothing themselves."""
+    """Pauses the budget while the calls of one answer do nothing themselves."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -305,7 +302,7 @@ class WorkClock:
 
     @contextmanager
     def working(self) -> Generator[None]:
-        """A call is judged, or runs."""
+        """Mark that a call is evaluated, or runs."""
         self._working += 1
         self._update()
         try:
@@ -316,7 +313,7 @@ class WorkClock:
 
     @contextmanager
     def delegating(self) -> Generator[None]:
-        """A specialist has a call; its own run says whether it works or waits."""
+        """Mark that a specialist has a call; its own run says whether it works or waits."""
         self.begin_waiting()
         try:
             yield
@@ -324,12 +321,12 @@ class WorkClock:
             self.end_waiting()
 
     def begin_waiting(self) -> None:
-        """A person is asked about one more call."""
+        """Count one more call that waits for the person."""
         self._waiting += 1
         self._update()
 
     def end_waiting(self) -> None:
-        """That was decided, or taken back."""
+        """Count one call less: it was decided, or withdrawn."""
         self._waiting -= 1
         self._update()
 
@@ -344,14 +341,15 @@ class WorkClock:
 
 
 MAX_PARALLEL_READS = 20
-# Of one answer; each asks a model, and may hand on as many in its turn.
+# Of one answer; each asks a model, and may delegate as many in its turn.
 MAX_PARALLEL_DELEGATES = 8
 
 
 class ToolSlots:
-    """Of one kind of call. Those for reading are shared by a run and the runs below it. Lives on the event loop.
+    """Slots of one kind of call. Those for reading are shared by a run and the runs below it. Lives on the event
+    loop.
 
-    Whoever holds a slot must not wait for a call that needs one: for calls that hand work on, each answer has its own.
+    Whoever holds a slot must not wait for a call that needs one: so each answer has its own slots for delegation.
     """
 
     def __init__(self, pool: int = MAX_PARALLEL_READS) -> None:
@@ -360,18 +358,18 @@ class ToolSlots:
 
     @asynccontextmanager
     async def acquire(self, tool: AnyTool, *, pooled: bool) -> AsyncGenerator[None]:
-        """Wait for a slot of the tool, and if `pooled` for one of the pool; both are free again at the end."""
-        async with AsyncExitStack() as held:
+        """Wait for a slot of the tool, and if `pooled` for one of the pool; both are released at the end."""
+        async with AsyncExitStack() as slots:
             if tool.concurrency is not None:
-                await held.enter_async_context(self._semaphore_of(tool, tool.concurrency))
+                await slots.enter_async_context(self._semaphore_of(tool, tool.concurrency))
             if pooled:
-                await held.enter_async_context(self._pool)
+                await slots.enter_async_context(self._pool)
             yield
 
-    def _semaphore_of(self, tool: AnyTool, most: int) -> asyncio.Semaphore:
+    def _semaphore_of(self, tool: AnyTool, limit: int) -> asyncio.Semaphore:
         slots = self._by_tool.get(tool.identity)
         if slots is None:
-            slots = self._by_tool[tool.identity] = asyncio.Semaphore(max(1, most))
+            slots = self._by_tool[tool.identity] = asyncio.Semaphore(max(1, limit))
         return slots
 
 
@@ -381,12 +379,12 @@ async def _no_wait() -> None:
 
 @dataclass(frozen=True)
 class RunContext:
-    """Whom a run works with. What the person may change while it runs is an object of the session's own.
+    """What a run works with. What the person may change while it runs is an object of the session's own.
 
-    `open_provider` takes the name of a model and answers who serves it just now; it raises AgentError where nobody does
-    any more. `tools_ready` is awaited before the first turn. `files` keeps what calls are about to change;
-    None keeps nothing. `prepared` remembers what was prepared of this conversation for earlier requests. `agent_path`
-    names the specialists from the root down; the root agent's is empty.
+    `open_provider` takes the name of a model and returns who serves it just now; it raises AgentError where nobody
+    does any more. `tools_ready` is awaited before the first turn. `files` keeps what calls are about to change; None
+    keeps nothing. `prepared` caches the conversation as prepared for earlier requests. `agent_path` names the
+    specialists from the root down; the root agent's is empty.
     """
 
     open_provider: Callable[[str], Awaitable[Provider]]

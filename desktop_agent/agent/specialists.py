@@ -1,6 +1,4 @@
-"""Specialists: agents that another agent calls like tools, which of them may work at once, and what their caller is
-told.
-"""
+"""Specialists: agents that another agent calls like tools, which of them may work at once, and their results."""
 
 import asyncio
 import json
@@ -42,7 +40,7 @@ class _Ticket:
 
 
 class SpecialistTurns:
-    """First come, first served: those that only look work together, one that may change something works alone."""
+    """Schedules specialists in order: those that only read work together, one that may change something works alone."""
 
     def __init__(self) -> None:
         self._tickets: list[_Ticket] = []
@@ -63,7 +61,7 @@ class SpecialistTurns:
 
 
 _MAX_CALLS = 40
-# Characters of arguments, and of what is said about a call that did not come to its end.
+# Characters of arguments, and of the result text of a call that failed.
 _MAX_ARGUMENTS = 160
 _MAX_SAID = 1_500
 _NO_CALLS = "It had called no tool."
@@ -83,17 +81,17 @@ class _CallLine:
     name: str
     arguments: str
     state: str = "not started"
-    said: str = ""
+    failure_text: str = ""
 
 
 class CallSummary:
-    """Hears the events of one run and says what became of each of its calls."""
+    """Summarises, from the events of one run, what became of each of its calls."""
 
     def __init__(self) -> None:
         self._calls: dict[str, _CallLine] = {}
 
     def on_event(self, event: Event) -> bool:
-        """Whether there is something new to say."""
+        """Take in an event; return whether the summary changed."""
         match event:
             case ToolCallPending():
                 self._calls[event.id] = _CallLine(event.name, _short_arguments(event.input))
@@ -103,7 +101,7 @@ class CallSummary:
                 call = self._calls[event.id]
                 call.state = _OUTCOME_TEXTS[event.outcome]
                 if event.outcome in (Outcome.CANCELLED, Outcome.TIMED_OUT):
-                    call.said = " ".join(part.text for part in event.result.content if isinstance(part, Text))[
+                    call.failure_text = " ".join(part.text for part in event.result.content if isinstance(part, Text))[
                         :_MAX_SAID
                     ]
             case _:
@@ -122,8 +120,8 @@ class CallSummary:
         if len(calls) > _MAX_CALLS:
             yield f"- {len(calls) - _MAX_CALLS:,} earlier ones"
         for call in calls[-_MAX_CALLS:]:
-            said = "".join(f"\n  {line}" for line in call.said.splitlines())
-            yield f"- {call.name} {call.arguments}: {call.state}{said}"
+            output = "".join(f"\n  {line}" for line in call.failure_text.splitlines())
+            yield f"- {call.name} {call.arguments}: {call.state}{output}"
 
 
 def _short_arguments(arguments: JsonObject) -> str:
@@ -136,9 +134,9 @@ MAX_ANSWERS_TEXT = 20_000
 
 
 class SpecialistRecorder:
-    """Passes everything on; its RunStarted names the call whose work this is.
+    """A recorder that passes everything on; its RunStarted names the call whose work this is.
 
-    `so_far` hears in words what became of each call, whenever that changes.
+    `so_far` receives the summary of the calls whenever it changes.
     """
 
     def __init__(self, recorder: Recorder, call_id: str, so_far: Callable[[str], None]) -> None:
@@ -153,17 +151,16 @@ class SpecialistRecorder:
 
     @property
     def run_id(self) -> str:
-        """The run's."""
         return self._recorder.run_id
 
     @property
-    def said(self) -> str:
-        """Everything that it said so far, answer by answer."""
+    def answers_text(self) -> str:
+        """Return the text of its answers so far."""
         texts = (message.text.strip() for message in self.history() if message.role is Role.ASSISTANT)
         return "\n\n".join(text for text in texts if text)[-MAX_ANSWERS_TEXT:]
 
     def emit(self, event: Event) -> None:
-        """Pass it on."""
+        """Pass the event on."""
         match event:
             case RunStarted():
                 event = replace(event, call_id=self._call_id)
@@ -188,15 +185,15 @@ class SpecialistRecorder:
         await self._recorder.commit(*messages)
 
     def history(self) -> tuple[Message, ...]:
-        """Its messages, oldest first."""
+        """Return its messages, oldest first."""
         return self._recorder.history()
 
     def nested(self) -> Recorder:
-        """For a run that one of its calls starts."""
+        """Return a recorder for a run that one of its calls starts."""
         return self._recorder.nested()
 
 
-# Seconds. Its own limits end a specialist's work, and they stand still while a person is waited for; this does not.
+# Seconds. A specialist's own limits end its work; they pause while a person is waited for, this does not.
 # Timers of the window's event loop take no more than 24 days.
 MAX_WORK_SECONDS = 20 * 24 * 3600.0
 _SEES_NOTHING = (
@@ -211,16 +208,14 @@ class SubRun(Protocol):
     """A run that works on a specialist's task."""
 
     @property
-    def answer_text(self) -> str:
-        """What its model said last."""
-        ...
+    def answer_text(self) -> str: ...
 
     async def execute(self, prompt: Message | None = None) -> RunEnd:
         """Work until it is done. Raises nothing."""
         ...
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
-        """Stop it, or one of its calls."""
+        """Stop the run, or one of its calls."""
         ...
 
 
@@ -245,10 +240,10 @@ def specialist_tools(
     track: TrackRun,
     stop: Callable[[], object] = lambda: None,
 ) -> tuple[AnyTool, ...]:
-    """One tool for each specialist that the agent of these surroundings may call.
+    """Return one tool for each specialist that the agent may call.
 
-    `track` lets interrupts reach a run while it works. `stop` ends the run that calls: a person who denies a call of
-    a specialist and stops wants all of it to stop.
+    `track` lets interrupts reach a run while it works. `stop` ends the calling run: a person who denies a call of a
+    specialist and stops wants all of it to stop.
     """
     delegation = _Delegation(context, settings, budget, make_run, track, stop, SpecialistTurns())
     return tuple(delegation.tool(specialist) for specialist in context.specialists)
@@ -256,7 +251,7 @@ def specialist_tools(
 
 @dataclass(frozen=True)
 class _Delegation:
-    """Of one run to its specialists."""
+    """The delegation of one run to its specialists."""
 
     context: RunContext
     settings: RunSettings
@@ -267,10 +262,10 @@ class _Delegation:
     order: SpecialistTurns
 
     def tool(self, specialist: Specialist) -> AnyTool:
-        """The specialist as a tool. What it does is gated call by call, so calling it is harmless by itself."""
+        """Return the specialist as a tool. Its actions are gated call by call, so calling it is harmless by itself."""
 
-        async def run(wanted: Task, call: RunningCall) -> tuple[Text, ...]:
-            return (Text(text=await self._result(specialist, wanted, call)),)
+        async def run(task: Task, call: RunningCall) -> tuple[Text, ...]:
+            return (Text(text=await self._result(specialist, task, call)),)
 
         return Tool(
             name=specialist.name,
@@ -282,8 +277,8 @@ class _Delegation:
             timeout=MAX_WORK_SECONDS,
         )
 
-    async def _result(self, specialist: Specialist, wanted: Task, call: RunningCall) -> str:
-        """Its final text. Raises ToolFailed with what it said so far where it did not come to an end."""
+    async def _result(self, specialist: Specialist, task: Task, call: RunningCall) -> str:
+        """Return its final text. Raises ToolFailed with its text so far where it did not come to an end."""
         if self.budget.depth >= self.budget.limits.depth:
             sentence = Sentence(
                 "“{name}” was not called: agents may call each other {depth} deep at most.",
@@ -298,27 +293,26 @@ class _Delegation:
             budget = self.budget.nested(specialist.limits, specialist.share)
             run = self.create_run(context, self._settings_for(specialist, budget), budget)
             with self.track(run):
-                end = await _run_to_end(run, self._prompt(wanted))
+                end = await _run_to_end(run, self._prompt(task))
             return self._text(specialist.name, end, run, recorder, has_tools=bool(tools or context.specialists))
 
     def _text(self, name: str, end: RunEnd, run: SubRun, recorder: SpecialistRecorder, *, has_tools: bool) -> str:
         if recorder.called_tools and not has_tools:
             what = Sentence("The specialist “{name}” has no tools, but asked for one.", {"name": name})
-            raise SpecialistHasNoTools(_with_answers(what, recorder.said))
-        text = run.answer_text.strip() or recorder.said
+            raise SpecialistHasNoTools(_with_answers(what, recorder.answers_text))
+        text = run.answer_text.strip() or recorder.answers_text
         if end is RunEnd.COMPLETED and text:
             return text
         if end is RunEnd.CANCELLED:
             self.stop()
-        raise ToolFailed(_with_answers(_failure_reason(name, end, recorder), recorder.said), _REMEDY)
+        raise ToolFailed(_with_answers(_failure_reason(name, end, recorder), recorder.answers_text), _REMEDY)
 
     def _context_for(
         self, specialist: Specialist, recorder: SpecialistRecorder, mode: Mode | None, tools: tuple[AnyTool, ...]
     ) -> RunContext:
-        """Its own conversation with its own tools, under the same person, rules and hooks."""
         context = self.context
-        callable_ones = tuple(each for each in context.specialists if each.name in specialist.specialists)
-        names = {tool.name for tool in tools} | {each.name for each in callable_ones}
+        callable_ones = tuple(other for other in context.specialists if other.name in specialist.specialists)
+        names = {tool.name for tool in tools} | {other.name for other in callable_ones}
         permission_policy = context.permission_policy.nested(mode=mode, names=ToolNamePolicy(allowed=frozenset(names)))
         return replace(
             context,
@@ -337,10 +331,10 @@ class _Delegation:
         )
 
     def _mode_for(self, specialist: Specialist) -> Mode | None:
-        """None: it follows whoever calls it. Raises ToolFailed for a mode that is none."""
+        """Return its own mode; None: it follows its caller. Raises ToolFailed for an unknown mode."""
         if specialist.mode is None:
             return None
-        mode = next((each for each in self.context.modes.modes if each.name == specialist.mode), None)
+        mode = next((mode_ for mode_ in self.context.modes.modes if mode_.name == specialist.mode), None)
         if mode is None:
             values = {"name": specialist.name, "mode": specialist.mode}
             raise ToolFailed(
@@ -349,9 +343,8 @@ class _Delegation:
         return mode
 
     def _tools_for(self, specialist: Specialist) -> tuple[AnyTool, ...]:
-        """Those of its own that whoever calls it has too."""
-        found = (self.context.tools.get(name) for name in dict.fromkeys(specialist.tools))
-        return tuple(tool for tool in found if tool is not None)
+        tools = (self.context.tools.get(name) for name in dict.fromkeys(specialist.tools))
+        return tuple(tool for tool in tools if tool is not None)
 
     def _settings_for(self, specialist: Specialist, budget: Budget) -> RunSettings:
         own, above = specialist.config, self.settings.config
@@ -364,14 +357,14 @@ class _Delegation:
             execute_tools=True,
         )
 
-    def _prompt(self, wanted: Task) -> Message:
-        text = f"{wanted.task}\n\nContext:\n{wanted.context}" if wanted.context.strip() else wanted.task
+    def _prompt(self, task: Task) -> Message:
+        text = f"{task.task}\n\nContext:\n{task.context}" if task.context.strip() else task.task
         sender = self.context.agent_path[-1] if self.context.agent_path else "agent"
         return Message.user(text).model_copy(update={"injected_by": sender})
 
 
 async def _run_to_end(run: SubRun, prompt: Message) -> RunEnd:
-    """Let it work. A cancel stops it, waits until it has closed what it opened, and only then is passed on."""
+    """Wait for the run. A cancel stops it, waits until it has closed what it opened, and only then is passed on."""
     working = asyncio.create_task(run.execute(prompt))
     try:
         return await asyncio.shield(working)
@@ -387,7 +380,6 @@ async def _run_to_end(run: SubRun, prompt: Message) -> RunEnd:
 
 
 def _failure_reason(name: str, end: RunEnd, recorder: SpecialistRecorder) -> Sentence:
-    """What happened, for the model and for the person."""
     match end:
         case RunEnd.LIMIT:
             values = {"name": name, "which": recorder.limit or "what its model can read"}
@@ -402,7 +394,7 @@ def _failure_reason(name: str, end: RunEnd, recorder: SpecialistRecorder) -> Sen
             return Sentence("The specialist “{name}” failed: {why}", {"name": name, "why": recorder.error})
 
 
-def _with_answers(what: Sentence, said: str) -> Sentence:
-    if not said:
+def _with_answers(what: Sentence, answers: str) -> Sentence:
+    if not answers:
         return what
-    return Sentence("{what} What it said so far:\n{said}\n\n", {"what": what, "said": said})
+    return Sentence("{what} What it said so far:\n{said}\n\n", {"what": what, "said": answers})

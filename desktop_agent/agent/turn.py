@@ -1,6 +1,6 @@
-"""The turn: ask the model, run the tools that it calls, ask again. The only loop there is.
+"""The turn: ask the model, execute the tools that it calls, ask again. The only such loop.
 
-`TurnLoop` is the loop; `ModelCall` is one request and its answer, sent again where that is safe and may help.
+`TurnLoop` is the loop; `ModelCall` is one request and its answer, retried where that is safe and may help.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _MALFORMED_CALL = "The model wrote a call that its own server could not read."
 
 
 class ModelCall:
-    """Built afresh for each attempt; nothing is repeated once anything was said.
+    """One request and its answer. Each attempt builds it afresh; nothing is retried once content came.
 
     `addenda` are added to the instructions of this turn.
     """
@@ -58,7 +58,6 @@ class ModelCall:
 
     @property
     def characters(self) -> int:
-        """How much the answer holds in memory."""
         return self._size.characters
 
     async def run(self, answer: AnswerBuilder) -> None:
@@ -81,7 +80,7 @@ class ModelCall:
             attempt += 1
 
     async def _attempt(self, answer: AnswerBuilder, *, may_repeat: bool) -> bool:
-        """Ask once. False: nothing came but a call that its server could not read, so it is worth asking again."""
+        """Ask once. Return False where only a call came that its server could not read: worth a second attempt."""
         built = await self._build_request()
         if built.adjustments:
             adjusted = RequestAdjusted(built.adjustments)
@@ -92,10 +91,10 @@ class ModelCall:
             async for event in events:
                 if may_repeat and _is_malformed_call(event) and not answer.has_content:
                     answer.feed(event, now())
-                    async for rest in events:
+                    async for late_event in events:
                         # Not shown: it is the end of nothing. What it used counts all the same.
-                        if isinstance(rest, UsageUpdate):
-                            answer.feed(rest, now())
+                        if isinstance(late_event, UsageUpdate):
+                            answer.feed(late_event, now())
                     return False
                 self._handle_event(event, answer)
         return True
@@ -118,7 +117,7 @@ def _is_malformed_call(event: Event) -> bool:
     return isinstance(event, MessageDelta) and event.stop_reason is StopReason.MALFORMED_TOOL_CALL
 
 
-# The model is not finished, it only paused: the runtime goes on by itself.
+# The model is not finished, it only paused: the runtime continues by itself.
 _UNFINISHED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 # A server that only ever pauses must not be asked for ever.
 MAX_PAUSES = 20
@@ -128,7 +127,7 @@ _CALLS_IGNORED = TRUNCATED_STOP_REASONS | {StopReason.REFUSAL}
 
 
 class TurnLoop:
-    """The turns of one run. What is open at any moment is closed by `close`, whatever ended the work."""
+    """The turns of one run. `close` ends what is open, whatever ended the work."""
 
     def __init__(
         self, context: RunContext, settings: RunSettings, budget: Budget, is_stopped: Callable[[], bool]
@@ -146,16 +145,16 @@ class TurnLoop:
         self.turn_id: str | None = None
         self.answer_text = ""
 
-    def adopt_recovered_calls(self, left: RecoveredCalls) -> None:
-        """The calls that a dead process left are open from now on: also where the work never begins, they end."""
-        answer = next((each for each in reversed(self._recorder.history()) if each.tool_uses), None)
+    def adopt_recovered_calls(self, recovered: RecoveredCalls) -> None:
+        """Take over the open calls of a dead process, so that they end even where the work never begins."""
+        answer = next((message for message in reversed(self._recorder.history()) if message.tool_uses), None)
         if answer is not None:
-            self._batch = self._batch_for(answer, left)
+            self._batch = self._batch_for(answer, recovered)
 
-    async def run(self, prompt: Message | None, left: RecoveredCalls | None) -> RunEnd:
-        """Until the model is done, a limit is reached, or a person or a guard ends it. Raises AgentError."""
-        self._context.guards.begin_run(left and left.guard_iterations)
-        if left is not None and (end := await self._finish_recovered_calls()) is not None:
+    async def run(self, prompt: Message | None, recovered: RecoveredCalls | None) -> RunEnd:
+        """Run until the model is done, a limit is reached, or a person or a guard ends it. Raises AgentError."""
+        self._context.guards.begin_run(recovered and recovered.guard_iterations)
+        if recovered is not None and (end := await self._finish_recovered_calls()) is not None:
             return end
         if prompt is not None and not await self._boundary.admit_prompt(prompt):
             return RunEnd.ABORTED
@@ -180,7 +179,7 @@ class TurnLoop:
                 return end
 
     async def _act_on(self, answer: Message) -> RunEnd | None:
-        """Do what the answer asks for. None: the model is to be asked again."""
+        """Act on the answer. Return None where the model is to be asked again."""
         if answer.tool_uses and answer.stop_reason not in _CALLS_IGNORED:
             self._pauses = 0
             return await self._run_tool_calls(answer)
@@ -191,13 +190,13 @@ class TurnLoop:
         if end is not RunEnd.COMPLETED:
             return end
         if self._batch is not None:
-            # Calls of an answer that was refused get their results before anybody says more.
+            # Calls of a refused answer get their results before anything else.
             await self._finish_batch(self._batch, Outcome.CANCELLED)
         return await self._boundary.after_final_answer(answer, self._count)
 
     async def _run_tool_calls(self, answer: Message) -> RunEnd | None:
         if not self._settings.execute_tools:
-            # Whoever asked runs them, and goes on with their results.
+            # The caller executes them, and continues with their results.
             self._batch = None
             for use in answer.tool_uses:
                 tool_class = self._context.tools.class_of(use.name)
@@ -215,15 +214,14 @@ class TurnLoop:
         return await self._boundary.after_tool_calls(answer, self._count)
 
     def _end_for(self, answer: Message) -> RunEnd:
-        """The model says no more."""
         if answer.stop_reason is StopReason.MAX_TOKENS:
             return self._stop_at_limit("the longest answer that the model may give")
-        # The transcript says it, and to go on as it is would not help.
+        # The transcript explains it, and to continue unchanged would not help.
         too_long = answer.stop_reason is StopReason.CONTEXT_WINDOW_EXCEEDED
         return RunEnd.LIMIT if too_long else RunEnd.COMPLETED
 
     async def _ask_model(self, provider: Provider) -> Message:
-        """One question and its whole answer, committed."""
+        """Ask the model once; return its whole answer, committed."""
         if self._is_stopped():
             # A tool may have swallowed the cancellation; nothing new starts all the same.
             raise asyncio.CancelledError
@@ -239,7 +237,7 @@ class TurnLoop:
             self._budget.add_usage(answer.total_usage)
             self._budget.add_characters(question.characters)
         if self._is_stopped():
-            # A server that did not heed it: what came is kept, and is no whole answer.
+            # A server that ignored the limit: what came is kept, as an incomplete answer.
             raise asyncio.CancelledError
         if self._budget.cost is not None:
             self._recorder.emit(CostUpdated(self._budget.cost))
@@ -247,7 +245,7 @@ class TurnLoop:
         return await self._commit_answer(answer, state)
 
     async def _call_model(self, question: ModelCall, answer: AnswerBuilder, provider: Provider) -> None:
-        """What is too long for the model is made shorter once."""
+        """Call the model; a history that is too long for it is compacted once."""
         try:
             await question.run(answer)
         except ContextLengthExceeded:
@@ -262,7 +260,7 @@ class TurnLoop:
         return self.turn_id
 
     async def _commit_answer(self, answer: AnswerBuilder, state: MessageState) -> Message:
-        """From here on its calls are open: whatever happens, they get their results."""
+        """Commit the answer. From here on its calls are open: whatever happens, they get their results."""
         message = answer.message(state, now())
         self._answer = None
         self._batch = self._batch_for(message)
@@ -275,7 +273,6 @@ class TurnLoop:
         return message
 
     async def _finish_recovered_calls(self) -> RunEnd | None:
-        """The calls that were open when the program ended."""
         if self._batch is None:
             return None
         used_up = self._budget.exceeded_shared_limit
@@ -284,7 +281,7 @@ class TurnLoop:
         return None if await self._run_batch(self._batch.count) else RunEnd.CANCELLED
 
     async def _run_batch(self, count: int) -> bool:
-        """Answer every call; False when the person denied one and stopped."""
+        """Answer every call; return False when the person denied one and stopped."""
         self._budget.count_tool_batch()
         calls = self._batch
         end = BatchEnd.STOPPED if calls is None else await calls.run()
@@ -295,8 +292,8 @@ class TurnLoop:
         self._recorder.emit(ToolResultsReceived(count))
         return end is BatchEnd.ANSWERED
 
-    def _batch_for(self, answer: Message, left: RecoveredCalls | None = None) -> ToolBatch:
-        calls = ToolBatch(answer.tool_uses, self._context, self._budget, self._settings.limits, left)
+    def _batch_for(self, answer: Message, recovered: RecoveredCalls | None = None) -> ToolBatch:
+        calls = ToolBatch(answer.tool_uses, self._context, self._budget, self._settings.limits, recovered)
         if self._is_stopped():
             calls.stop()
         return calls
@@ -306,23 +303,23 @@ class TurnLoop:
         return RunEnd.LIMIT
 
     def stop(self) -> None:
-        """Nothing starts after this."""
+        """Start nothing more."""
         if self._batch is not None:
             self._batch.stop()
 
     def stop_call(self, tool_use_id: str) -> bool:
-        """One call ends as cancelled; False when it is none of the open ones."""
+        """End one call as cancelled; return False when it is none of the open ones."""
         return self._batch is not None and self._batch.stop_call(tool_use_id)
 
     async def close(self, end: RunEnd, prompt: Message | None = None) -> None:
-        """Commit what is still to be: the prompt, what was streamed, and a result of every open call."""
+        """Commit what is still open: the prompt, what was streamed, and a result of every open call."""
         if prompt is not None:
             await self._boundary.keep_prompt(prompt)
         answer, self._answer = self._answer, None
         if answer is not None and answer.has_content:
             await self._commit_answer(answer, MessageState.INTERRUPTED)
         if end is RunEnd.CANCELLED and not self._settings.execute_tools:
-            # Whoever asked has them and may have run them: their results come, as they do behind a whole answer.
+            # The caller has the calls and may have executed them: results follow, as after a complete answer.
             self._batch = None
         if self._batch is not None:
             await self._finish_batch(self._batch, Outcome.LIMIT if end is RunEnd.LIMIT else Outcome.CANCELLED)

@@ -1,6 +1,4 @@
-"""What happens between two turns: queued messages come in, modes change, older messages are summarised, guards are
-asked.
-"""
+"""What happens between two turns: queued messages are delivered, modes change, history is compacted, guards decide."""
 
 import asyncio
 from typing import Literal
@@ -29,7 +27,7 @@ _RUN_ENDS = {"stop": RunEnd.COMPLETED, "abort": RunEnd.ABORTED}
 
 
 class TurnBoundary:
-    """The edge between the turns of one run."""
+    """The boundary between the turns of one run."""
 
     def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
         self._context = context
@@ -42,9 +40,9 @@ class TurnBoundary:
         self._hook_task: asyncio.Task[PromptRuling] | None = None
 
     async def admit_prompt(self, prompt: Message) -> bool:
-        """The run's own prompt, if the hooks let it pass; else it is handed back, and the reason said.
+        """Commit the run's own prompt if the hooks allow it; else return it to the person with the reason.
 
-        Stop does not break off what the hooks think of it: see `keep`.
+        Stop does not break off the hooks: see `keep_prompt`.
         """
         self._hook_task = asyncio.create_task(self._run_prompt_hooks(prompt))
         ruling = await asyncio.shield(self._hook_task)
@@ -56,10 +54,10 @@ class TurnBoundary:
         return True
 
     async def keep_prompt(self, prompt: Message) -> None:
-        """The prompt of a run that ends: it was sent, so it is in the history, whenever Stop came.
+        """Commit the prompt of a run that ends: it was sent, so it is in the history, whenever Stop came.
 
-        Hooks that still judge it get the grace to decide. What they deny, or do not decide about, was not sent, and
-        reaches no model: its session hands it back.
+        Hooks that still run get the grace to decide. A prompt that they deny, or do not decide about, reaches no
+        model: its session returns it to the person.
         """
         if self._is_prompt_settled:
             return
@@ -78,18 +76,20 @@ class TurnBoundary:
         await self._recorder.commit(prompt)
 
     async def before_turn(self, provider: Provider) -> None:
-        """Before the model is asked."""
+        """Prepare the next request: modes, compaction."""
         self._context.modes.at_turn_boundary()
         await self._deliver_queued_messages()
         if self._settings.compact_at is not None and self._is_context_full(provider, self._settings.compact_at):
             await self.compact(provider)
 
     def instruction_addenda(self, turn_id: str) -> tuple[str, ...]:
-        """What is added to the instructions of this turn."""
+        """Return what is added to the instructions of this turn."""
         history = self._recorder.history()
-        prompts = (each.text for each in reversed(history) if each.role is Role.USER and each.injected_by is None)
+        prompts = (
+            message.text for message in reversed(history) if message.role is Role.USER and message.injected_by is None
+        )
         prompt = next(prompts, "")
-        answer = next((each for each in reversed(history) if each.role is Role.ASSISTANT), None)
+        answer = next((message for message in reversed(history) if message.role is Role.ASSISTANT), None)
         tools = frozenset(call.name for call in answer.tool_uses) if answer is not None else frozenset[str]()
         modes = self._context.modes
         self._applied = self._context.policies.for_turn(turn_id, mode=modes.current.name, tools=tools, prompt=prompt)
@@ -97,12 +97,12 @@ class TurnBoundary:
         return tuple(text for text in texts if text)
 
     def answered(self) -> None:
-        """The answer of this turn is in the history: what was added for it alone is used up."""
+        """Note that the answer is in the history: policies for this turn alone are used up."""
         applied, self._applied = self._applied, ()
         self._context.policies.mark_used(applied)
 
     async def compact(self, provider: Provider) -> bool:
-        """Summarise older messages for the model. False: there was nothing to be summarised, or it failed."""
+        """Summarise older messages for the model. Return False where nothing could be summarised, or it failed."""
         before, cost = self._last_input_tokens(), self._budget.cost
         try:
             summary = await self._compactor.compact(provider, self._recorder.history())
@@ -118,12 +118,12 @@ class TurnBoundary:
         return True
 
     async def after_tool_calls(self, answer: Message, turns: int) -> RunEnd | None:
-        """Calls were answered. None: the model is asked again."""
+        """Decide what follows answered calls. Return None to ask the model again."""
         ruling = await self._consult_guards("turn_end", answer, turns)
         return None if ruling in {"continue", "pass"} else _RUN_ENDS[ruling]
 
     async def after_final_answer(self, answer: Message, turns: int) -> RunEnd | None:
-        """The model is done. None: it is asked again, because a guard wants it, or a message came in meanwhile."""
+        """Decide what follows a final answer. Return None to go on: a guard wants it, or a message came in."""
         ruling = await self._consult_guards("turn_end", answer, turns)
         if ruling == "pass":
             ruling = await self._consult_guards("session_stop", answer, turns)
@@ -132,15 +132,15 @@ class TurnBoundary:
         return None if ruling == "continue" else _RUN_ENDS[ruling]
 
     async def _consult_guards(
-        self, at: Literal["turn_end", "session_stop"], answer: Message, turns: int
+        self, moment: Literal["turn_end", "session_stop"], answer: Message, turns: int
     ) -> Literal["pass", "continue", "stop", "abort"]:
-        """What the guards of this moment want; the prompt to go on with is in the history then."""
+        """Return what the guards want; a prompt to continue with is in the history then."""
         outcome = await self._context.guards.consult(
-            at,
+            moment,
             history=self._recorder.history(),
             stop_reason=answer.stop_reason,
             turns=turns,
-            told=self._recorder.emit,
+            emit=self._recorder.emit,
         )
         if outcome.kind == "continue":
             prompt = Message.user(outcome.prompt)
@@ -148,15 +148,15 @@ class TurnBoundary:
         return outcome.kind
 
     async def _deliver_queued_messages(self) -> bool:
-        """Each message that waits for this moment goes into the history; whether there was one."""
+        """Commit each message that waits for this moment; return whether there was one."""
         queue = self._context.queue
         delivered = False
-        while (entry := next((each for each in queue.entries if each.when == "soon"), None)) is not None:
-            # What nobody would answer goes on waiting.
+        while (entry := next((queued for queued in queue.entries if queued.when == "soon"), None)) is not None:
+            # A message that nobody would answer stays in the queue.
             await self._context.open_provider(self._settings.model)
             ruling = await self._run_prompt_hooks(entry.message)
             if entry not in queue.entries:
-                # The person changed it, or took it back, while the hooks looked at it: what they said counts no more.
+                # The person changed or removed it while the hooks ran: their ruling no longer counts.
                 continue
             if not ruling.allowed:
                 self._return_prompt(entry.message, ruling.reason)
@@ -169,7 +169,7 @@ class TurnBoundary:
         return delivered
 
     async def _run_prompt_hooks(self, prompt: Message) -> PromptRuling:
-        """What the hooks say about it; they are asked about what a person wrote."""
+        """Run the hooks on a prompt that a person wrote."""
         if prompt.injected_by is not None or not self._context.hooks.user_prompt_submit:
             return PromptRuling(allowed=True, prompt=prompt, reason="")
         return await run_prompt_hooks(self._context.hooks, UserPromptSubmit(prompt, self._recorder.history()))

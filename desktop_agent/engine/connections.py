@@ -1,4 +1,4 @@
-"""Which servers there are, which keys open them, which models they have, and the prices that the person set."""
+"""Servers in use, their keys and models, and the prices that the person set."""
 
 import asyncio
 import os
@@ -61,7 +61,7 @@ class FoundServer:
 class Connections:
     """Makes providers from endpoints and keys. `given` and its key hold for this run only and are never saved.
 
-    `catalogue` says what is known about models besides; `saved` keeps listings from one start to the next.
+    `catalogue` is what is known about models besides; `saved` keeps listings from one start to the next.
     """
 
     def __init__(
@@ -89,27 +89,27 @@ class Connections:
         self._starting_demo = asyncio.Lock()
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The servers in use: the one of the command line, then those the person added."""
+        """Return the servers in use: the one of the command line, then those the person added."""
         added = self._preferences().providers.endpoints
         first = () if self._given is None else (self._given,)
         demo = () if self._demo_endpoint is None else (self._demo_endpoint,)
         return (*first, *added, *demo)
 
     def endpoint(self, endpoint_id: str) -> Endpoint:
-        """One of them. Raises WrongUse."""
+        """Return the endpoint of this id. Raises WrongUse."""
         for endpoint in self.endpoints():
             if endpoint.id == endpoint_id:
                 return endpoint
-        title = next((each.title for each in _PRESETS if each.id == endpoint_id), endpoint_id)
+        title = next((preset.title for preset in _PRESETS if preset.id == endpoint_id), endpoint_id)
         raise WrongUse(f"The server “{title}” is no longer set up.", "Choose another model.")
 
     def require_endpoint(self, endpoint_id: str | None) -> None:
-        """Raises WrongUse for a server that is no longer set up."""
+        """Raise WrongUse for a server that is no longer set up."""
         if endpoint_id not in (None, DEMO) and endpoint_id not in self._providers:
             self.endpoint(endpoint_id)
 
     async def start_demo(self) -> Endpoint:
-        """The demo's loopback server, started on first use."""
+        """Return the demo's loopback server, started on first use."""
         async with self._starting_demo:
             if self._demo_endpoint is None:
                 # Late: most people never ask the demo.
@@ -121,7 +121,7 @@ class Connections:
             return self._demo_endpoint
 
     async def provider(self, endpoint_id: str) -> Provider:
-        """The provider for this endpoint. Raises WrongUse, SecretsUnavailable, AuthenticationFailed."""
+        """Return the provider for this endpoint. Raises WrongUse, SecretsUnavailable, AuthenticationFailed."""
         if endpoint_id == DEMO:
             await self.start_demo()
         while endpoint_id not in self._providers:
@@ -136,9 +136,9 @@ class Connections:
         return self._providers[endpoint_id]
 
     async def models(self, endpoint_id: str, *, refresh: bool = False) -> tuple[ModelInfo, ...]:
-        """The models of this endpoint as last listed, also when that was before this start and nobody answers now.
+        """Return the models of this endpoint as last listed, even before this start and while the server is down.
 
-        With `refresh` they are asked for. Raises ProviderError and what `provider` raises.
+        With `refresh` the server is asked. Raises ProviderError and what `provider` raises.
         """
         if endpoint_id == DEMO:
             await self.start_demo()
@@ -147,15 +147,15 @@ class Connections:
         return tuple(self._catalogue.merged(_vendor_of_endpoint(endpoint), model) for model in models)
 
     def on_models_changed(self, listener: Callable[[str], None]) -> None:
-        """Be told, by its id, when an endpoint's models turn out to be others than were remembered."""
+        """Call `listener` with an endpoint's id when its models turn out to differ from those remembered."""
         self._listings.on_change(listener)
 
     def known_model(self, endpoint_id: str, model: str) -> ModelInfo | None:
-        """What is known about a model without asking anybody: listed, told by its provider, or in the catalogue."""
-        endpoint = next((each for each in (*self.endpoints(), *_PRESETS) if each.id == endpoint_id), None)
+        """Return what is known of a model without asking a server: listed, from its provider, or in the catalogue."""
+        endpoint = next((known for known in (*self.endpoints(), *_PRESETS) if known.id == endpoint_id), None)
         if endpoint is None:
             return None
-        listed = next((each for each in self._listings.known(endpoint) if each.id == model), None)
+        listed = next((info for info in self._listings.known(endpoint) if info.id == model), None)
         if listed is not None:
             return self._catalogue.merged(_vendor_of_endpoint(endpoint), listed)
         provider = self._providers.get(endpoint_id)
@@ -164,18 +164,18 @@ class Connections:
         return self._catalogue.find(_vendor_of_endpoint(endpoint), model)
 
     def listed_models(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
-        """The models of an endpoint as last listed, without asking anybody."""
+        """Return the models of an endpoint as last listed, without asking a server."""
         return tuple(
             self._catalogue.merged(_vendor_of_endpoint(endpoint), model) for model in self._listings.known(endpoint)
         )
 
     def picture_limits(self, endpoint_id: str, model: str) -> ImageLimits:
-        """What may be sent of pictures; no limits where the server was never spoken to."""
+        """Return the picture limits; no limits before the server was first used."""
         provider = self._providers.get(endpoint_id)
         return ImageLimits() if provider is None else provider.picture_limits(model)
 
     async def check(self, endpoint: Endpoint, key: SecretStr | None) -> tuple[ModelInfo, ...]:
-        """Ask the server for its models with this key, without keeping anything. Raises ProviderError."""
+        """Ask the server for its models with this key, without storing anything. Raises ProviderError."""
         await self._catalogue.warm_up()
         return await _list_models(endpoint, self._make(endpoint, key))
 
@@ -188,12 +188,12 @@ class Connections:
         self.forget(endpoint_id)
 
     async def remove_key(self, endpoint_id: str) -> None:
-        """Delete it. Raises SecretsUnavailable."""
+        """Delete the key. Raises SecretsUnavailable."""
         await self._secrets.delete(endpoint_id)
         self.forget(endpoint_id)
 
     def forget(self, endpoint_id: str, *, prices_only: bool = False) -> None:
-        """Make the provider anew next time. `prices_only`: the catalogue has other prices, the listing stays."""
+        """Build the provider anew next time. `prices_only`: the catalogue has other prices, the listing stays."""
         self._providers.pop(endpoint_id, None)
         self._forgotten += 1
         if prices_only:
@@ -202,7 +202,7 @@ class Connections:
             self._listings.forget(endpoint_id)
 
     async def discover_local(self) -> tuple[FoundServer, ...]:
-        """Who of the known local servers answers on loopback."""
+        """Return which of the known local servers answer on loopback."""
 
         async def ask(endpoint: Endpoint) -> FoundServer:
             try:
@@ -214,35 +214,35 @@ class Connections:
         return tuple(await asyncio.gather(*(ask(endpoint) for endpoint in LOCAL_SERVERS)))
 
     async def warm_up(self) -> None:
-        """Load in threads what the first question needs, and ask all servers in use for their models meanwhile."""
+        """Load in threads what the first request needs, and ask all servers in use for their models meanwhile."""
         await asyncio.gather(self._http.warm_up(), self._catalogue.warm_up(), self._listings.warm_up())
         await asyncio.to_thread(load_dialects, [endpoint.dialect for endpoint in self.endpoints()])
         for endpoint in self.endpoints():
             self._listings.refresh(endpoint)
 
     async def close(self) -> None:
-        """End the demo, what is being asked, and all connections."""
-        async with AsyncExitStack() as rest:
-            rest.push_async_callback(self._http.aclose)
+        """Close the demo, pending requests, and all connections."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._http.aclose)
             if self._demo is not None:
-                rest.push_async_callback(self._demo.aclose)
+                stack.push_async_callback(self._demo.aclose)
             await self._listings.close()
-            # Prompts that a server keeps for them cost money until they are deleted.
+            # Prompts that a server caches for them cost money until they are deleted.
             await wait_for_all(*(provider.aclose() for provider in self._providers.values()))
 
     async def _listed_by_server(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
         return await _list_models(endpoint, await self.provider(endpoint.id))
 
     def _make(self, endpoint: Endpoint, key: SecretStr | None) -> Provider:
-        """The key goes to the endpoint's own addresses, all of which the person entered for it, and to no other."""
+        """Build a provider; the key goes only to the endpoint's own addresses, which the person entered for it."""
         addresses = tuple(dict.fromkeys((endpoint.base_url, *endpoint.mirrors)))
-        made = tuple(
+        adapters = tuple(
             make_provider(endpoint.dialect, address, key, self._http, None, self._catalogue) for address in addresses
         )
-        return made[0] if len(made) == 1 else Failover(made, addresses)
+        return adapters[0] if len(adapters) == 1 else Failover(adapters, addresses)
 
     async def _key_for(self, endpoint: Endpoint) -> SecretStr | None:
-        """A key goes only to the server it was given for."""
+        """Return the key; it goes only to the server it was given for."""
         if endpoint.kind == "demo":
             return None
         if endpoint == self._given:
@@ -260,12 +260,12 @@ class Connections:
 
 
 def _wants_key(endpoint: Endpoint) -> bool:
-    """Whether asking it without a key would only be refused, which would hide that the keyring is locked."""
+    """Return whether a request without a key would only be refused, which would hide a locked keyring."""
     return endpoint.needs_key or endpoint.has_key is True
 
 
 def lacks_listing(error: AgentError) -> bool:
-    """Whether this may be how a server answers that has no list of models."""
+    """Return whether a server without a list of models may answer like this."""
     if not isinstance(error, ProviderError):
         return False
     kinds = (InvalidRequest, NotFound, PermissionRefused, UnreadableAnswer)
@@ -273,7 +273,7 @@ def lacks_listing(error: AgentError) -> bool:
 
 
 async def _list_models(endpoint: Endpoint, provider: Provider) -> tuple[ModelInfo, ...]:
-    """Those that the person typed first, then the others. Raises ProviderError."""
+    """Return the models that the person typed first, then the others. Raises ProviderError."""
     try:
         listed = await provider.list_models()
     except ProviderError as error:
@@ -285,12 +285,12 @@ async def _list_models(endpoint: Endpoint, provider: Provider) -> tuple[ModelInf
     return (*typed, *known.values())
 
 
-async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], given: Endpoint) -> SecretStr | None:
+async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], target: Endpoint) -> SecretStr | None:
     # A preset that was given another address holds the key of that address.
-    untouched = (each for each in CLOUD_PROVIDERS if all(each.id != mine.id for mine in added))
+    untouched = (provider for provider in CLOUD_PROVIDERS if all(provider.id != mine.id for mine in added))
     for endpoint in (*added, *untouched):
         # All of them: a mirror that the key was not saved for must not get it.
-        if _addresses(given) <= _addresses(endpoint):
+        if _addresses(target) <= _addresses(endpoint):
             if not endpoint.may_have_key:
                 return secrets.remembered_secret(endpoint.id)
             try:
@@ -303,7 +303,7 @@ async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], g
 
 
 def _addresses(endpoint: Endpoint) -> frozenset[str]:
-    return frozenset(each.rstrip("/") for each in (endpoint.base_url, *endpoint.mirrors))
+    return frozenset(address.rstrip("/") for address in (endpoint.base_url, *endpoint.mirrors))
 
 
 def _vendor_of_endpoint(endpoint: Endpoint) -> str:
@@ -311,14 +311,14 @@ def _vendor_of_endpoint(endpoint: Endpoint) -> str:
 
 
 def key_from_environment(variable: str) -> SecretStr | None:
-    """A key given for this run, or None when the variable is unset or empty."""
+    """Return a key given for this run, or None when the variable is unset or empty."""
     value = os.environ.get(variable, "")
     return SecretStr(value) if value else None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPriceEntry:
-    """One model of one server. `is_own`: a number of its price is the person's."""
+    """One model of one server. `is_own`: the person set a part of its price."""
 
     endpoint_id: str
     server: str
@@ -329,7 +329,7 @@ class ModelPriceEntry:
 
 
 class PriceOverrides:
-    """Reads prices from the catalogue, changes them in the person's file, and has the servers use them at once."""
+    """Reads prices from the catalogue, changes them in the person's file, and applies them at once."""
 
     def __init__(self, folder: Path, catalogue: Catalogue, connections: Connections) -> None:
         self._folder = folder
@@ -338,7 +338,7 @@ class PriceOverrides:
         self._lock = asyncio.Lock()
 
     def models(self) -> tuple[ModelPriceEntry, ...]:
-        """Every model that a server in use has listed, server by server."""
+        """Return every model that a server in use has listed, server by server."""
         return tuple(
             ModelPriceEntry(
                 endpoint.id,
@@ -353,9 +353,9 @@ class PriceOverrides:
         )
 
     async def change(self, vendor: str, model: str, changes: Price | None) -> None:
-        """Write these numbers over what the file says about this model; None takes its price out of the file.
+        """Write these numbers over the model's price in the file; None removes its price from the file.
 
-        Raises StorageFailed: the disk refuses, or the file is written in a way that cannot be changed safely.
+        Raises StorageFailed: the disk refuses, or the file cannot be changed safely.
         """
         async with self._lock:
             await asyncio.to_thread(_write_price, self._folder / MODELS_FILE, vendor, model, changes)
@@ -366,11 +366,11 @@ class PriceOverrides:
                     self._connections.forget(endpoint.id, prices_only=True)
 
     def _servers(self) -> list[tuple[Endpoint, str]]:
-        """Those in use but the demo, each with its vendor in the tables of models."""
+        """Return the servers in use but the demo, each with its vendor in the tables of models."""
         return [
-            (each, catalogue_vendor(each.dialect, each.base_url))
-            for each in self._connections.endpoints()
-            if each.kind != "demo"
+            (endpoint, catalogue_vendor(endpoint.dialect, endpoint.base_url))
+            for endpoint in self._connections.endpoints()
+            if endpoint.kind != "demo"
         ]
 
 

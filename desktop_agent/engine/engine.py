@@ -1,4 +1,4 @@
-"""Builds the headless half: everything below the library and the window, once; and the dry run of a permission."""
+"""The engine builds the headless half, everything below the library and the window; and the permission dry run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class PermissionInspector:
-    """Over all conversations. Changes nothing."""
+    """Answers what would be allowed, and what was decided, over all conversations. Changes nothing."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class PermissionInspector:
         self._tools_for = tools_for
 
     async def tool_names(self, conversation_id: str) -> tuple[str, ...]:
-        """The tools of a conversation. Raises WrongUse for an unknown one, and StorageFailed."""
+        """Return the tools of a conversation. Raises WrongUse for an unknown one, and StorageFailed."""
         return self._tools_for(await self._load_record(conversation_id)).names
 
     async def verdict_for(self, conversation_id: str, tool: str, arguments: JsonObject) -> "Verdict":
-        """What rules and mode would make of such a call now, without making it. Hooks are not asked.
+        """Return what rules and mode would decide about such a call now, without making it. Hooks are not asked.
 
         Raises WrongUse for an unknown conversation, and StorageFailed.
         """
@@ -78,7 +78,7 @@ class PermissionInspector:
         return await session.permission_policy.verdict(call, tools.get(tool), tools.names)
 
     def audit(self) -> AuditTrail:
-        """What was decided about every call so far, to be read page by page."""
+        """Return what was decided about every call so far, to be read page by page."""
         return AuditTrail(self._store)
 
 
@@ -87,10 +87,10 @@ _REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."
 
 @dataclass(frozen=True)
 class RunDefaults:
-    """What was said on the command line; it holds for this process and is never saved.
+    """Options of the command line; they hold for this process and are never saved.
 
-    `program` is what this process is, for whoever is kept out of a conversation by it. `questions`: the agent may ask
-    the person something, because somebody is there to answer. `mode_requests`: it may ask for another mode.
+    `program` describes this process to another one that is kept out of a conversation by it. `questions`: the agent
+    may ask the person, because somebody is there to answer. `mode_requests`: it may ask for another mode.
     """
 
     program: Program = "library"
@@ -159,7 +159,7 @@ class Engine:
     async def open(cls, folder: Path | None = None, defaults: RunDefaults | None = None) -> "Engine":
         """Open the data folder. Raises StorageFailed."""
         folder, defaults = await asyncio.to_thread(data_folder, folder), defaults or RunDefaults()
-        # First: without locks SQLite waits in vain, and says that somebody else is at work.
+        # First: without locks SQLite waits in vain, and reports that another process is at work.
         await ConversationLocks(folder, defaults.program).check()
         store = await Store.open(folder, defaults.program)
         preferences_file = PreferencesFile(folder)
@@ -185,7 +185,7 @@ class Engine:
         return self._preferences
 
     async def change_preferences(self, preferences: Preferences) -> None:
-        """Use these from now on, and save them. Raises StorageFailed; they hold for this run all the same."""
+        """Apply and save these preferences. Raises StorageFailed; they hold for this run all the same."""
         self._preferences = preferences
         self.mcp.apply_settings()
         for session in tuple(self._sessions.values()):
@@ -195,28 +195,28 @@ class Engine:
         await self._preferences_file.save(preferences)
 
     def on_preferences(self, listener: Callable[[Preferences], None]) -> None:
-        """Be told of every change."""
+        """Call `listener` at every change of the preferences."""
         self._preference_listeners.append(listener)
 
     def new_session(
         self, *, endpoint_id: str | None = None, model: str | None = None, workspace: str | None = None
     ) -> "Session":
-        """A conversation that is written at its first prompt."""
+        """Return a session whose conversation is stored at its first prompt."""
         # Late, here and below: no conversation is open yet when the window is drawn for the first time.
         from desktop_agent.engine.session import Session
         from desktop_agent.engine.session_writer import SessionWriter
         from desktop_agent.storage.journal_queue import JournalQueue
 
         chosen = self._preferences.providers
-        given = self._defaults.endpoint
+        endpoint = self._defaults.endpoint
         record = ConversationRecord(
             id=new_id(),
             title="New conversation",
             title_is_automatic=True,
             created_at=now(),
             updated_at=now(),
-            endpoint_id=endpoint_id or (given.id if given else chosen.endpoint_id),
-            model=model or self._defaults.model or (None if given else chosen.model),
+            endpoint_id=endpoint_id or (endpoint.id if endpoint else chosen.endpoint_id),
+            model=model or self._defaults.model or (None if endpoint else chosen.model),
             workspace=workspace,
             reasoning=self._preferences.models.default_reasoning,
         )
@@ -227,9 +227,10 @@ class Engine:
         return self._register(session, lock)
 
     async def session(self, conversation_id: str) -> "Session":
-        """The open conversation, or the stored one opened; what a dead process left is put in order first.
+        """Return the open session of this conversation, or open it; runs of a dead process are recovered first.
 
-        Raises WrongUse for an unknown one, ConversationInUse for one that another process works on, and StorageFailed.
+        Raises WrongUse for an unknown one, ConversationInUse for one that another process has open, and
+        StorageFailed.
         """
         # One opening of a conversation at a time: two would both put it in order.
         async with self._opening_lock(conversation_id):
@@ -262,43 +263,43 @@ class Engine:
         return self._register(session, lock)
 
     async def interrupted_conversations(self) -> tuple[InterruptedRuns, ...]:
-        """Return conversations with runs of a dead process, none while nothing can be written. Raises StorageFailed."""
+        """Return conversations with runs of a dead process; none while read-only. Raises StorageFailed."""
         if self.store.read_only is not None:
             return ()
         interrupted = await self.store.find_interrupted_runs()
-        found = [runs for runs in interrupted if runs.conversation_id not in self._sessions]
-        is_free = await asyncio.gather(*(self._locks.lock(each.conversation_id).is_free() for each in found))
-        return tuple(each for each, free in zip(found, is_free, strict=True) if free)
+        candidates = [runs for runs in interrupted if runs.conversation_id not in self._sessions]
+        is_free = await asyncio.gather(*(self._locks.lock(runs.conversation_id).is_free() for runs in candidates))
+        return tuple(runs for runs, free in zip(candidates, is_free, strict=True) if free)
 
     async def follow_conversation(self, conversation_id: str, held: StorageFailed) -> "ConversationFollower":
-        """Read along in a conversation that `session` refused with this. Raises WrongUse, and StorageFailed."""
+        """Follow a conversation that `session` refused with `held`. Raises WrongUse, and StorageFailed."""
         from desktop_agent.engine.session_opening import follow_conversation
 
         lock, store = self._locks.lock(conversation_id), self.store.pinned()
         return await follow_conversation(store, conversation_id, self._setup(store), held, lock)
 
     def _register(self, session: "Session", lock: ConversationLock) -> "Session":
-        """Remember it while somebody holds it; when nobody does, its conversation is free for other processes."""
+        """Remember the session while somebody holds it; its lock is released with it."""
         finalize(session, lock.release_now)
         self._sessions[session.record.id] = session
         return session
 
     async def record(self, conversation_id: str) -> ConversationRecord:
-        """The conversation as it is listed, not opened. Raises WrongUse for an unknown one, and StorageFailed."""
+        """Return the stored record, without opening the conversation. Raises WrongUse, and StorageFailed."""
         session = self._sessions.get(conversation_id)
         return session.record if session is not None else await self.store.record(conversation_id)
 
     def release_session(self, session: "Session") -> None:
-        """Let other processes have the conversation once the session is idle, unless it is asked for again before."""
+        """Close the session once it is idle, unless it is opened again before; other processes may open it then."""
         self._idle_sessions.close_when_idle(session)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All rules that are kept, of every scope, oldest first."""
+        """Return all stored rules of every scope, oldest first."""
         return self._rule_book.rules
 
     async def revoke_rule(self, rule_id: str) -> None:
-        """Forget a rule; it holds in no conversation any more. Raises StorageFailed; it holds as before then."""
+        """Delete a rule in all conversations. Raises StorageFailed; it holds as before then."""
         try:
             await self.store.rules.delete(rule_id)
         except StorageFailed as error:
@@ -310,7 +311,7 @@ class Engine:
     async def delete_conversation(self, conversation_id: str) -> None:
         """Stop it and put it into the trash. Raises ConversationInUse, and StorageFailed.
 
-        One of which the disk still refuses something is not deleted: that would be lost.
+        One with unwritten content is not deleted: that would be lost.
         """
         # As in `session`: who opens it meanwhile would meet our own lock.
         async with self._opening_lock(conversation_id):
@@ -322,30 +323,31 @@ class Engine:
                     return
                 with suppress(*OVERTAKEN):
                     await session.flush()
-            async with self._locks.held(conversation_id):
+            async with self._locks.hold(conversation_id):
                 await self.store.delete_conversation(conversation_id)
             self._sessions.pop(conversation_id, None)
 
     async def write_all(self, *, at_once: bool = False) -> None:
         """Try to write what waits everywhere; `unsaved` says what was refused."""
-        await wait_for_all(*(each.write_at_once() if at_once else each.write_all() for each in tuple(self._busy)))
+        sessions = tuple(self._busy)
+        await wait_for_all(*(session.write_at_once() if at_once else session.write_all() for session in sessions))
 
     @property
     def unsaved(self) -> "tuple[UnsavedConversation, ...]":
-        """The conversations of which the disk refused something, also after `close`."""
-        found = (session.unsaved for session in self._all_sessions)
-        return tuple(each for each in found if each is not None)
+        """Return the conversations of which the disk refused something, also after `close`."""
+        unsaved = (session.unsaved for session in self._all_sessions)
+        return tuple(conversation for conversation in unsaved if conversation is not None)
 
     @property
     def _all_sessions(self) -> "set[Session]":
-        """Also such as were opened anew, of which something could not be written."""
+        """Return all sessions, also those opened anew whose predecessor still has unwritten content."""
         return {*self._sessions.values(), *self._busy}
 
     async def close(self) -> None:
-        """Stop everything, write what is left, and let go of the folder: whatever fails, the rest is done."""
-        async with AsyncExitStack() as rest:
+        """Stop everything, write what is left, and release the folder; whatever fails, the other steps are done."""
+        async with AsyncExitStack() as stack:
             for close in (self._locks.close, self.store.close, self.mcp.close, self.connections.close):
-                rest.push_async_callback(close)
+                stack.push_async_callback(close)
             await self._idle_sessions.close()
             await wait_for_all(*(session.close() for session in self._all_sessions), self._database_replacement.close())
 
@@ -391,21 +393,21 @@ class Engine:
         return DynamicToolRegistry(fixed, lambda: filter_tools(which, self.mcp.tools(folder)))
 
     async def demo_workspace(self) -> Path:
-        """A folder of the demo's own, so that its tool call has somewhere to write. Raises StorageFailed."""
+        """Return a folder of the demo's own, so that its tool call has somewhere to write. Raises StorageFailed."""
         folder = self.folder / "demo workspace"
         await asyncio.to_thread(make_private_folder, folder, self.folder)
         return folder
 
     async def new_demo_session(self) -> "Session":
-        """A conversation with the demo, in the demo's folder."""
+        """Return a conversation with the demo, in the demo's folder."""
         await self.connections.start_demo()
         return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(await self.demo_workspace()))
 
 
 def _default_model(defaults: RunDefaults, preferences: Preferences) -> tuple[str | None, str | None]:
-    """Of new conversations: the ids of an endpoint and of a model."""
-    chosen, given = preferences.providers, defaults.endpoint
-    return (given.id if given else chosen.endpoint_id), defaults.model or (None if given else chosen.model)
+    """Return the ids of endpoint and model for new conversations."""
+    chosen, endpoint = preferences.providers, defaults.endpoint
+    return (endpoint.id if endpoint else chosen.endpoint_id), defaults.model or (None if endpoint else chosen.model)
 
 
 def _endpoint_for(record: ConversationRecord, model: str) -> str:
@@ -421,9 +423,9 @@ def _workspace_of(record: ConversationRecord) -> Path | None:
 
 
 def _config_for(record: ConversationRecord, preferences: Preferences, base: ProviderConfig) -> ProviderConfig:
-    """What was said on the command line wins."""
+    """Return the provider configuration; the command line wins."""
     timeouts = preferences.network.timeouts.model_copy(update=base.timeouts.model_dump(exclude_unset=True))
-    said = base.model_fields_set
+    explicit = base.model_fields_set
     models = preferences.models
     chosen = {
         "show_reasoning": models.show_reasoning,
@@ -432,5 +434,5 @@ def _config_for(record: ConversationRecord, preferences: Preferences, base: Prov
         **record.parameters.model_dump(),
     }
     chosen["system_prompt"] = record.parameters.system_prompt or preferences.chat.system_prompt or None
-    chosen = {name: value for name, value in chosen.items() if getattr(base, name) is None or name not in said}
+    chosen = {name: value for name, value in chosen.items() if getattr(base, name) is None or name not in explicit}
     return base.model_copy(update={**chosen, "timeouts": timeouts})

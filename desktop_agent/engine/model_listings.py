@@ -1,7 +1,8 @@
-"""Models that servers list, saved between starts, and the person's own table: `models.toml`.
+"""Models that servers list, saved between starts, and the person's own table `models.toml`.
 
 A price is changed in the text of that file without touching any other line: the standard library reads TOML but does
-not write it, and comments must survive. The result is read again: it counts only when it says exactly what was wanted.
+not write it, and comments must survive. The result is parsed again, and used only when it says exactly what was
+wanted.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ _LISTINGS_FILE = "listings.json"
 
 @dataclass(frozen=True, slots=True)
 class SavedListing:
-    """One server's models. `source` tells one server from another that took its id over; `at` in UTC."""
+    """One server's models. `source` identifies the server, as another one may take over its id; `at` in UTC."""
 
     source: str
     at: AwareDatetime
@@ -53,17 +54,17 @@ class _Content(BaseModel):
 
 
 class ModelListingsFile:
-    """Loads and saves. What it holds can be asked for again, so a damaged file is no loss and no notice."""
+    """The file of listings. They can be asked for again, so a damaged file is ignored silently."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / _LISTINGS_FILE
 
     async def load(self) -> dict[str, SavedListing]:
-        """The listings by endpoint; nothing from a file that is missing, damaged or of another version."""
+        """Return the listings by endpoint; none from a file that is missing, damaged or of another version."""
         return await asyncio.to_thread(self._load)
 
     async def save(self, listings: dict[str, SavedListing]) -> None:
-        """Write the file, wholly or not at all. Raises StorageFailed."""
+        """Write the file atomically. Raises StorageFailed."""
         await asyncio.to_thread(self._save, listings)
 
     def _load(self) -> dict[str, SavedListing]:
@@ -98,7 +99,7 @@ _MAX_AGE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """`is_saved`: it comes from the file and was not asked for in this run."""
+    """A listing in memory. `is_saved`: it comes from the file and was not refreshed in this run."""
 
     source: str
     at: datetime
@@ -107,7 +108,7 @@ class _Listing:
 
 
 class ModelListings:
-    """`ask` gets a listing from its server; `lasting` are the endpoints whose listings may be saved."""
+    """The listings of all endpoints. `ask` requests one from its server; only those in `lasting` are saved."""
 
     def __init__(
         self,
@@ -129,7 +130,7 @@ class ModelListings:
         self._listeners: list[Callable[[str], None]] = []
 
     def on_change(self, listener: Callable[[str], None]) -> None:
-        """Be told by its id when an endpoint's models were asked for and are others than before."""
+        """Call `listener` with an endpoint's id when a refresh brought other models than before."""
         self._listeners.append(listener)
 
     async def warm_up(self) -> None:
@@ -143,9 +144,9 @@ class ModelListings:
             self._is_loaded = True
 
     async def models(self, endpoint: Endpoint, *, refresh: bool = False) -> ModelInfos:
-        """As last listed, also when nobody can be reached now; what is old is asked for again meanwhile.
+        """Return the models as last listed, also while the server is down; an old listing is refreshed meanwhile.
 
-        With `refresh`, and where nothing is known, the server's answer. Raises ProviderError and what `ask` raises.
+        With `refresh`, and where nothing is known, wait for the server. Raises ProviderError and what `ask` raises.
         """
         await self.warm_up()
         known = self._listing_of(endpoint)
@@ -156,30 +157,30 @@ class ModelListings:
         return known.models
 
     def known(self, endpoint: Endpoint) -> ModelInfos:
-        """As last listed, without asking anybody."""
+        """Return the models as last listed, without asking a server."""
         listing = self._listing_of(endpoint)
         return () if listing is None else listing.models
 
     def refresh(self, endpoint: Endpoint) -> None:
-        """Ask in the background, unless it was done in this run and is not old."""
+        """Refresh in the background, unless that was done recently in this run."""
         listing = self._listing_of(endpoint)
         if listing is None or listing.is_saved or self._clock() - listing.at > _MAX_AGE:
             self._start_request(endpoint)
 
     def forget(self, endpoint_id: str) -> None:
-        """What was listed, and what is being asked for now."""
+        """Forget the listing and cancel its pending request."""
         self._listings.pop(endpoint_id, None)
         self._requests.pop(endpoint_id, None)
 
     def forget_prices(self, endpoint_id: str) -> None:
-        """They came from a table that has changed; those of the server itself come back with its next listing."""
+        """Forget prices: they came from a table that has changed; the server's own come back with its next listing."""
         listing = self._listings.get(endpoint_id)
         if listing is not None:
             models = tuple(replace(model, price=None) for model in listing.models)
             self._listings[endpoint_id] = replace(listing, models=models, is_saved=True)
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Cancel all pending requests."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -189,7 +190,7 @@ class ModelListings:
         return listing if listing is not None and listing.source == _source_digest(endpoint) else None
 
     def _start_request(self, endpoint: Endpoint) -> asyncio.Task[ModelInfos]:
-        """One question at a time for each endpoint; who comes later waits for the same answer."""
+        """Start or join the request of this endpoint: one at a time for each."""
         task = self._requests.get(endpoint.id)
         if task is None:
             task = asyncio.create_task(self._request(endpoint))
@@ -213,7 +214,7 @@ class ModelListings:
                 del self._requests[endpoint.id]
 
     def _is_current(self, endpoint_id: str) -> bool:
-        """Whether the running question still counts: a key or an address may have changed meanwhile."""
+        """Return whether the pending request still counts: a key or an address may have changed meanwhile."""
         return self._requests.get(endpoint_id) is asyncio.current_task()
 
     def _notify(self, endpoint_id: str) -> None:
@@ -229,11 +230,11 @@ class ModelListings:
             _log.error("listing a server's models failed: %s", Fault(error).trace)
 
     async def _save(self) -> None:
-        """Prices stay out: they come from the tables of models, which may be newer or the person's own."""
+        """Save the listings without prices: these come from the tables of models, which may be newer."""
         if self._file is None:
             return
         async with self._saving:
-            kept = {
+            listings = {
                 endpoint.id: listing
                 for endpoint in self._saved_endpoints()
                 if (listing := self._listing_of(endpoint)) is not None
@@ -242,7 +243,7 @@ class ModelListings:
                 endpoint_id: SavedListing(
                     listing.source, listing.at, tuple(replace(model, price=None) for model in listing.models)
                 )
-                for endpoint_id, listing in kept.items()
+                for endpoint_id, listing in listings.items()
             }
             try:
                 await self._file.save(saved)
@@ -251,7 +252,7 @@ class ModelListings:
 
 
 def _source_digest(endpoint: Endpoint) -> str:
-    """A digest, because an address may hold something that is nobody's business."""
+    """Return a digest, because an address may hold a secret."""
     typed = [{"models": endpoint.models}] if endpoint.models else []
     about = json.dumps([endpoint.dialect, endpoint.base_url, *endpoint.mirrors, *typed])
     return hashlib.blake2b(about.encode(), digest_size=8).hexdigest()
@@ -261,7 +262,7 @@ MODELS_FILE = "models.toml"
 
 
 async def load_model_overrides(folder: Path) -> "tuple[ModelTable | None, tuple[Sentence, ...]]":
-    """The table, if there is one, and what is wrong with it in words. Read in a thread; raises nothing."""
+    """Return the table, if there is one, and its faults in words. Call it in a thread; raises nothing."""
     return await asyncio.to_thread(_read_overrides, folder / MODELS_FILE)
 
 
@@ -288,7 +289,7 @@ def _read_overrides(path: Path) -> "tuple[ModelTable | None, tuple[Sentence, ...
     except (ValueError, RecursionError):
         # Python's own limits: thousands of digits or of brackets.
         return None, (_unusable_file(path, "a number is too long, or it is nested too deeply"),)
-    return table, tuple(_skipped_entry(path, each) for each in table.errors)
+    return table, tuple(_skipped_entry(path, error) for error in table.errors)
 
 
 def _unusable_file(path: Path, why: str) -> Sentence:
@@ -308,33 +309,33 @@ _TABLE_HEADING = re.compile(r"\s*\[")
 
 
 def set_price_in_text(text: str, vendor: str, model: str, changes: Price | None) -> str | None:
-    """The text with these numbers over the model's price; without its price for None.
+    """Return the text with these numbers over the model's price; without its price for None.
 
-    None where that cannot be done: the text is no TOML, or is written in a way that lines cannot follow.
+    Return None where the text is no TOML, or cannot be changed line by line.
     """
     try:
         before = tomllib.loads(text)
         old = _find_price(before, vendor, model)
-        said = {} if changes is None else changes.model_dump(exclude_none=True)
-        wanted = {**old, **said} if changes is not None else {}
-        if wanted == old:
+        numbers = {} if changes is None else changes.model_dump(exclude_none=True)
+        price = {**old, **numbers} if changes is not None else {}
+        if price == old:
             return text
-        after = _edit_lines(text.splitlines(), vendor, model, wanted)
-        expected = _expected_table(before, vendor, model, wanted)
+        after = _edit_lines(text.splitlines(), vendor, model, price)
+        expected = _expected_table(before, vendor, model, price)
         return after if _without_empty_tables(tomllib.loads(after)) == _without_empty_tables(expected) else None
     except (ValueError, RecursionError, TypeError):
         return None
 
 
 def _find_price(data: JsonObject, vendor: str, model: str) -> JsonObject:
-    found: Any = data
+    value: Any = data
     for step in (vendor, model, "price"):
-        found = found.get(step, {}) if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return dict(found)  # pyright: ignore[reportUnknownArgumentType]
+        value = value.get(step, {}) if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return dict(value)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _expected_table(before: JsonObject, vendor: str, model: str, price: JsonObject) -> JsonObject:
-    """What the text must say afterwards."""
+    """Return what the text must say afterwards."""
     expected = deepcopy(before)
     if not before:
         expected["version"] = 1
@@ -346,7 +347,7 @@ def _expected_table(before: JsonObject, vendor: str, model: str, price: JsonObje
 
 
 def _without_empty_tables(data: JsonObject) -> JsonObject:
-    """Without entries that say nothing: one that held only a price may go with it, or stay for its comments."""
+    """Return the data without empty entries: one that held only a price may go with it, or stay for its comments."""
     vendors = {
         vendor: _non_empty(cast("JsonObject", models)) if isinstance(models, dict) else models
         for vendor, models in data.items()
@@ -364,12 +365,12 @@ def _edit_lines(lines: list[str], vendor: str, model: str, price: JsonObject) ->
     if heading is None:
         begin = [*lines, ""] if lines else ["version = 1", ""]
         return _join_lines([*begin, f"[{vendor}.{json.dumps(model, ensure_ascii=False)}]", *entry])
-    end = next((at for at in range(heading + 1, len(lines)) if _TABLE_HEADING.match(lines[at])), len(lines))
+    end = next((index for index in range(heading + 1, len(lines)) if _TABLE_HEADING.match(lines[index])), len(lines))
     body = lines[heading + 1 : end]
     at = next((number for number, line in enumerate(body) if _PRICE_LINE.match(line)), None)
     body = [*entry, *body] if at is None else [*body[:at], *entry, *body[at + 1 :]]
-    kept = lines[heading : heading + 1] if any(line.strip() for line in body) else []
-    return _join_lines([*lines[:heading], *kept, *body, *lines[end:]])
+    edited = lines[heading : heading + 1] if any(line.strip() for line in body) else []
+    return _join_lines([*lines[:heading], *edited, *body, *lines[end:]])
 
 
 def _find_heading(lines: list[str], vendor: str, model: str) -> int | None:

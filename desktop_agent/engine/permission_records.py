@@ -24,39 +24,39 @@ from desktop_agent.types.permissions import AuditEntry, AuditState, Rule, RuleSc
 
 
 class RuleFollower(Protocol):
-    """The standing of an open conversation, which hears what others add and revoke."""
+    """The permission policy of an open conversation, notified of rules that others add and revoke."""
 
     def add_shared_rule(self, rule: Rule) -> None:
-        """Another conversation added this."""
+        """Another conversation added this rule."""
         ...
 
     def remove_shared_rule(self, rule_id: str) -> None:
-        """Somebody else revoked this."""
+        """Somebody else revoked this rule."""
         ...
 
 
 def unreadable_rule_notices(stored: StoredRules) -> tuple[Sentence, ...]:
-    """What to tell the person about rules that this version does not understand."""
-    told: list[Sentence] = []
+    """Return notices about rules that this version does not understand."""
+    notices: list[Sentence] = []
     if stored.stricter:
         what = Sentence(
             "Rules that deny or ask and are understood only in part: {count}. They hold for more calls than they did. "
             "Look through your rules, and lay them down again as you want them.",
             {"count": str(stored.stricter)},
         )
-        told.append(what)
+        notices.append(what)
     if stored.lost:
         what = Sentence(
             "Rules that cannot be read and do not hold any more: {count}. "
             "Look through your rules, and lay down again what is missing.",
             {"count": str(stored.lost)},
         )
-        told.append(what)
-    return tuple(told)
+        notices.append(what)
+    return tuple(notices)
 
 
 class RuleBook:
-    """All rules that are kept. What one conversation adds for everywhere holds in the others at once."""
+    """All stored rules. A rule that one conversation adds for all holds in the others at once."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._rules = {rule.id: rule for rule in rules}
@@ -64,11 +64,11 @@ class RuleBook:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All, oldest first."""
+        """Return all rules, oldest first."""
         return tuple(self._rules.values())
 
     def for_conversation(self, conversation_id: str) -> tuple[Rule, ...]:
-        """Its own, and those that are bound to no conversation; which workspace holds is for the standing to know."""
+        """Return its own rules, and those bound to no conversation; the policy checks the workspace."""
         return tuple(
             rule
             for rule in self._rules.values()
@@ -76,33 +76,33 @@ class RuleBook:
         )
 
     def subscribe(self, follower: RuleFollower) -> None:
-        """Tell this one, for as long as somebody holds it, what others add and revoke."""
+        """Notify this policy of what others add and revoke; it is held weakly."""
         self._followers.add(follower)
 
     def unsubscribe(self, follower: RuleFollower) -> None:
-        """Tell this one no more."""
+        """Stop notifying this policy."""
         self._followers.discard(follower)
 
     def add(self, rule: Rule, by: RuleFollower) -> None:
-        """One more, also for the others unless it is bound to one conversation."""
+        """Add a rule, also for the others unless it is bound to one conversation."""
         self._rules[rule.id] = rule
         if rule.scope is not RuleScope.CONVERSATION:
             for follower in self._other_followers(by):
                 follower.add_shared_rule(rule)
 
     def remove(self, rule_id: str, by: RuleFollower | None = None) -> None:
-        """One less, everywhere. Harmless where there is none."""
+        """Remove a rule everywhere. Harmless where there is none."""
         self._rules.pop(rule_id, None)
         for follower in self._other_followers(by):
             follower.remove_shared_rule(rule_id)
 
     def replace(self, rule: Rule) -> None:
-        """The same rule, used since."""
+        """Replace a rule by its newer state."""
         if rule.id in self._rules:
             self._rules[rule.id] = rule
 
     def replace_all(self, rules: Iterable[Rule]) -> None:
-        """These and no others are kept now."""
+        """Replace all rules."""
         now = {rule.id: rule for rule in rules}
         for rule_id in self._rules.keys() - now.keys():
             self.remove(rule_id)
@@ -114,7 +114,7 @@ class RuleBook:
                     follower.add_shared_rule(rule)
 
     def _other_followers(self, by: RuleFollower | None) -> list[RuleFollower]:
-        return [each for each in self._followers if each is not by]
+        return [follower for follower in self._followers if follower is not by]
 
 
 _DECISIONS: dict[str, AuditState] = {"deny": "denied", "deny_and_stop": "denied", "withdrawn": "stopped"}
@@ -123,13 +123,13 @@ _Key = tuple[str, str, str | None, str]
 
 
 class CallAudit:
-    """Takes events in their order and has the entries of the calls that began in them."""
+    """Builds audit entries from events in their order."""
 
     def __init__(self) -> None:
         self._entries: dict[_Key, AuditEntry] = {}
 
     def add(self, conversation_id: str, title: str, envelope: Envelope) -> None:
-        """One event more; what is no event about a call, or about one whose beginning is not there, says nothing."""
+        """Take in one event; events about no call, or about one whose beginning is missing, are ignored."""
         event = envelope.event
         if isinstance(event, ToolCallPending):
             key = (conversation_id, envelope.run_id, envelope.turn_id, event.id)
@@ -144,12 +144,12 @@ class CallAudit:
 
     @property
     def entries(self) -> tuple[AuditEntry, ...]:
-        """Oldest first."""
+        """Return the entries, oldest first."""
         return tuple(self._entries.values())
 
 
 def audit_entries(rows: Iterable[tuple[str, str, Envelope]]) -> tuple[AuditEntry, ...]:
-    """Entries for events with the id and the title of their conversations, oldest first."""
+    """Return the entries for events with the id and the title of their conversations, oldest first."""
     audit = CallAudit()
     for conversation_id, title, envelope in rows:
         audit.add(conversation_id, title, envelope)
@@ -207,7 +207,7 @@ PAGE_SIZE = 1_000
 
 
 class AuditTrail:
-    """The entries, newest first, as far as they were read. Conversations in the trash are left out."""
+    """The entries read so far, newest first. Conversations in the trash are left out."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -217,7 +217,7 @@ class AuditTrail:
         self.entries: tuple[AuditEntry, ...] = ()
 
     async def load_more(self) -> None:
-        """Read on, into the past. Raises StorageFailed."""
+        """Read the next older page. Raises StorageFailed."""
         if self.is_complete:
             return
         rows, self._before = await self._store.load_call_entries(self._before, PAGE_SIZE)
@@ -228,6 +228,6 @@ class AuditTrail:
 
 
 def to_json_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
-    """One JSON object a line, for other programs."""
+    """Yield one JSON object a line, for other programs."""
     for entry in entries:
         yield json.dumps(to_jsonable_python(asdict(entry)), ensure_ascii=False) + "\n"

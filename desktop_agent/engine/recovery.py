@@ -42,10 +42,10 @@ _NOT_STARTED = "The program ended before this call was started."
 
 @dataclass(frozen=True)
 class OpenCalls:
-    """The open calls of a run that can be gone on with. `last` is the last envelope of its journal.
+    """The open calls of a run that can be resumed. `last` is the last envelope of its journal.
 
-    `results` answers all of them, for when nobody goes on. `shown` is what the transcript is to be told of them. `used`
-    is what the run has used so far.
+    `results` answers all of them, for when nobody resumes. `shown_events` are for the transcript. `prior_use` is
+    what the run has used so far.
     """
 
     last: Envelope
@@ -57,7 +57,7 @@ class OpenCalls:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What is to be done about a journal.
+    """What a journal still requires.
 
     `messages` go behind the committed ones. `ended` has the last envelope of each run that is over.
     """
@@ -73,10 +73,10 @@ def recover(
     stopped_run: str | None = None,
     below: Sequence[Envelope] = (),
 ) -> Recovery:
-    """Answers that broke off, with a result for each of their calls; the calls of a whole answer stay open.
+    """Recover interrupted answers, with a result for each of their calls; the calls of a whole answer stay open.
 
-    `stopped_run` is the run that the person stopped: nothing of it is gone on with. `below` is what runs of specialists
-    used that are over.
+    `stopped_run` is the run that the person stopped: nothing of it is resumed. `below` is what finished runs of
+    specialists used.
     """
     roots = [envelope for envelope in journal if envelope.parent_run_id is None]
     answers = _interrupted_answers(messages, roots)
@@ -86,20 +86,20 @@ def recover(
     last = {envelope.run_id: envelope for envelope in journal}
     if open_calls is not None:
         del last[open_calls.last.run_id]
-        used = _prior_use(open_calls.last.run_id, messages, (*journal, *below))
-        open_calls = replace(open_calls, used=used)
+        prior_use = _prior_use(open_calls.last.run_id, messages, (*journal, *below))
+        open_calls = replace(open_calls, prior_use=prior_use)
     return Recovery((*answers, *results), tuple(last.values()), open_calls)
 
 
 def _interrupted_answers(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
     known = {message.id for message in messages}
-    found: list[Message] = []
+    answers: list[Message] = []
     for _, turn in groupby(journal, key=lambda envelope: (envelope.run_id, envelope.turn_id)):
         message = _interrupted_answer(list(turn))
         if message is not None and message.id not in known:
             known.add(message.id)
-            found.append(message)
-    return tuple(found)
+            answers.append(message)
+    return tuple(answers)
 
 
 def _interrupted_answer(turn: list[Envelope]) -> Message | None:
@@ -113,7 +113,7 @@ def _interrupted_answer(turn: list[Envelope]) -> Message | None:
 
 
 def _open_calls(messages: Sequence[Message], journal: Sequence[Envelope], stopped_run: str | None) -> OpenCalls | None:
-    """The calls of a whole answer that nothing was said after, if the run they belong to never ended."""
+    """Return the calls of a final whole answer, if the run they belong to never ended."""
     answer = messages[-1] if messages else None
     if answer is None or not _has_open_calls(answer):
         return None
@@ -121,13 +121,15 @@ def _open_calls(messages: Sequence[Message], journal: Sequence[Envelope], stoppe
     if not turn or turn[0].run_id == stopped_run:
         return None
     run = [envelope for envelope in journal if envelope.run_id == turn[0].run_id]
-    continued = [each.event for each in run if isinstance(each.event, ContinuationInjected)]
-    left = replace(_recovered_calls(turn), guard_iterations={each.guard_name: each.iteration for each in continued})
-    if any(resolved.by == "stop" and id_ not in left.finished for id_, resolved in left.decided.items()):
+    continued = [envelope.event for envelope in run if isinstance(envelope.event, ContinuationInjected)]
+    recovered = replace(
+        _recovered_calls(turn), guard_iterations={event.guard_name: event.iteration for event in continued}
+    )
+    if any(resolved.by == "stop" and id_ not in recovered.finished for id_, resolved in recovered.decided.items()):
         return None
-    shown = tuple(each for each in turn if isinstance(each.event, ToolProgress | ToolFinished))
-    results = Message.tool_results([_result_of(call, left) for call in answer.tool_uses])
-    return OpenCalls(run[-1], left, results, shown)
+    progress = tuple(envelope for envelope in turn if isinstance(envelope.event, ToolProgress | ToolFinished))
+    results = Message.tool_results([_result_of(call, recovered) for call in answer.tool_uses])
+    return OpenCalls(run[-1], recovered, results, progress)
 
 
 def _has_open_calls(answer: Message) -> bool:
@@ -136,7 +138,7 @@ def _has_open_calls(answer: Message) -> bool:
 
 
 def _turn_of(answer: Message | None, journal: Sequence[Envelope]) -> list[Envelope]:
-    """Only this turn's events: a server may have used the same call ids in an earlier one."""
+    """Return only this turn's events: a server may have used the same call ids in an earlier one."""
     turns = {
         (envelope.run_id, envelope.turn_id)
         for envelope in journal
@@ -170,8 +172,8 @@ def _recovered_calls(turn: Sequence[Envelope]) -> RecoveredCalls:
 
 
 def _prior_use(run_id: str, messages: Sequence[Message], journal: Sequence[Envelope]) -> PriorUse:
-    """What this run, and all runs below it, have used: by the messages, and by the journal where there is none."""
-    journal = [each for each in journal if each.run_id == run_id or each.parent_run_id is not None]
+    """Return what this run, and all runs below it, have used: by messages, and by the journal where there are none."""
+    journal = [envelope for envelope in journal if envelope.run_id == run_id or envelope.parent_run_id is not None]
     own = [envelope.event for envelope in journal if envelope.run_id == run_id]
     turns = {event.message_id: event.turn_id for event in own if isinstance(event, TurnStarted)}
     summaries = {event.summary for event in own if isinstance(event, ContextCompacted)}
@@ -182,16 +184,16 @@ def _prior_use(run_id: str, messages: Sequence[Message], journal: Sequence[Envel
     ]
     known = {turns.get(message.id) for message in messages}
     usages = [usage for usage in (*committed, *_turn_usages(journal, known)) if usage is not None]
-    told = [event.cost for event in own if isinstance(event, CostUpdated)]
+    reported = [event.cost for event in own if isinstance(event, CostUpdated)]
     costs = [usage.cost for usage in usages if usage.cost is not None]
-    # What came to nothing is only in what was told, and what came since only in the sum.
-    cost = max((sum(costs), *told)) if costs or told else None
-    rounds = sum(isinstance(event, ToolResultsReceived) for event in own)
-    return PriorUse(len(turns), rounds, sum(map(token_count, usages)), cost, _seconds_at_work(run_id, journal))
+    # Failed attempts are only in the reported costs, and later turns only in the sum.
+    cost = max((sum(costs), *reported)) if costs or reported else None
+    tool_batches = sum(isinstance(event, ToolResultsReceived) for event in own)
+    return PriorUse(len(turns), tool_batches, sum(map(token_count, usages)), cost, _seconds_at_work(run_id, journal))
 
 
 def _turn_usages(journal: Sequence[Envelope], known: Container[str | None]) -> Iterable[Usage]:
-    """Of each turn but the known ones. What specialists say is in the journal alone."""
+    """Yield the usage of each turn but the known ones. Answers of specialists are in the journal alone."""
     turns: dict[str | None, Usage] = {}
     for envelope in journal:
         if isinstance(envelope.event, UsageUpdate) and envelope.turn_id not in known:
@@ -202,20 +204,20 @@ def _turn_usages(journal: Sequence[Envelope], known: Container[str | None]) -> I
 
 
 def _seconds_at_work(run_id: str, journal: Sequence[Envelope]) -> float:
-    """The time between its records, without that in which a person was waited for and that between two processes."""
+    """Return the time between its records, without waiting for a person and the gap between two processes."""
     seconds, before, clock = 0.0, None, _WorkTime(run_id)
-    for envelope in sorted(journal, key=lambda each: each.at):
+    for envelope in sorted(journal, key=lambda row: row.at):
         if isinstance(envelope.event, RunStarted) and envelope.event.resumed:
             before = None
         if before is not None and clock.is_running:
             seconds += (envelope.at - before).total_seconds()
         before = envelope.at
-        clock.take(envelope)
+        clock.add(envelope)
     return seconds
 
 
 class _WorkTime:
-    """Whether the time at work of this run went on, as its budget said while it lived. A call is named with its run."""
+    """Tells whether this run's clock was running, as its budget did while it lived. Calls are named with their run."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
@@ -226,7 +228,7 @@ class _WorkTime:
 
     @property
     def is_running(self) -> bool:
-        """While a person is waited for, only where a call runs that does not itself wait for that person."""
+        """Return whether the clock runs: while a person is asked, only if a call runs that does not wait itself."""
         if not self._open_approvals and not self._questions:
             return True
         handed_on = Counter(self._parents.get(run_id) for run_id in self._waiting_runs())
@@ -235,21 +237,21 @@ class _WorkTime:
             del running[self._run_id]
         return any(count > handed_on[run_id] for run_id, count in running.items())
 
-    def take(self, envelope: Envelope) -> None:
-        """What happened next."""
+    def add(self, envelope: Envelope) -> None:
+        """Take in the next event."""
         event, run_id = envelope.event, envelope.run_id
         self._parents[run_id] = envelope.parent_run_id
         match event:
             case RunStarted(resumed=True):
-                # What its specialists and its tools asked is asked no more; questions about its own calls are.
-                self._open_approvals = {each for each in self._open_approvals if each[0] == self._run_id}
+                # Approvals and questions of its specialists and tools are void; approvals of its own calls are not.
+                self._open_approvals = {approval for approval in self._open_approvals if approval[0] == self._run_id}
                 self._questions, self._running = set(), set()
             case QuestionAsked():
                 self._questions.add(event.question_id)
             case QuestionAnswered():
                 self._questions.discard(event.question_id)
             case ToolResultsReceived():
-                self._open_approvals = {each for each in self._open_approvals if each[0] != run_id}
+                self._open_approvals = {approval for approval in self._open_approvals if approval[0] != run_id}
             case _:
                 self._on_call_event(event, run_id)
 
@@ -262,21 +264,21 @@ class _WorkTime:
             case ToolStarted():
                 self._running.add((run_id, event.id))
             case ToolFinished():
-                # A card that fits its call no more ends without a word.
+                # An approval card that no longer fits its call ends silently.
                 self._open_approvals.discard((run_id, event.id))
                 self._running.discard((run_id, event.id))
             case _:
                 pass
 
     def _waiting_runs(self) -> set[str]:
-        """Those that ask about a call, and those above them."""
-        found: set[str] = set()
+        """Return the runs with an open approval, and those above them."""
+        run_ids: set[str] = set()
         for run_id, _ in self._open_approvals:
             above: str | None = run_id
-            while above is not None and above not in found:
-                found.add(above)
+            while above is not None and above not in run_ids:
+                run_ids.add(above)
                 above = self._parents.get(above)
-        return found
+        return run_ids
 
 
 def _missing_results(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
@@ -284,26 +286,26 @@ def _missing_results(messages: Sequence[Message], journal: Sequence[Envelope]) -
     if not calls:
         return ()
     answer = next((message for message in reversed(messages) if message.role is Role.ASSISTANT), None)
-    left = _recovered_calls(_turn_of(answer, journal))
-    return (Message.tool_results([_result_of(call, left) for call in calls]),)
+    recovered = _recovered_calls(_turn_of(answer, journal))
+    return (Message.tool_results([_result_of(call, recovered) for call in calls]),)
 
 
-def _result_of(call: ToolUse, left: RecoveredCalls) -> ToolResult:
-    finished = left.finished.get(call.id)
+def _result_of(call: ToolUse, recovered: RecoveredCalls) -> ToolResult:
+    finished = recovered.finished.get(call.id)
     if finished is not None:
         return finished
-    if call.id in left.started:
+    if call.id in recovered.started:
         return missing_result(call, Outcome.UNKNOWN, _OUTCOME_UNKNOWN)
     return missing_result(call, Outcome.CANCELLED, _NOT_STARTED)
 
 
 def mark_run_ended(writer: SessionWriter, last: Envelope) -> None:
-    """Say in the journal that the run is over, so that nobody looks at it again."""
+    """Journal that the run is over, so that it is not recovered again."""
     writer.write_event(replace(last, seq=last.seq + 1, at=now(), event=RunFinished(RunEnd.ABORTED)))
     writer.journal_queue.finish_run_soon(last.run_id)
 
 
 def close_calls(writer: SessionWriter, open_calls: OpenCalls) -> None:
-    """Nobody goes on with these calls: each gets its result, and their run is over."""
+    """Give each of these calls its result and end their run: nobody resumes them."""
     writer.add(open_calls.results)
     mark_run_ended(writer, open_calls.last)

@@ -1,10 +1,8 @@
-"""What the person may change while a run works: queue, modes, policies, guards; and what sessions are set up with."""
+"""What the person may change while a run works (queue, modes, policies, guards), and the setup of sessions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any, TypeVar, cast
 
 from desktop_agent.agent.continuation import Guards, SteeringQueue
 from desktop_agent.agent.model_request import PictureReader
@@ -48,15 +46,15 @@ async def _no_wait_for_tools(_: ConversationRecord) -> None:
 
 @dataclass(frozen=True)
 class SessionSetup:
-    """What sessions are made with. Functions are called afresh for each run, so changes hold from the next prompt on;
-    `modes` are asked for whenever one is looked for, so changes hold at once, see `ModeSwitch.follow`.
+    """What sessions are made with.
 
-    `open_provider` also takes the name of a model: a specialist may have its own; `require_endpoint` raises WrongUse
-    where it is certain to. A run begins with `tools_ready`. `rules` hold while a session is
-    open and are kept nowhere; `book` has those that are kept. `names` says which tools may be named at all.
-    `own_folders` are the program's own, where no call writes. `files`
-    saves what calls change; None saves nothing. `questions`: the agent may ask the person something, so somebody must
-    be there to answer. `mode_requests`: it may ask for another mode. `execute_tools` False: the caller runs the calls.
+    Functions are called afresh for each run, so changes hold from the next prompt on; `modes` are read at each use,
+    so changes hold at once, see `ModeSwitch.refresh_modes`. `open_provider` also takes the name of a model: a
+    specialist may have its own; `require_endpoint` raises WrongUse where it is certain to. A run begins with
+    `tools_ready`. `rules` hold while a session is open only; `rule_book` has the stored ones. `names` says
+    which tools may be named at all. `own_folders` are the program's own, where no call writes. `files` saves what
+    calls change; None saves nothing. `questions`: the agent may ask the person, so somebody must be there to answer.
+    `mode_requests`: it may ask for another mode. `execute_tools` False: the caller executes the calls.
     """
 
     open_provider: Callable[[ConversationRecord, str], Awaitable[Provider]]
@@ -88,74 +86,36 @@ _MODE_REMOVED_IN_PART = (
     "The mode “{title}” was removed. What it denied or asked about stays so here, what it allowed is asked about; "
     "choose another mode when you like."
 )
-# Whoever hears that a message was handed back asks for it then; of those that nobody asks for, so many are remembered.
+# A listener asks for a returned message at once; of those that nobody asks for, so many are remembered.
 MAX_RETURNED = 500
-ChangeMethod = TypeVar("ChangeMethod", bound=Callable[..., Any])
 
 
-class _Closable:
-    """What may be changed until its conversation is closed: another session may have that by then."""
-
-    is_closed = False
-
-
-def _refused_when_closed(change: ChangeMethod) -> ChangeMethod:
-    """The same; raises WrongUse, before anything is changed, when the conversation is closed."""
-
-    @wraps(change)
-    def changed(of: _Closable, *given: object, **named: object) -> object:
-        if of.is_closed:
-            raise conversation_closed_error()
-        return change(of, *given, **named)
-
-    return cast("ChangeMethod", changed)
-
-
-class _Modes(_Closable, ModeSwitch):
-    set_by_person = _refused_when_closed(ModeSwitch.set_by_person)
-    request_by_agent = _refused_when_closed(ModeSwitch.request_by_agent)
-    cancel_request = _refused_when_closed(ModeSwitch.cancel_request)
+class _Modes(ModeSwitch):
+    """The modes of one conversation: the person is notified of a removed one, and nothing changes once closed."""
 
     def __init__(
         self,
         permission_policy: SessionPermissionPolicy,
-        offered: Callable[[], Iterable[Mode]],
+        list_modes: Callable[[], Iterable[Mode]],
         emit: Callable[[EngineEvent], None],
-        say: Callable[[Sentence], None],
-        gone: Mode | None,
+        removed: Mode | None,
+        refuse_when_closed: Callable[[], None],
+        show_notice: Callable[[Sentence], None],
     ) -> None:
-        super().__init__(permission_policy, offered, emit, gone)
-        self._show_notice = say
+        super().__init__(permission_policy, list_modes, emit, removed, refuse_when_closed)
+        self._show_notice = show_notice
+        self.is_closed = False
 
     def refresh_modes(self) -> Mode | None:
-        """As in ModeSwitch; the person is told of one that is gone. Closed, it follows nothing."""
-        gone = None if self.is_closed else super().refresh_modes()
-        if gone is not None:
-            self._show_notice(_mode_removed_notice(gone, self.current))
-        return gone
-
-
-class _Policies(_Closable, PromptPolicies):
-    install = _refused_when_closed(PromptPolicies.install)
-    remove = _refused_when_closed(PromptPolicies.remove)
-
-
-class _Guards(_Closable, Guards):
-    add = _refused_when_closed(Guards.add)
-    remove = _refused_when_closed(Guards.remove)
-
-
-class _Queue(_Closable, SteeringQueue):
-    add = _refused_when_closed(SteeringQueue.add)
-    edit = _refused_when_closed(SteeringQueue.edit)
-    move = _refused_when_closed(SteeringQueue.move)
-    remove = _refused_when_closed(SteeringQueue.remove)
-    take_next = _refused_when_closed(SteeringQueue.take_next)
-    take_all = _refused_when_closed(SteeringQueue.take_all)
+        """Notify the person of a removed mode. Does nothing when closed."""
+        removed = None if self.is_closed else super().refresh_modes()
+        if removed is not None:
+            self._show_notice(_mode_removed_notice(removed, self.current))
+        return removed
 
 
 class RuntimeControls:
-    """Approvals, questions, rules, mode, policies, guards and waiting messages of one conversation.
+    """Approvals, questions, rules, mode, policies, guards and queued messages of one conversation.
 
     `emit` puts an event into the run that works, or between two.
     """
@@ -171,38 +131,41 @@ class RuntimeControls:
         self._is_closed = False
         self.approvals = SessionApprovalBroker(writer.emit_between_runs)
         self.questions = QuestionBroker()
-        held, gone = _restored_mode(state, setup.modes(), writer.show_notice)
+        mode, removed = _restored_mode(state, setup.modes(), writer.show_notice)
         self.permission_policy = SessionPermissionPolicy(
             writer.journal_queue,
             setup.rule_book,
-            given=setup.rules,
-            mode=held,
+            session_rules=setup.rules,
+            mode=mode,
             names=setup.names,
             own_folders=setup.own_folders,
             untrusted_content=UntrustedContent(state.outside, state.trusted),
             on_untrusted_change=self.save_state,
         )
-        self.modes = _Modes(self.permission_policy, setup.modes, self._emit_and_save, writer.show_notice, gone)
-        self.policies = _Policies(_unique_policies(state.policies), emit, self.save_state_soon)
-        self.guards = _Guards(setup.guards, emit)
-        self.queue = _Queue(_undelivered(state.queue, writer.history()), self.save_state_soon)
+        refuse = self._refuse_when_closed
+        self.modes = _Modes(
+            self.permission_policy, setup.modes, self._emit_and_save, removed, refuse, writer.show_notice
+        )
+        self.policies = PromptPolicies(_unique_policies(state.policies), emit, self.save_state_soon, refuse)
+        self.guards = Guards(setup.guards, emit, refuse_when_closed=refuse)
+        self.queue = SteeringQueue(_undelivered(state.queue, writer.history()), self.save_state_soon, refuse)
         writer.internal_listeners.append(self._on_event)
 
     def begin(self, prompt: Message, *, is_judged: bool) -> None:
-        """This prompt is on its way into the history. `is_judged`: hooks look at it first, so it is kept meanwhile."""
+        """Note that this prompt is about to be committed. `is_judged`: hooks judge it first, so it is stored now."""
         self._in_flight.setdefault(prompt.id, QueuedMessage(message=prompt))
         if is_judged:
             self.save_state()
 
     def check(self, message: Message) -> None:
-        """Raises WrongUse for a message that is no prompt, says nothing, waits already or was sent before."""
-        # A queue of its own says what may wait; what is sent may be no less.
+        """Raise WrongUse for a message that is no prompt, is empty, waits already or was sent before."""
+        # A queue of its own checks what may wait; a message to send must pass the same checks.
         SteeringQueue((*self.queue.entries, QueuedMessage(message=message)))
         if message.id in self._in_flight or message.id in self._writer.known_ids:
             raise WrongUse("This message was sent already.", "Send the same words as a new message.")
 
     def take_next(self, message: Message | None = None, when: When = "soon") -> Message | None:
-        """The next message that waits, on its way now: this one, unless others wait; then it waits behind them."""
+        """Return the next message to send: this one, unless others wait; then it is queued behind them."""
         if not self.queue.entries:
             return message
         if message is not None:
@@ -213,7 +176,7 @@ class RuntimeControls:
         return self.queue.take_next()
 
     def finish_prompt(self, prompt: Message | None) -> None:
-        """The run of this prompt is over: if it never reached the history, it goes back to who wrote it, or waits."""
+        """End the run of this prompt: if it was not committed, it is returned to the person, or queued."""
         begun = self._in_flight.pop(prompt.id, None) if prompt is not None else None
         if begun is not None and begun.id not in self._writer.known_ids:
             if self._requeues_undecided:
@@ -223,34 +186,34 @@ class RuntimeControls:
         self.save_state()
 
     def requeue_undecided(self) -> None:
-        """The conversation is being closed: a prompt whose run ends before it is sent waits for the next opening."""
+        """Queue a prompt whose run ends before it is sent, for the next opening: the conversation is closing."""
         self._requeues_undecided = True
 
     def return_queued(self) -> None:
-        """All that wait go back to who wrote them."""
+        """Return all queued messages to the person."""
         self._return_messages([entry.message for entry in self.queue.take_all()])
 
     def returned(self, message_id: str) -> Message | None:
-        """A message that was handed back, whole. Once; of messages that nobody asked for, the oldest are forgotten."""
+        """Return a returned message, once. Of messages that nobody asked for, the oldest are dropped."""
         return self._returned.pop(message_id, None)
 
     def note_stop(self, run_id: str) -> None:
-        """The person stopped this run: should the program die now, nothing of it is gone on with."""
+        """Note that the person stopped this run: after a crash nothing of it is resumed."""
         self._state = self._state.model_copy(update={"stopped_run": run_id})
         self.save_state()
 
     def save_state_soon(self) -> None:
-        """Keep how things stand, after whatever is being done just now: a message is taken out and then committed."""
+        """Save the state after the current step: a message is taken out and then committed."""
         asyncio.get_running_loop().call_soon(self.save_state)
 
     def save_state(self) -> None:
-        """Keep how things stand, if it is not as kept."""
-        held, gone = self.permission_policy.mode, self.modes.removed_mode
+        """Save the state, if it has changed."""
+        mode, removed = self.permission_policy.mode, self.modes.removed_mode
         self._state = self._state.model_copy(
             update={
-                "mode": held.name,
-                "own_mode": gone or (None if held in BUILT_IN_MODES else held),
-                "is_mode_gone": gone is not None,
+                "mode": mode.name,
+                "own_mode": removed or (None if mode in BUILT_IN_MODES else mode),
+                "is_mode_gone": removed is not None,
                 "policies": self.policies.persistent,
                 "queue": self._unsent_messages(),
                 "outside": self.permission_policy.untrusted_content.sources,
@@ -261,12 +224,14 @@ class RuntimeControls:
             self._writer.journal_queue.change_record(state=self._state)
 
     def close(self) -> None:
-        """Keep how things stand for good. Who changes anything of it after this gets WrongUse."""
+        """Save the state for the last time. Later changes raise WrongUse."""
         self.save_state()
         self.permission_policy.close()
-        for each in (self.modes, self.policies, self.guards, self.queue):
-            each.is_closed = True
-        self._is_closed = True
+        self.modes.is_closed = self._is_closed = True
+
+    def _refuse_when_closed(self) -> None:
+        if self._is_closed:
+            raise conversation_closed_error()
 
     def _requeue(self, entry: QueuedMessage) -> None:
         self.queue.add(entry.message, entry.when)
@@ -279,10 +244,10 @@ class RuntimeControls:
             self._writer.emit_between_runs(UserMessageReturned(message.id, _STOPPED_BEFORE_SENT))
 
     def _on_event(self, envelope: Envelope) -> None:
-        """What a run hands back by itself is remembered before anybody else hears of it."""
+        """Remember a prompt that a run returns, before listeners receive the event."""
         event = envelope.event
         if isinstance(event, UserMessageReturned):
-            waiting = {each.id: each for each in (*self._in_flight.values(), *self.queue.entries)}
+            waiting = {message.id: message for message in (*self._in_flight.values(), *self.queue.entries)}
             if event.message_id in waiting:
                 self._remember_returned(waiting[event.message_id].message)
             self._in_flight.pop(event.message_id, None)
@@ -294,8 +259,8 @@ class RuntimeControls:
 
     def _unsent_messages(self) -> tuple[QueuedMessage, ...]:
         known = self._writer.known_ids
-        waiting = {each.id: each for each in (*self._in_flight.values(), *self.queue.entries)}
-        return tuple(each for each in waiting.values() if each.id not in known)
+        waiting = {message.id: message for message in (*self._in_flight.values(), *self.queue.entries)}
+        return tuple(message for message in waiting.values() if message.id not in known)
 
     def _emit_and_save(self, event: EngineEvent) -> None:
         self._emit(event)
@@ -304,31 +269,31 @@ class RuntimeControls:
 
 
 def _restored_mode(
-    state: ConversationState, modes: tuple[Mode, ...], say: Callable[[Sentence], None]
+    state: ConversationState, modes: tuple[Mode, ...], show_notice: Callable[[Sentence], None]
 ) -> tuple[Mode | None, Mode | None]:
-    """What holds, None for the default, and the removed mode of which it is what goes on."""
+    """Return the mode that holds, None for the default; and the removed mode whose restrictions still hold."""
     own, found = state.own_mode, next((mode for mode in modes if mode.name == state.mode), None)
     if own is not None and (found is None or (state.is_mode_gone and found != own)):
-        held = fallback_mode(own)
-        say(_mode_removed_notice(own, held))
-        return held, own if held.name == own.name else None
+        fallback = fallback_mode(own)
+        show_notice(_mode_removed_notice(own, fallback))
+        return fallback, own if fallback.name == own.name else None
     if found is not None or state.mode == DEFAULT_MODE.name:
         return found, None
-    return _strictest_mode(state.mode, modes, say), None
+    return _strictest_mode(state.mode, modes, show_notice), None
 
 
-def _strictest_mode(gone: str, modes: tuple[Mode, ...], say: Callable[[Sentence], None]) -> Mode:
-    """In place of a mode of which only the name is known: what it allowed nobody knows."""
+def _strictest_mode(removed: str, modes: tuple[Mode, ...], show_notice: Callable[[Sentence], None]) -> Mode:
+    """Return the replacement for a mode of which only the name is known: nobody knows what it allowed."""
     plain = [mode for mode in (*modes, DEFAULT_MODE) if all(rule.effect != RuleEffect.ALLOW for rule in mode.rules)]
     strictest = min(plain, key=lambda mode: BREADTHS.index(mode.mutating))
-    values = {"name": gone[:80], "title": strictest.title}
-    say(Sentence("There is no mode “{name}” any more, so “{title}” holds. Choose another mode.", values))
+    values = {"name": removed[:80], "title": strictest.title}
+    show_notice(Sentence("There is no mode “{name}” any more, so “{title}” holds. Choose another mode.", values))
     return strictest
 
 
-def _mode_removed_notice(gone: Mode, now: Mode) -> Sentence:
+def _mode_removed_notice(removed: Mode, now: Mode) -> Sentence:
     return Sentence(
-        _MODE_REMOVED_IN_PART if now.name == gone.name else _MODE_REMOVED, {"title": gone.title, "now": now.title}
+        _MODE_REMOVED_IN_PART if now.name == removed.name else _MODE_REMOVED, {"title": removed.title, "now": now.title}
     )
 
 
@@ -337,7 +302,7 @@ def _unique_policies(policies: Iterable[PromptPolicy]) -> tuple[PromptPolicy, ..
 
 
 def _undelivered(queue: Iterable[QueuedMessage], history: Iterable[Message]) -> tuple[QueuedMessage, ...]:
-    """Those that reached the history just before the end are delivered; what is no prompt cannot be."""
+    """Drop queued messages that were delivered just before the end, and what is no prompt."""
     known = {message.id for message in history}
-    waiting = {each.id: each for each in queue if each.id not in known}
-    return tuple(each for each in waiting.values() if each.message.role is Role.USER and each.message.blocks)
+    waiting = {entry.id: entry for entry in queue if entry.id not in known}
+    return tuple(entry for entry in waiting.values() if entry.message.role is Role.USER and entry.message.blocks)

@@ -1,4 +1,4 @@
-"""When open sessions are closed: nobody uses one any more, or another database file took the place of theirs."""
+"""Closing of open sessions: nobody uses one any more, or another database file replaced theirs."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ LINGER_SECONDS = 3.0
 
 
 class IdleSessions:
-    """Sessions that were left. `busy` has those of which something is under way or unwritten."""
+    """Sessions that were released. `busy` has those with something active or unwritten."""
 
     def __init__(self, busy: "AbstractSet[Session]") -> None:
         self._busy = busy
@@ -29,18 +29,18 @@ class IdleSessions:
         self._closing: set[asyncio.Task[None]] = set()
 
     def close_when_idle(self, session: "Session") -> None:
-        """Close it when it has been at rest for a moment."""
+        """Close the session when it has been idle for a moment."""
         self.keep_open(session)
         self._tasks[session] = asyncio.create_task(self._close_idle(session))
 
     def keep_open(self, session: "Session | None") -> None:
-        """Somebody wants it again."""
+        """Cancel the closing: somebody opened the session again."""
         task = None if session is None else self._tasks.pop(session, None)
         if task is not None:
             task.cancel()
 
     async def close(self) -> None:
-        """Leave all as they are, but for those that are being closed."""
+        """Stop waiting, and finish the closings that have begun."""
         tasks = tuple(self._tasks.values())
         self._tasks.clear()
         for task in tasks:
@@ -55,7 +55,7 @@ class IdleSessions:
             with suppress(StorageFailed):
                 await session.flush()
             await asyncio.sleep(LINGER_SECONDS)
-        # From here on nobody gets it any more: who asks for it waits until it is closed.
+        # From here on nobody gets the session any more: a new opening waits until it is closed.
         task = self._tasks.pop(session)
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -63,9 +63,10 @@ class IdleSessions:
 
 
 class DatabaseReplacement:
-    """Closes the conversations that go on from the old file, and loads the rules of the new one.
+    """Closes the conversations of a replaced database file, and loads the rules of the new one.
 
-    `get_sessions` returns those that are open. What they had not written is refused by the store, and stays with them.
+    `get_sessions` returns those that are open. What they had not written is refused by the store, and stays in
+    memory.
     """
 
     def __init__(self, store: Store, rule_book: RuleBook, get_sessions: "Callable[[], Iterable[Session]]") -> None:
@@ -76,7 +77,7 @@ class DatabaseReplacement:
         store.on_replaced(lambda _: self._start())
 
     async def close(self) -> None:
-        """Return when what was begun is done."""
+        """Return when the closing that has begun is done."""
         await wait_for_all(*self._tasks)
 
     def _start(self) -> None:
@@ -91,7 +92,7 @@ class DatabaseReplacement:
         try:
             self._rule_book.replace_all((await self._store.rules.load()).rules)
         except StorageFailed:
-            # The old ones go on holding; the disk is told of by whoever watches it.
+            # The old rules stay in force; the disk watch reports the trouble.
             pass
         finally:
             await closing

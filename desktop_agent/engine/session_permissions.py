@@ -1,10 +1,9 @@
-"""Permissions of one conversation: its policy with the rules that are kept, and its approvals."""
+"""Permissions of one conversation: its policy with the stored rules, and its approvals."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from desktop_agent.engine.permission_records import RuleBook
-from desktop_agent.engine.session_writer import JournalSink
 from desktop_agent.permissions.approvals import Approval, ApprovalBroker
 from desktop_agent.permissions.policy import (
     ALL_NAMES,
@@ -13,6 +12,7 @@ from desktop_agent.permissions.policy import (
     ToolNamePolicy,
     UntrustedContent,
 )
+from desktop_agent.storage.journal_queue import Journal
 from desktop_agent.storage.write_behind import conversation_closed_error
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import ToolUse
@@ -24,18 +24,18 @@ from desktop_agent.types.tool_calls import Effect, UntrustedSource, is_same_json
 
 
 class SessionPermissionPolicy(PermissionPolicy):
-    """What holds in one conversation. A rule that is added is kept, one that is revoked is forgotten.
+    """The policy of one conversation. Added rules are stored, revoked ones deleted.
 
-    `given` are rules that hold while the conversation is open and are kept nowhere. `on_untrusted_change` keeps what
-    came in from outside when that changes.
+    `given` are rules that hold while the conversation is open and are not stored. `on_untrusted_change` stores the
+    untrusted content marks when they change.
     """
 
     def __init__(
         self,
-        journal_queue: JournalSink,
+        journal_queue: Journal,
         rule_book: RuleBook,
         *,
-        given: Iterable[Rule] = (),
+        session_rules: Iterable[Rule] = (),
         mode: Mode | None = None,
         names: ToolNamePolicy = ALL_NAMES,
         own_folders: tuple[str, ...] = (),
@@ -44,7 +44,7 @@ class SessionPermissionPolicy(PermissionPolicy):
     ) -> None:
         record = journal_queue.record
         super().__init__(
-            (*given, *rule_book.for_conversation(record.id)),
+            (*session_rules, *rule_book.for_conversation(record.id)),
             mode=mode,
             names=names,
             conversation_id=record.id,
@@ -60,16 +60,16 @@ class SessionPermissionPolicy(PermissionPolicy):
         rule_book.subscribe(self)
 
     def set_mode(self, mode: Mode) -> None:
-        """Change it, at once. Raises WrongUse when the conversation is closed."""
+        """Change the mode at once. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
         super().set_mode(mode)
 
     def add(self, rule: Rule) -> None:
-        """One more, kept. Raises WrongUse, also when the conversation is closed."""
+        """Add and store a rule. Raises WrongUse, also when the conversation is closed."""
         self._refuse_when_closed()
         super().add(rule)
-        # Who was told of it just now may have added another or revoked this one.
-        placed = next((each for each in self._rules if each.id == rule.id), None)
+        # A listener that was notified just now may have added another or revoked this one.
+        placed = next((stored for stored in self._rules if stored.id == rule.id), None)
         if placed is None:
             return
         self._journal_queue.save_rule(placed)
@@ -77,7 +77,7 @@ class SessionPermissionPolicy(PermissionPolicy):
         self._rule_book.add(placed, self)
 
     def revoke(self, rule_id: str) -> Rule | None:
-        """One less, forgotten; None when there is none of this id. Raises WrongUse when the conversation is closed."""
+        """Remove and delete a rule; None when there is none of this id. Raises WrongUse when closed."""
         self._refuse_when_closed()
         revoked = super().revoke(rule_id)
         self._added.discard(rule_id)
@@ -87,7 +87,7 @@ class SessionPermissionPolicy(PermissionPolicy):
         return revoked
 
     def mark_used(self, rule_id: str) -> None:
-        """A call ran because of this rule."""
+        """Note that a call ran because of this rule."""
         super().mark_used(rule_id)
         for rule in self._rules:
             if rule.id == rule_id:
@@ -100,43 +100,43 @@ class SessionPermissionPolicy(PermissionPolicy):
         super().suspend(effects, why)
 
     def mark_untrusted(self, source: UntrustedSource) -> bool:
-        """As in PermissionPolicy, and kept."""
+        """As in PermissionPolicy, and stored."""
         is_new = super().mark_untrusted(source)
         if is_new:
             self._on_untrusted_change()
         return is_new
 
     def trust_source(self, source: UntrustedSource) -> bool:
-        """As in PermissionPolicy, and kept."""
+        """As in PermissionPolicy, and stored."""
         is_new = super().trust_source(source)
         if is_new:
             self._on_untrusted_change()
         return is_new
 
     def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
-        """As in PermissionPolicy, and kept. Raises WrongUse when the conversation is closed."""
+        """As in PermissionPolicy, and stored. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
         super().lift_suspension(shown)
         self._on_untrusted_change()
 
     def add_shared_rule(self, rule: Rule) -> None:
-        """Another conversation added this; it is kept already."""
+        """Add a rule that another conversation has stored."""
         super().add(rule)
 
     def remove_shared_rule(self, rule_id: str) -> None:
-        """Somebody else revoked this; it is forgotten already, unless this one's writing of it still waits."""
+        """Remove a rule that somebody else deleted, unless this one's write of it still waits."""
         super().revoke(rule_id)
         if rule_id in self._added:
             self._added.discard(rule_id)
             self._journal_queue.delete_rule(rule_id)
 
     def close(self) -> None:
-        """The conversation is closed: others may say what they like, and nothing changes here any more."""
+        """Close: notifications from others change nothing any more."""
         self._rule_book.unsubscribe(self)
         self._is_closed = True
 
     def set_workspace(self, workspace: str | None) -> None:
-        """The conversation works in this folder now: in another one, other rules hold.
+        """Change the folder of the conversation: in another one, other rules hold.
 
         Raises WrongUse when the conversation is closed.
         """
@@ -151,7 +151,7 @@ class SessionPermissionPolicy(PermissionPolicy):
 
 
 class SessionApprovalBroker(ApprovalBroker):
-    """Says so when a question from before a restart is asked again: the journal has it, but nobody here heard it."""
+    """Emits approvals from before a restart again: the journal has them, but no listener in this process."""
 
     def __init__(self, emit: Callable[[EngineEvent], None]) -> None:
         super().__init__()

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from desktop_agent.agent.model_request import PreparedHistory, RunSettings
 from desktop_agent.agent.modes import change_mode
@@ -53,14 +52,14 @@ class CompactionRun:
         self._stop_requested = asyncio.Event()
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
-        """Stop asking. False: there are no calls to stop."""
+        """Stop asking. Return False for a call: there are none."""
         if isinstance(target, StopTool):
             return False
         self._stop_requested.set()
         return True
 
-    async def execute(self, prompt: Message | None = None, *, left: RecoveredCalls | None = None) -> RunEnd:  # noqa: ARG002
-        """Ask for the summary; there is neither a prompt nor anything left. Raises nothing."""
+    async def execute(self, prompt: Message | None = None, *, recovered: RecoveredCalls | None = None) -> RunEnd:  # noqa: ARG002
+        """Ask for the summary; there is neither a prompt nor anything recovered. Raises nothing."""
         history = self._recorder.history()
         self._recorder.emit(RunStarted(history[-1].id if history else ""))
         work, stopping = asyncio.create_task(self._guarded()), asyncio.create_task(self._stop_requested.wait())
@@ -100,9 +99,9 @@ class CompactionRun:
 
 
 class RunRecorder:
-    """The recorder of one run. After RunFinished it is deaf: what a late tool says changes nothing.
+    """The recorder of one run. After RunFinished it ignores events: late reports of tools change nothing.
 
-    `run_id`, `seq` and `turn_id` are given for a run of a dead process that is gone on with: they are its last ones.
+    `run_id`, `seq` and `turn_id` are the last ones of a run of a dead process that is resumed.
     """
 
     def __init__(
@@ -125,22 +124,21 @@ class RunRecorder:
 
     @property
     def run_id(self) -> str:
-        """The run's."""
         return self._run_id
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """This run's, and those of the runs below it."""
-        working = (run_id for each in self._nested for run_id in each.run_ids)
+        """Return the ids of this run and of the runs below it."""
+        working = (run_id for nested in self._nested for run_id in nested.run_ids)
         return (self._run_id, *self._ended_nested_ids, *working)
 
     @property
     def finished(self) -> bool:
-        """Whether the run has ended for everybody who listens."""
+        """Return whether the run has ended for every listener."""
         return self._finished
 
     def emit(self, event: Event) -> None:
-        """Number it and hand it to the writer. What holds only for the moment has no number of its own."""
+        """Number the event and hand it to the writer. Transient events have no number of their own."""
         if self._finished:
             return None
         if isinstance(event, AnswerAwaited):
@@ -166,11 +164,11 @@ class RunRecorder:
             await self._writer.commit(*messages)
 
     def history(self) -> tuple[Message, ...]:
-        """All committed messages, oldest first."""
+        """Return all committed messages, oldest first."""
         return self._writer.history()
 
     def nested(self) -> "NestedRecorder":
-        """For a run that a call of this one starts."""
+        """Return a recorder for a run that a call of this one starts."""
         nested = NestedRecorder(self._writer, self)
         if self._finished:
             nested.silence()
@@ -179,18 +177,18 @@ class RunRecorder:
         return nested
 
     def on_nested_end(self, nested: "NestedRecorder") -> None:
-        """This run below has ended: of it and of all below it, only the ids are still needed."""
+        """Keep only the ids of a nested run that has ended, and of those below it."""
         self._nested.remove(nested)
         self._ended_nested_ids.extend(nested.run_ids)
 
     def _finish_nested(self) -> None:
-        """A run below that was left behind after Stop ends with this one: its last event must not come later."""
+        """End nested runs that were left behind after Stop, so that their last event does not come after ours."""
         for nested in tuple(self._nested):
             nested.emit(RunFinished(RunEnd.CANCELLED))
 
 
 class NestedRecorder(RunRecorder):
-    """The recorder of a specialist's run: its messages are its own, kept in memory while it works."""
+    """The recorder of a specialist's run: its messages are kept in memory while it works."""
 
     def __init__(self, writer: SessionWriter, above: RunRecorder) -> None:
         super().__init__(writer, parent_run_id=above.run_id)
@@ -198,41 +196,27 @@ class NestedRecorder(RunRecorder):
         self._messages: list[Message] = []
 
     def emit(self, event: Event) -> None:
-        """As in RunRecorder; the run above lets go of one that has ended."""
+        """As in RunRecorder; the run above drops one that has ended."""
         ends = isinstance(event, RunFinished) and not self._finished
         super().emit(event)
         if ends:
             self._parent.on_nested_end(self)
 
     async def commit(self, *messages: Message) -> None:
-        """Remember them."""
+        """Remember the messages."""
         if not self._finished:
             self._messages.extend(messages)
 
     def history(self) -> tuple[Message, ...]:
-        """What this run said and was told."""
+        """Return the messages of this run alone."""
         return tuple(self._messages)
 
     def silence(self) -> None:
-        """Say nothing at all: the run above has ended."""
+        """Ignore all further events: the run above has ended."""
         self._finished = True
 
 
-class SessionRun(Protocol):
-    """What a session does at one time: a run, or the summarising of older messages."""
-
-    @property
-    def turn_id(self) -> str | None:
-        """The turn that runs, or ran last."""
-        ...
-
-    async def execute(self, prompt: Message | None = None, *, left: RecoveredCalls | None = None) -> RunEnd:
-        """From its first event to its last. Raises nothing."""
-        ...
-
-    def interrupt(self, target: Interrupt | None = None) -> bool:
-        """Stop it, or one of its calls; False when there is no such call."""
-        ...
+SessionRun = Run | CompactionRun
 
 
 class RunFactory:
@@ -253,17 +237,17 @@ class RunFactory:
         self._prepared_history = PreparedHistory()
 
     def create_run(self, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE) -> Run:
-        """A run that is ready to start. Raises WrongUse where something it needs is gone, and StorageFailed where the
-        conversations can only be read.
+        """Return a run that is ready to start. Raises WrongUse where something it needs is gone; StorageFailed when
+        read-only.
 
-        `used` is what one that is gone on with had used before.
+        `used` is what a resumed run had used before.
         """
         settings = self._settings()
         budget = Budget(settings.limits, used=used)
         return Run(self._context(recorder, budget), settings, budget)
 
     def create_compaction_run(self, recorder: RunRecorder) -> CompactionRun:
-        """A run that only summarises. Raises the same."""
+        """Return a run that only compacts. Raises as `create_run` does."""
         settings = self._settings()
         budget = Budget(settings.limits)
         return CompactionRun(self._context(recorder, budget), settings, budget)
@@ -328,7 +312,7 @@ OnRunEnd = Callable[[RunRecorder, Message | None, RunEnd], None]
 
 
 class ActiveRun:
-    """The run that works, if one does. `on_change` hears when work begins and when all of it is written."""
+    """The run that works, if any. `on_change` is called when work begins and when all of it is written."""
 
     def __init__(self, writer: SessionWriter, on_change: Callable[[], None]) -> None:
         self._writer = writer
@@ -339,17 +323,16 @@ class ActiveRun:
 
     @property
     def recorder(self) -> RunRecorder | None:
-        """Of the run that works; None when none does. From its RunFinished on none does."""
+        """Return the recorder of the run that works; None from its RunFinished on."""
         return None if self._recorder is None or self._recorder.finished else self._recorder
 
     @property
     def turn_id(self) -> str | None:
-        """The turn that runs."""
         return None if self._work is None or self.recorder is None else self._work.turn_id
 
     @property
     def is_idle(self) -> bool:
-        """Whether also what the last run left is written."""
+        """Return whether no run works and what the last one left is written."""
         return not self._tasks
 
     def start(
@@ -358,26 +341,26 @@ class ActiveRun:
         recorder: RunRecorder,
         after: OnRunEnd,
         prompt: Message | None = None,
-        left: RecoveredCalls | None = None,
+        recovered: RecoveredCalls | None = None,
     ) -> None:
-        """Begin it; `after` hears of its end at once, with the prompt, and may begin the next."""
+        """Begin the run; `after` is called at its end, with the prompt, and may begin the next."""
         self._work, self._recorder = work, recorder
-        task = asyncio.create_task(self._run(work, recorder, after, prompt, left))
+        task = asyncio.create_task(self._run(work, recorder, after, prompt, recovered))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: self._on_change())
         self._on_change()
 
     def is_latest(self, recorder: RunRecorder) -> bool:
-        """Whether no other run was begun since."""
+        """Return whether no other run was begun since."""
         return recorder is self._recorder
 
     def interrupt(self, target: Interrupt) -> bool:
-        """Stop it, or one of its calls; False when there is nothing to stop."""
+        """Stop it, or one of its calls; return False when there is nothing to stop."""
         return self.recorder is not None and self._work is not None and self._work.interrupt(target)
 
     def emit(self, event: EngineEvent) -> None:
-        """Into the run that works, or between two."""
+        """Emit into the run that works, or between two."""
         recorder = self.recorder
         if recorder is None:
             self._writer.emit_between_runs(event)
@@ -385,7 +368,7 @@ class ActiveRun:
             recorder.emit(event)
 
     async def wait_idle(self) -> None:
-        """Return when no run is under way and what the last one left is written."""
+        """Return when no run is active and what the last one left is written."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -395,9 +378,9 @@ class ActiveRun:
         recorder: RunRecorder,
         after: OnRunEnd,
         prompt: Message | None,
-        left: RecoveredCalls | None,
+        recovered: RecoveredCalls | None,
     ) -> None:
-        end = await work.execute(prompt, left=left)
+        end = await work.execute(prompt, recovered=recovered)
         after(recorder, prompt, end)
         for run_id in recorder.run_ids:
             await self._writer.journal_queue.finish_run(run_id)

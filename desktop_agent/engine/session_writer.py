@@ -1,20 +1,18 @@
-"""The single writer of one conversation: what happens is shown, kept in memory, and written, in that order."""
+"""The single writer of one conversation: events are shown, kept in memory, and written, in that order."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Protocol, Unpack
 
 from desktop_agent.conversation.items import Added, Change, NoticeItem, Removed, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.conversation.transcript_notices import last_message_but_undo_notes
 from desktop_agent.processes.foreign_code import deep_copy, notify
-from desktop_agent.storage.records import ConversationChanges, ConversationRecord
+from desktop_agent.storage.journal_queue import Journal
+from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.blocks import Block, Summary
 from desktop_agent.types.engine_events import EngineEvent, Envelope, RunEnd, RunFinished, ToolProgress
 from desktop_agent.types.errors import DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
-from desktop_agent.types.permissions import Rule
 from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, Usage, UsageUpdate
 
 SAVED_NOW = Sentence("The disk refused this for a while; it is saved now.")
@@ -30,107 +28,21 @@ ChangeListener = Callable[[Sequence[Change]], None]
 EventListener = Callable[[Envelope], None]
 
 
-class JournalSink(Protocol):
-    """Where a writer puts what lasts: the ledger of a conversation on the disk, or one that keeps nothing."""
-
-    @property
-    def record(self) -> ConversationRecord:
-        """The conversation as it is listed."""
-        ...
-
-    @property
-    def is_new(self) -> bool:
-        """Whether nothing of it was written yet."""
-        ...
-
-    @property
-    def is_flushed(self) -> bool:
-        """Whether nothing waits to be written."""
-        ...
-
-    @property
-    def unwritten(self) -> tuple[tuple[Envelope, ...], StorageFailed] | None:
-        """The rows of the journal that the disk refused, and its last word; None where it refused nothing."""
-        ...
-
-    async def write_all(self) -> None:
-        """Write what waits; a refusal is told to who listens for trouble."""
-        ...
-
-    async def write_at_once(self) -> None:
-        """The same on another loop, when the usual one does not go on. Raises StorageFailed."""
-        ...
-
-    def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
-        """Be told when writing begins to fail, and with None when it works again."""
-        ...
-
-    def on_pending_change(self, watcher: Callable[[], None]) -> None:
-        """Be told when something waits to be written, and after each attempt to write it."""
-        ...
-
-    def add_event(self, envelope: Envelope) -> None:
-        """Journal this soon."""
-        ...
-
-    async def flush(self) -> None:
-        """Return when everything so far is durable. Raises StorageFailed."""
-        ...
-
-    async def commit(self, *messages: Message) -> None:
-        """Write finished messages, as soon as the disk lets us."""
-        ...
-
-    def add_messages(self, *messages: Message) -> None:
-        """The same, without waiting."""
-        ...
-
-    async def finish_run(self, run_id: str) -> None:
-        """The run is over: its pieces of text are no longer needed."""
-        ...
-
-    def finish_run_soon(self, run_id: str) -> None:
-        """The same, without waiting."""
-        ...
-
-    def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Change what is listed, and how the conversation stands."""
-        ...
-
-    def save_rule(self, rule: Rule) -> None:
-        """Keep a rule."""
-        ...
-
-    def delete_rule(self, rule_id: str) -> None:
-        """Forget a rule."""
-        ...
-
-    def mark_rule_used(self, rule_id: str, at: datetime) -> None:
-        """Note when a rule last decided."""
-        ...
-
-    async def close(self) -> None:
-        """Write what is left."""
-        ...
-
-
 class SessionWriter:
-    """Messages, transcript and ledger of one conversation, kept in step.
+    """Keeps messages, transcript and journal of one conversation in step.
 
     `known_ids` are those of all messages that were ever in the history while it was open. `is_followed`: another
-    process writes, so what has no answer yet is being answered.
+    process writes, so a prompt without an answer is being answered.
     """
 
-    def __init__(
-        self, journal_queue: JournalSink, messages: Sequence[Message] = (), *, is_followed: bool = False
-    ) -> None:
+    def __init__(self, journal_queue: Journal, messages: Sequence[Message] = (), *, is_followed: bool = False) -> None:
         self.journal_queue = journal_queue
         self._messages = list(messages)
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
         self.usage = _last_usage(self._messages)
         self._change_listeners: list[ChangeListener] = []
-        # Parts of our own: they are told before the listeners, and get the real events, not copies.
+        # Parts of our own: they are called before the listeners, and get the real events, not copies.
         self.internal_listeners: list[EventListener] = []
         self._event_listeners: list[EventListener] = []
         self._trouble_notice: NoticeItem | None = None
@@ -140,24 +52,23 @@ class SessionWriter:
 
     @property
     def record(self) -> ConversationRecord:
-        """The conversation as it is listed."""
         return self.journal_queue.record
 
     def history(self) -> tuple[Message, ...]:
-        """All messages of the branch, oldest first."""
+        """Return all messages of the branch, oldest first."""
         return tuple(self._messages)
 
     def subscribe(self, on_changes: ChangeListener | None, on_event: EventListener | None) -> None:
-        """Tell these from now on."""
+        """Call these listeners from now on."""
         if on_changes is not None:
             self._change_listeners.append(on_changes)
         if on_event is not None:
             self._event_listeners.append(on_event)
 
     def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
-        """Stop telling this one."""
-        self._change_listeners = [each for each in self._change_listeners if each != listener]
-        self._event_listeners = [each for each in self._event_listeners if each != listener]
+        """Stop calling this listener."""
+        self._change_listeners = [other for other in self._change_listeners if other != listener]
+        self._event_listeners = [other for other in self._event_listeners if other != listener]
 
     def show(self, message: Message) -> None:
         """Show a message that is about to be committed."""
@@ -168,7 +79,7 @@ class SessionWriter:
         self.notify_changes(self.transcript.add_notice(sentence, action=action))
 
     def write_event(self, envelope: Envelope) -> None:
-        """One event: shown, told, and journalled soon, unless it has no number: it holds only for the moment."""
+        """Show an event, notify listeners, and journal it soon, unless it is transient (has no number)."""
         self._show(envelope)
         if isinstance(envelope.event, RunFinished) and envelope.parent_run_id is None:
             self._on_run_end(envelope.event.reason)
@@ -177,7 +88,7 @@ class SessionWriter:
         self._notify_event(envelope)
 
     def emit_between_runs(self, event: EngineEvent) -> None:
-        """What happens while no run is under way: shown and told, and never journalled."""
+        """Show an event between runs and notify listeners; it is never journalled."""
         envelope = Envelope(0, "", None, None, now(), event)
         self._show(envelope)
         self._notify_event(envelope)
@@ -195,7 +106,7 @@ class SessionWriter:
         self.usage = _last_usage(self._messages)
 
     async def commit(self, *messages: Message) -> None:
-        """Remember at once, write as soon as the disk lets us. A prompt that nobody has seen yet is shown."""
+        """Remember at once, write as soon as the disk allows. A prompt that was not shown yet is shown."""
         for message in messages:
             if message.role is Role.USER and message.injected_by is None and not _is_shown(message, self.transcript):
                 self.show(message)
@@ -203,7 +114,7 @@ class SessionWriter:
         await self.write(*messages)
 
     async def write(self, *messages: Message) -> None:
-        """Write what is remembered already as soon as the disk lets us."""
+        """Write remembered messages as soon as the disk allows."""
         if messages:
             await self.journal_queue.commit(*messages)
 
@@ -215,7 +126,7 @@ class SessionWriter:
         self.journal_queue.add_messages(*messages)
 
     def replace_history(self, messages: Sequence[Message]) -> None:
-        """Go on from these messages instead. What they replace stays on the disk, as another branch."""
+        """Continue from these messages instead. What they replace stays on the disk, as another branch."""
         same = _common_prefix_length(self._messages, messages)
         # A message on the disk never becomes another one: what was edited gets an id of its own.
         ids = {message.id: new_id() for message in messages[same:] if message.id in self.known_ids}
@@ -251,7 +162,7 @@ class SessionWriter:
             self._offer_continue()
 
     def _offer_continue(self) -> None:
-        """A prompt without an answer must not look forgotten, and an answer that broke off need not stay so."""
+        """Offer to continue after a prompt without an answer, or an interrupted answer."""
         last = last_message_but_undo_notes(self._messages)
         if last is None:
             return
@@ -264,7 +175,7 @@ class SessionWriter:
         for listener in tuple(self.internal_listeners):
             notify(listener, envelope)
         if self._event_listeners and not isinstance(envelope.event, _TEXT_EVENTS):
-            # What listeners do to it must not reach what is kept, asked about or run.
+            # Changes that listeners make must not reach what is stored, asked about or run.
             envelope = replace(envelope, event=deep_copy(envelope.event))
         for listener in tuple(self._event_listeners):
             notify(listener, envelope)
@@ -273,7 +184,7 @@ class SessionWriter:
         if self._trouble_notice is not None and trouble is None:
             self.notify_changes(self.transcript.resolve_notice(self._trouble_notice, SAVED_NOW))
         self._trouble_notice = None
-        # What ends the session, it says by an event.
+        # What ends the session is reported by an event.
         if trouble is not None and not isinstance(trouble, WrittenElsewhere | DatabaseReplaced):
             changes = self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True)
             item = self.transcript[len(self.transcript) - 1]
@@ -281,7 +192,7 @@ class SessionWriter:
             self.notify_changes(changes)
 
     def notify_changes(self, changes: Sequence[Change]) -> None:
-        """Tell who listens what changed in the transcript."""
+        """Notify listeners of changes in the transcript."""
         news = tuple(changes)
         if news:
             for listener in tuple(self._change_listeners):
@@ -294,12 +205,14 @@ def _is_shown(prompt: Message, transcript: Transcript) -> bool:
 
 
 def _last_usage(messages: Sequence[Message]) -> Usage | None:
-    """Of the last answer: what a summary used says nothing about how full the context is."""
-    return next((each.usage for each in reversed(messages) if each.usage and each.role is Role.ASSISTANT), None)
+    """Return the usage of the last answer; that of a summary says nothing about how full the context is."""
+    return next(
+        (message.usage for message in reversed(messages) if message.usage and message.role is Role.ASSISTANT), None
+    )
 
 
 def _with_new_id(message: Message, ids: Mapping[str, str]) -> Message:
-    """Under its new id, if it gets one; a summary goes on naming the message that it kept."""
+    """Return the message with its new id, if it gets one; a summary still names the message that it kept."""
     blocks = tuple(_with_new_reference(block, ids) for block in message.blocks)
     return message.model_copy(update={"id": ids.get(message.id, message.id), "blocks": blocks})
 

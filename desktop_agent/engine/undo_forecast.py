@@ -1,4 +1,4 @@
-"""What undoing would do to files, what it cannot take back, and the note about it that the model reads."""
+"""What undoing would do to files, what it cannot undo, and the note about it that the model reads."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -45,7 +45,7 @@ _SESSION_TOOLS = {"ask_user", "change_mode"}
 async def irreversible_calls_since(
     store: Store, conversation_id: str, since: datetime, tools: ToolRegistry, specialists: Collection[str]
 ) -> tuple[IrreversibleCalls, ...]:
-    """Those of a conversation since a moment, by tool; also of its specialists, which are named.
+    """Return the irreversible calls of a conversation since a moment, by tool, those of specialists included.
 
     Raises StorageFailed.
     """
@@ -55,7 +55,7 @@ async def irreversible_calls_since(
         page, after = await store.calls.since(conversation_id, since, after, _PAGE_SIZE)
         rows += page
     return await run_in_thread(
-        lambda _sign: _irreversible_calls([each for each in rows if each.at >= since], tools, set(specialists))
+        lambda _sign: _irreversible_calls([row for row in rows if row.at >= since], tools, set(specialists))
     )
 
 
@@ -64,21 +64,21 @@ def _irreversible_calls(
 ) -> tuple[IrreversibleCalls, ...]:
     entries = audit_entries(("", "", row) for row in rows)
     agents = specialists.union(name for entry in entries for name in entry.agent_path)
-    found: dict[str, list[AuditEntry]] = {}
+    entries_by_tool: dict[str, list[AuditEntry]] = {}
     for entry in entries:
         if _has_run(entry) and entry.tool not in agents and _is_irreversible(entry.tool, tools):
-            found.setdefault(entry.tool, []).append(entry)
+            entries_by_tool.setdefault(entry.tool, []).append(entry)
     files = _changed_files(rows)
     return tuple(
-        IrreversibleCalls(name, len(each), tuple(_examples(each)), tuple(files.get(name, ())))
-        for name, each in found.items()
+        IrreversibleCalls(name, len(entries), tuple(_examples(entries)), tuple(files.get(name, ())))
+        for name, entries in entries_by_tool.items()
     )
 
 
 def _changed_files(envelopes: Sequence[Envelope]) -> dict[str, list[str]]:
-    """The first files that calls changed, as far as somebody looked, by tool."""
+    """Return, by tool, the first files that calls changed, as far as recorded."""
     names: dict[tuple[str, str | None, str], str] = {}
-    found: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for envelope in envelopes:
         event = envelope.event
         if isinstance(event, ToolCallPending):
@@ -86,8 +86,8 @@ def _changed_files(envelopes: Sequence[Envelope]) -> dict[str, list[str]]:
         elif isinstance(event, ToolFinished) and event.changes is not None:
             name = names.get((envelope.run_id, envelope.turn_id, event.id), "")
             paths = (*event.changes.changed, *event.changes.created, *event.changes.deleted)
-            found[name] = list(dict.fromkeys([*found.get(name, ()), *paths]))[:_MAX_EXAMPLES]
-    return found
+            files[name] = list(dict.fromkeys([*files.get(name, ()), *paths]))[:_MAX_EXAMPLES]
+    return files
 
 
 def _has_run(entry: AuditEntry) -> bool:
@@ -106,13 +106,13 @@ def _is_irreversible(name: str, tools: ToolRegistry) -> bool:
 
 
 def _examples(entries: list[AuditEntry]) -> Iterator[str]:
-    words = dict.fromkeys(word for each in entries if (word := _example_of(each.input)))
-    yield from list(words)[:_MAX_EXAMPLES]
+    examples = dict.fromkeys(word for entry in entries if (word := _example_of(entry.input)))
+    yield from list(examples)[:_MAX_EXAMPLES]
 
 
 def _example_of(arguments: JsonObject) -> str:
-    """The first thing that the call was given: a command, an address."""
-    first = next((each for each in arguments.values() if isinstance(each, str) and each.strip()), "")
+    """Return the first argument of the call: a command, an address."""
+    first = next((value for value in arguments.values() if isinstance(value, str) and value.strip()), "")
     line = " ".join(first[: 4 * _MAX_EXAMPLE].split())
     return line if len(line) <= _MAX_EXAMPLE else line[: _MAX_EXAMPLE - 1] + "…"
 
@@ -120,25 +120,25 @@ def _example_of(arguments: JsonObject) -> str:
 def match_saved_calls(
     checkpoints: Sequence[Checkpoint], history: Sequence[Message], specialists: Collection[str]
 ) -> list[CheckpointedCall]:
-    """One for each checkpoint that changed something, or may have, and whose call can be told.
+    """Return one entry for each checkpoint that changed something, or may have, and whose call is known.
 
-    Messages of specialists are in no history. What they did in the time of one call of a specialist belongs to that;
-    where several worked side by side, it is not known whose it was.
+    Messages of specialists are in no history. Checkpoints made during one call of a specialist belong to that; where
+    several worked side by side, the call is unknown.
     """
     ids = {message.id for message in history}
     times = [message.created_at for message in history]
-    found: list[CheckpointedCall] = []
-    for each in checkpoints:
-        if not _has_effect(each):
+    saved: list[CheckpointedCall] = []
+    for checkpoint in checkpoints:
+        if not _has_effect(checkpoint):
             continue
-        if each.message_id in ids:
-            found.append(_saved_call(each, each.message_id, each.tool_use_id))
+        if checkpoint.message_id in ids:
+            saved.append(_saved_call(checkpoint, checkpoint.message_id, checkpoint.tool_use_id))
             continue
-        at = bisect_right(times, each.created_at) - 1
-        calls = list(_specialist_calls(history[at], specialists)) if at >= 0 else []
+        position = bisect_right(times, checkpoint.created_at) - 1
+        calls = list(_specialist_calls(history[position], specialists)) if position >= 0 else []
         if len(calls) == 1:
-            found.append(_saved_call(each, history[at].id, calls[0]))
-    return found
+            saved.append(_saved_call(checkpoint, history[position].id, calls[0]))
+    return saved
 
 
 def _saved_call(checkpoint: Checkpoint, message_id: str, tool_use_id: str) -> CheckpointedCall:
@@ -161,24 +161,24 @@ _REDONE_TEXTS = ("as it was before it was undone", "removed, as it was not there
 
 
 def undo_note_for(done: Sequence[RestoreReport], note_id: str) -> Message | None:
-    """About several that were restored one after the other, all of them undone or all redone; None for nothing."""
-    is_redo = any(each.checkpoint.is_redo for each in done)
+    """Return the note about restores in a row, all of them undone or all redone; None where nothing changed."""
+    is_redo = any(report.checkpoint.is_redo for report in done)
     back, removed = _REDONE_TEXTS if is_redo else _UNDONE_TEXTS
-    again: dict[str, str] = {}
-    for each in done:
-        was = {displayed_path(file.path): file.before for file in each.checkpoint.files}
-        for path in each.restored:
-            again[path] = back if path in was and was[path] != FileState() else removed
-    left = [path for each in done for path in (*each.conflicts, *each.failed)]
+    changed: dict[str, str] = {}
+    for report in done:
+        was = {displayed_path(file.path): file.before for file in report.checkpoint.files}
+        for path in report.restored:
+            changed[path] = back if path in was and was[path] != FileState() else removed
+    skipped = [path for report in done for path in (*report.conflicts, *report.failed)]
     if is_redo:
-        note = redo_note(again, left)
+        note = redo_note(changed, skipped)
     else:
-        note = undo_note(again, left, [each.undone for each in done if each.is_new_undo])
+        note = undo_note(changed, skipped, [report.undone for report in done if report.is_new_undo])
     return note and note.model_copy(update={"id": note_id})
 
 
 def displayed_path(path: str) -> str:
-    """A path as people and models read it: names on disk need not be Unicode."""
+    """Return a path for people and models: names on disk need not be Unicode."""
     return path.encode("utf-8", "replace").decode()
 
 
@@ -192,19 +192,19 @@ _HAS_LINKS = "“{path}” is known on this disk by other names, too; under thos
 async def forecast_restore(
     checkpoints: Sequence[Checkpoint], why_not_undone: Callable[[Checkpoint], Sentence | None]
 ) -> RestorePlan:
-    """What restoring these, newest first, would do. `reason_not_undone` is for calls whose tools owe an undoing.
+    """Forecast restoring these, newest first. `reason_not_undone` is for calls whose tools owe an undo.
 
-    The disk is looked at in a thread, and nothing is changed.
+    The disk is read in a thread, and nothing is changed.
     """
     # As they are restored, but folder by folder: those of one folder change nothing in another.
-    folders = sorted({each.workspace for each in checkpoints if each.files})
+    folders = sorted({checkpoint.workspace for checkpoint in checkpoints if checkpoint.files})
     files: list[FileRestorePlan] = []
     for folder in folders:
-        own = [each for each in checkpoints if each.workspace == folder]
+        own = [checkpoint for checkpoint in checkpoints if checkpoint.workspace == folder]
         files += await run_in_thread(lambda sign, own=own, folder=folder: tuple(_forecast_files(folder, own, sign)))
-    owing = [(each.tool, why_not_undone(each)) for each in checkpoints if each.needs_undo]
+    owing = [(checkpoint.tool, why_not_undone(checkpoint)) for checkpoint in checkpoints if checkpoint.needs_undo]
     return RestorePlan(
-        checkpoint_ids=tuple(each.id for each in checkpoints),
+        checkpoint_ids=tuple(checkpoint.id for checkpoint in checkpoints),
         files=tuple(files),
         undo_tools=tuple(name for name, _ in groupby(tool.split(" @ ")[0] for tool, why in owing if why is None)),
         undo_refusals=tuple(why for _, why in owing if why is not None),
@@ -215,53 +215,53 @@ def _forecast_files(folder: str, checkpoints: Sequence[Checkpoint], sign: Cancel
     try:
         workspace = Workspace(Path(folder))
     except WrongUse as error:
-        for path in dict.fromkeys(file.path for each in checkpoints for file in each.files):
+        for path in dict.fromkeys(file.path for checkpoint in checkpoints for file in checkpoint.files):
             why = skipped_because(path, error).why
             yield FileRestorePlan(folder, path, FileState(), FileState(), FileState(), why)
         return
     plain = RestorePreview(workspace, sign, consent=False).preview(checkpoints)
     willing = RestorePreview(workspace, sign, consent=True).preview(checkpoints)
     for path in sorted(plain):
-        made = _file_forecast(folder, path, plain[path], willing[path])
-        if made.reason is not None or made.effect() != "left" or made.is_conflict:
-            yield made
+        forecast = _file_forecast(folder, path, plain[path], willing[path])
+        if forecast.reason is not None or forecast.effect() != "left" or forecast.is_conflict:
+            yield forecast
 
 
 def _file_forecast(folder: str, path: str, plain: ForecastState, willing: ForecastState) -> FileRestorePlan:
-    left = plain.left if plain.then != willing.then else willing.left or plain.left
-    why = left.why if left else _link_warning(path, willing)
+    reason = plain.left if plain.then != willing.then else willing.left or plain.left
+    why = reason.why if reason else _link_warning(path, willing)
     return FileRestorePlan(folder, path, plain.now, plain.then, willing.then, why, plain.stamp)
 
 
 def _link_warning(path: str, course: ForecastState) -> Sentence | None:
-    """A file is replaced whole, so that no half of it is ever seen: that parts it from its other names."""
+    """Warn that replacing a file whole, so that no half of it is ever seen, breaks its hard links."""
     if course.link_count < 2 or course.then in (course.now, FileState()):
         return None
     return Sentence(_HAS_LINKS, {"path": displayed_path(path)})
 
 
 async def file_difference(file: FileRestorePlan, blobs: BlobStore, *, replaced: bool) -> DiffPreview | Sentence:
-    """The lines that would change in a file; for what has none, a sentence. Raises StorageFailed."""
+    """Return the lines that would change in a file, or a sentence where there are none. Raises StorageFailed."""
     then = file.overwritten_state if replaced else file.restored_state
     if then == file.current_state:
         return Sentence(_UNCHANGED, {"path": file.path})
     after = None if then.digest is None else _as_text(await blobs.get(then.digest))
-    found = await run_in_thread(lambda sign: _read_current(file, sign))
-    if isinstance(found, Sentence):
-        return found
-    before = None if found is None else _as_text(found)
-    if (before is None and found is not None) or (after is None and then.digest is not None):
+    current = await run_in_thread(lambda sign: _read_current(file, sign))
+    if isinstance(current, Sentence):
+        return current
+    before = None if current is None else _as_text(current)
+    if (before is None and current is not None) or (after is None and then.digest is not None):
         return Sentence(_NOT_TEXT, {"path": file.path})
     return DiffPreview(file.path, before, after)
 
 
 def _read_current(file: FileRestorePlan, sign: CancelToken) -> bytes | Sentence | None:
-    """What stands there now; None for nothing, a sentence for what is not as it was foreseen."""
+    """Return the current content; None for no file, a sentence where it is not as forecast."""
     try:
-        found = take_snapshot(Workspace(Path(file.folder)), parse_saved_path(file.name), sign, with_data=True)
+        snapshot = take_snapshot(Workspace(Path(file.folder)), parse_saved_path(file.name), sign, with_data=True)
     except (WrongUse, ToolFailed) as error:
         return error.sentence
-    return found.data if found.state == file.current_state else Sentence(_CHANGED_SINCE, {"path": file.path})
+    return snapshot.data if snapshot.state == file.current_state else Sentence(_CHANGED_SINCE, {"path": file.path})
 
 
 def _as_text(data: bytes) -> str | None:

@@ -1,15 +1,16 @@
-"""Connections to SQLite: how they are set up, what their errors mean, text that UTF-8 cannot carry, verified copies."""
+"""Connections to SQLite: set-up, errors, text that UTF-8 cannot carry, verified copies."""
 
 import os
 import sqlite3
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from desktop_agent.storage.files import disk_full_error, not_writable_error, sync_folder
 from desktop_agent.types.errors import DatabaseBusy, DatabaseDamaged, LocksRefused, Sentence, StorageFailed
 
+T = TypeVar("T")
 PAGE_SIZE = 4096
 BUSY_MILLISECONDS = 3000
 
@@ -32,14 +33,14 @@ _READ_ERRORS = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
 
 
 class InconsistentData(Exception):
-    """What is stored in one place says otherwise than what is stored in another: one of them is damaged."""
+    """Two places in the database contradict each other: one of them is damaged."""
 
 
 INDEX_MISMATCH = "an index does not lead to its row"
 
 
 class DatabaseConnection(sqlite3.Connection):
-    """SQLite's TEXT is UTF-8, which has no lone surrogates: text with them is stored as a BLOB (see `text_of`)."""
+    """A connection that stores text with lone surrogates, which UTF-8 cannot carry, as a BLOB (see `text_of`)."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """As in sqlite3."""
@@ -49,7 +50,7 @@ class DatabaseConnection(sqlite3.Connection):
             return super().execute(sql, _encode_row(parameters))
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
-        """As in sqlite3; the rows are gone through twice, so not an iterator."""
+        """As in sqlite3; the rows are read twice, so not an iterator."""
         return super().executemany(sql, [_encode_row(row) for row in parameters])
 
 
@@ -65,8 +66,16 @@ def _encode_text(text: str) -> str | bytes:
     return text
 
 
+class RunInDatabase(Protocol):
+    """Runs work in the thread of the database and waits for it."""
+
+    def __call__(self, work: Callable[[DatabaseConnection], T], /) -> Awaitable[T]:
+        """Raise StorageFailed where the work does."""
+        ...
+
+
 def text_of(value: Any) -> str:
-    """The text of a column, whichever way it was stored."""
+    """Return the text of a column, whichever way it was stored."""
     if isinstance(value, str):
         return value
     try:
@@ -76,12 +85,12 @@ def text_of(value: Any) -> str:
 
 
 def text_or_none(value: Any) -> str | None:
-    """The same for a column that may be NULL."""
+    """Return the text of a column that may be NULL."""
     return None if value is None else text_of(value)
 
 
 def decode_text(raw: bytes) -> str:
-    """Text as SQLite has it, also where a damaged page made it no UTF-8."""
+    """Decode text as SQLite has it, also where a damaged page made it invalid UTF-8."""
     return raw.decode("utf-8", "replace")
 
 
@@ -120,7 +129,7 @@ def _configure(connection: DatabaseConnection) -> None:
 
 
 def test_write(connection: sqlite3.Connection) -> None:
-    """Write a page as it is. Raises sqlite3.Error where there is no room, or nothing may be written."""
+    """Rewrite a page unchanged. Raises sqlite3.Error where there is no room, or nothing may be written."""
     with transaction(connection):
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         connection.execute(f"PRAGMA user_version={version}")
@@ -128,7 +137,7 @@ def test_write(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None]:
-    """All of it or nothing; on the disk when it ends."""
+    """Commit all or nothing; durable when it ends."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -141,18 +150,18 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
 
 
 def result_code(error: sqlite3.Error) -> int:
-    """SQLite's result code without its extension, or SQLITE_ERROR."""
+    """Return SQLite's result code without its extension, or SQLITE_ERROR."""
     extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     return extended & 0xFF
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the error says that the file is not what it should be."""
+    """Return whether the error says that the file is damaged."""
     return result_code(error) in _DAMAGE_CODES
 
 
 def damaged_error(path: Path, detail: str) -> DatabaseDamaged:
-    """The database at `path` is not what it should be."""
+    """Return the error for a damaged database at `path`."""
     return DatabaseDamaged(
         Sentence("The conversations in “{path}” are damaged.", {"path": str(path)}),
         "Close the program and start it again: it sets the damaged file aside and carries over what can be read.",
@@ -161,7 +170,7 @@ def damaged_error(path: Path, detail: str) -> DatabaseDamaged:
 
 
 def database_error(error: sqlite3.Error, path: Path) -> StorageFailed:
-    """The typed error for what SQLite said about the database at `path`."""
+    """Return the typed error for what SQLite said about the database at `path`."""
     code = result_code(error)
     extended: int = getattr(error, "sqlite_errorcode", code)
     name: str = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
@@ -180,9 +189,9 @@ def database_error(error: sqlite3.Error, path: Path) -> StorageFailed:
 
 
 def write_verified_copy(connection: sqlite3.Connection, target: Path) -> None:
-    """Write a compact copy to `target`, which must not exist, check it, and only then give it its name.
+    """Write a compact copy to `target`, which must not exist, and give it its name only after a check.
 
-    Raises sqlite3.Error, OSError, StorageFailed if `target` exists, DatabaseDamaged if the copy does not hold.
+    Raises sqlite3.Error, OSError, StorageFailed if `target` exists, DatabaseDamaged if the check fails.
     """
     if target.exists():
         raise StorageFailed(
@@ -205,12 +214,12 @@ def write_verified_copy(connection: sqlite3.Connection, target: Path) -> None:
 
 def _verify_copy(copy: Path, target: Path) -> None:
     with closing(sqlite3.connect(copy)) as connection:
-        found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
-    if found != ["ok"]:
+        findings = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+    if findings != ["ok"]:
         raise DatabaseDamaged(
             Sentence("The copy “{path}” could not be verified and was removed.", {"path": str(target)}),
             "Try again; if it fails again, the conversations themselves may be damaged.",
-            detail="\n".join(found),
+            detail="\n".join(findings),
         )
 
 

@@ -8,16 +8,16 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from desktop_agent.storage.connection import DatabaseConnection, text_of, transaction
+from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, transaction
 from desktop_agent.storage.conversation_rows import conversation_number
 from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
 from desktop_agent.types.blocks import (
@@ -50,15 +50,15 @@ class BlobFiles:
         self._folder = folder / "saved-files"
 
     async def put(self, data: bytes) -> str:
-        """Keep bytes; durable when it returns. Twice the same is one file. The digest, in hexadecimal."""
+        """Store bytes and return their digest, in hexadecimal; durable when it returns. Equal bytes share one file."""
         return await asyncio.to_thread(self._write_blob, data)
 
     async def get(self, digest: str) -> bytes:
-        """The bytes, checked against their digest."""
+        """Return the bytes, checked against their digest."""
         return await asyncio.to_thread(self._read, digest)
 
     def has(self, digest: str) -> bool:
-        """Whether there is such a file; not whether it is whole."""
+        """Return whether there is such a file; not whether it is whole."""
         return self._path_of(digest).is_file()
 
     def remove_all_but(self, needed: Container[str]) -> None:
@@ -125,7 +125,7 @@ _EXTENSIONS: dict[MediaType, str] = {
     "image/gif": "gif",
     "image/webp": "webp",
 }
-# Seconds for which a picture that nothing uses yet is kept after it was put.
+# Seconds for which an unused picture is kept after it was stored.
 YOUNG_SECONDS = 24 * 60 * 60
 
 
@@ -136,7 +136,7 @@ class PictureFiles:
         self._folder = folder / "pictures"
 
     async def put(self, data: bytes, media_type: MediaType, width: int, height: int) -> StoredSource:
-        """Keep a picture; twice the same is one file. Raises StorageFailed."""
+        """Store a picture; equal bytes share one file. Raises StorageFailed."""
         source = StoredSource(
             digest=hashlib.sha256(data).hexdigest(), media_type=media_type, size=len(data), width=width, height=height
         )
@@ -144,26 +144,26 @@ class PictureFiles:
         return source
 
     async def get(self, source: StoredSource) -> bytes:
-        """The bytes, checked against their digest.
+        """Return the bytes, checked against their digest.
 
         Raises ImageRefused when they are missing or damaged, StorageFailed when they cannot be read now.
         """
         return await asyncio.to_thread(self._read, source)
 
     def path_of(self, source: StoredSource) -> Path:
-        """Where the picture lies."""
+        """Return where the picture is stored."""
         return self.path_for(source.digest, source.media_type)
 
     def path_for(self, digest: str, media_type: MediaType) -> Path:
-        """Where a picture of this digest and type lies."""
+        """Return where a picture of this digest and type is stored."""
         return self._folder / digest[:2] / f"{digest}.{_EXTENSIONS[media_type]}"
 
     def write(self, digest: str, media_type: MediaType, data: bytes) -> None:
-        """Write the file in this thread, unless it is there and whole. It is young then. Raises StorageFailed."""
+        """Write the file in this thread, unless it is there and whole; it is young then. Raises StorageFailed."""
         path = self.path_for(digest, media_type)
         try:
             with suppress(FileNotFoundError):
-                # First: whoever clears away what nothing uses must not take what is about to be used.
+                # First: a purge must not remove what is about to be used.
                 os.utime(path)
                 if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
                     return
@@ -175,7 +175,7 @@ class PictureFiles:
     def remove_old(self, digest: str, media_type: MediaType) -> bool:
         """Delete the file in this thread, unless it is young: it may be on its way into a message.
 
-        Whether it is gone. Raises OSError.
+        Return whether it is gone. Raises OSError.
         """
         path = self.path_for(digest, media_type)
         with suppress(FileNotFoundError):
@@ -208,7 +208,6 @@ class PictureFiles:
 
 
 _log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 CHECKPOINTS_TABLE = """
 CREATE TABLE checkpoints (
@@ -223,14 +222,6 @@ CREATE TABLE checkpoints (
 _DIGEST_IN_BODY = re.compile(r"\b[0-9a-f]{64}\b")
 
 
-class RunInDatabase(Protocol):
-    """Runs work in the thread of the database and waits for it."""
-
-    def __call__(self, work: Callable[[DatabaseConnection], T], /) -> Awaitable[T]:
-        """Raises StorageFailed."""
-        ...
-
-
 class CheckpointRows:
     """The checkpoints of all conversations. Both methods raise StorageFailed."""
 
@@ -239,20 +230,20 @@ class CheckpointRows:
         self._blobs = blobs
 
     async def save(self, checkpoint: Checkpoint) -> None:
-        """Write it, or write it anew; durable when it returns. What it needs of the blobs must be there.
+        """Insert or replace the checkpoint; durable when it returns. The blobs it needs must be there.
 
         Raises WrongUse for a conversation that was not written yet.
         """
         await self._run(lambda db: _save_checkpoint(db, self._blobs, checkpoint))
 
     async def of_conversation(self, conversation_id: str) -> tuple[Checkpoint, ...]:
-        """Those of a conversation, in the order in which they were first written."""
+        """Return those of a conversation, in the order in which they were first written."""
         return await self._run(lambda db: _list_checkpoints(db, conversation_id))
 
 
 def remove_unused_blobs(connection: sqlite3.Connection, blobs: BlobFiles) -> None:
     """Delete the saved files that no checkpoint needs any more."""
-    # A transaction, so that no process writes a checkpoint between the look and the deed; see `_save`.
+    # A transaction, so that no process writes a checkpoint between the check and the deletion; see `_save`.
     with transaction(connection):
         bodies = connection.execute("SELECT body FROM checkpoints").fetchall()
         # By pattern and not by parsing: a row that cannot be read any more still keeps its files.
@@ -275,7 +266,7 @@ def _save_checkpoint(connection: DatabaseConnection, blobs: BlobFiles, checkpoin
 
 
 def _require_blobs(blobs: BlobFiles, checkpoint: Checkpoint) -> None:
-    """Nothing names the bytes until this row is written, so the trash may just have been emptied around them."""
+    """Check the blobs again: nothing names them until this row is written, so a purge may just have removed them."""
     for file in checkpoint.files:
         digest = file.before.digest
         if digest is not None and not blobs.has(digest):
@@ -288,15 +279,14 @@ def _list_checkpoints(connection: DatabaseConnection, conversation_id: str) -> t
         " ORDER BY number",
         (conversation_id,),
     )
-    found = [_read_checkpoint(text_of(body)) for (body,) in rows]
-    return tuple(each for each in found if each is not None)
+    checkpoints = [_read_checkpoint(text_of(body)) for (body,) in rows]
+    return tuple(checkpoint for checkpoint in checkpoints if checkpoint is not None)
 
 
 def _checkpoint_json(checkpoint: Checkpoint) -> str:
-    """Plain ASCII: names on disk need not be Unicode, and lone surrogates stand in for what is not.
+    """Return plain ASCII, as names on disk need not be Unicode and may hold lone surrogates.
 
-    What stands at its default is not written: a version that does not know a field yet leaves out the checkpoints that
-    have it.
+    Defaults are left out: a version that does not know a field yet skips the checkpoints that have it.
     """
     return json.dumps(checkpoint.model_dump(exclude_defaults=True), separators=(",", ":"), default=to_jsonable_python)
 
@@ -315,9 +305,9 @@ _SELECT_UNUSED = "SELECT digest, media_type FROM pictures WHERE digest NOT IN (S
 class PictureStorer:
     """Turns pictures held as base64 into files, and notes that a conversation uses them.
 
-    To be used inside a transaction. A picture whose header does not tell its size is kept as a file all the same,
-    but stands in the message as what it is, something this version cannot show: an `Unknown` block, or a `Json` part
-    of a tool's result, with digest, media type, size and name.
+    To be used inside a transaction. A picture whose header does not tell its size is stored as a file all the same,
+    but becomes in the message an `Unknown` block, or a `Json` part of a tool's result, with digest, media type, size
+    and name.
     """
 
     def __init__(self, connection: sqlite3.Connection, files: PictureFiles, conversation: int) -> None:
@@ -326,37 +316,37 @@ class PictureStorer:
         self._conversation = conversation
 
     def store_message(self, message: Message) -> Message:
-        """The message as it is to be written. Raises StorageFailed."""
+        """Return the message as it is to be written. Raises StorageFailed."""
         blocks = tuple(self._block(block) for block in message.blocks)
         return message if blocks == message.blocks else message.model_copy(update={"blocks": blocks})
 
     def store_envelope(self, envelope: Envelope) -> Envelope:
-        """The same for an event. Raises StorageFailed."""
+        """Return the event as it is to be written. Raises StorageFailed."""
         if not isinstance(envelope.event, ToolFinished):
             return envelope
         return replace(envelope, event=replace(envelope.event, result=self._result(envelope.event.result)))
 
     def store_image(self, image: Image) -> Image:
-        """The same for a picture of a draft, which has to be there: whoever writes the draft puts it again.
+        """Return the picture of a draft; it has to exist, as whoever writes the draft adds it again.
 
-        Raises ImageRefused for one that cannot be read, and StorageFailed. A message is written also where a picture
-        of it is gone: it may be the only copy of the words.
+        Raises ImageRefused for one that cannot be read, and StorageFailed. A message, in contrast, is written also
+        where a picture of it is gone: it may be the only copy of the words.
         """
-        kept = self._stored(image)
-        if not isinstance(kept, Image):
+        stored = self._stored(image)
+        if not isinstance(stored, Image):
             raise ImageRefused.unreadable(image.name or "")
-        source = kept.source
+        source = stored.source
         if isinstance(source, StoredSource) and not self._files.path_of(source).is_file():
             raise StorageFailed("A picture was cleared away before it was needed.", "Try again.")
-        return kept
+        return stored
 
     def _block(self, block: Block) -> Block:
         if isinstance(block, ToolResult):
             return self._result(block)
         if not isinstance(block, Image):
             return block
-        kept = self._stored(block)
-        return kept if isinstance(kept, Image) else Unknown(raw=kept)
+        stored = self._stored(block)
+        return stored if isinstance(stored, Image) else Unknown(raw=stored)
 
     def _result(self, result: ToolResult) -> ToolResult:
         if not any(isinstance(part, Image) for part in result.content):
@@ -366,16 +356,16 @@ class PictureStorer:
     def _part(self, part: ResultPart) -> ResultPart:
         if not isinstance(part, Image):
             return part
-        kept = self._stored(part)
-        return kept if isinstance(kept, Image) else Json(value=kept)
+        stored = self._stored(part)
+        return stored if isinstance(stored, Image) else Json(value=stored)
 
     def _stored(self, image: Image) -> Image | dict[str, Any]:
         source = image.source
         if isinstance(source, Base64Source):
-            found = self._write_file(source, image.name)
-            if isinstance(found, dict):
-                return found
-            image = image.model_copy(update={"source": found})
+            written = self._write_file(source, image.name)
+            if isinstance(written, dict):
+                return written
+            image = image.model_copy(update={"source": written})
         elif isinstance(source, StoredSource):
             self._insert_rows(source.digest, source.media_type, source.size, (source.width, source.height))
         return image
@@ -406,14 +396,14 @@ class PictureStorer:
 
 
 def delete_picture_uses(connection: sqlite3.Connection, conversation: int) -> None:
-    """The conversation, or the draft that has none, uses no pictures any more."""
+    """Delete the picture uses of the conversation, or of the draft that has none."""
     connection.execute("DELETE FROM picture_uses WHERE conversation = ?", (conversation,))
 
 
 def remove_unused_pictures(connection: sqlite3.Connection, files: PictureFiles) -> None:
-    """Delete the files of pictures that nothing uses, then their rows: a crash between leaves nothing behind.
+    """Delete the files of unused pictures, then their rows: a crash between leaves nothing behind.
 
-    In one transaction, so that nobody begins to use one meanwhile; young ones are left for the next time.
+    It runs in one transaction, so that nobody begins to use one meanwhile; young ones are left for the next time.
     """
     with transaction(connection):
         for digest, media_type in connection.execute(_SELECT_UNUSED).fetchall():

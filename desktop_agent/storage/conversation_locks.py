@@ -1,7 +1,7 @@
-"""Locks among all processes: who writes which conversation, and whose turn it is with the keyring.
+"""Locks among all processes: who writes which conversation, and who uses the keyring.
 
-The files of the latter lie in the platform's own data folder, whatever folder was named for conversations: the keyring
-is the same for all of them.
+The files of the latter are in the platform's own data folder, whatever folder was named for conversations: the
+keyring is the same for all of them.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 Program = Literal["window", "ask", "library"]
 
 _PLAIN_ID = re.compile(r"[0-9a-f]{32}")
-# Seconds in which somebody who holds it without a name may let go: it is writing its name, or only looked who is there.
+# Seconds in which a holder without a name may release: it is writing its name, or only checked who holds it.
 _NAME_GRACE = 0.5
 _POLL_SECONDS = 0.02
 
@@ -38,7 +38,7 @@ class ConversationLocks:
         self._locks: WeakSet[ConversationLock] = WeakSet()
 
     async def check(self) -> None:
-        """Raise LocksRefused where the file system has no locks. What cannot be written to can still be read."""
+        """Raise LocksRefused where the file system has no locks. A read-only folder can still be read."""
 
         def check() -> None:
             lock = FileLock(lock_path(self._folder, "check"), self._folder)
@@ -53,7 +53,7 @@ class ConversationLocks:
         await asyncio.to_thread(check)
 
     def lock(self, conversation_id: str) -> "ConversationLock":
-        """The lock of one conversation; nobody holds it by this."""
+        """Return the lock of one conversation, without taking it."""
         # Ids that were carried over from a damaged database may be anything.
         name = conversation_id
         if not _PLAIN_ID.fullmatch(name):
@@ -63,14 +63,14 @@ class ConversationLocks:
         return lock
 
     async def acquire(self, conversation_id: str) -> "ConversationLock":
-        """The same, taken. Raises ConversationInUse, and StorageFailed."""
+        """Take and return the lock of one conversation. Raises ConversationInUse, and StorageFailed."""
         lock = self.lock(conversation_id)
         await lock.acquire()
         return lock
 
     @asynccontextmanager
-    async def held(self, conversation_id: str) -> AsyncGenerator[None]:
-        """Hold it meanwhile. Raises ConversationInUse, and StorageFailed."""
+    async def hold(self, conversation_id: str) -> AsyncGenerator[None]:
+        """Hold the lock meanwhile. Raises ConversationInUse, and StorageFailed."""
         lock = await self.acquire(conversation_id)
         try:
             yield
@@ -83,14 +83,14 @@ class ConversationLocks:
 
 
 class ConversationLock:
-    """Held by the one writer of a conversation. Taking and releasing it do not block the event loop."""
+    """The lock of the one writer of a conversation. Taking and releasing it do not block the event loop."""
 
     def __init__(self, path: Path, program: Program) -> None:
         self._program = program
         self._file = FileLock(path, path.parent.parent)
 
     async def acquire(self) -> None:
-        """Take it; harmless when it is held. Raises ConversationInUse, and StorageFailed."""
+        """Take the lock; harmless when it is held. Raises ConversationInUse, and StorageFailed."""
         if self._file.is_held:
             return
         loop = asyncio.get_running_loop()
@@ -98,30 +98,30 @@ class ConversationLock:
         while not await self._try_acquire():
             holder = await asyncio.to_thread(self._file.holder)
             if holder is not None and holder.is_gone:
-                holder = None  # killed; who holds it now has not written its name yet, or only looks
+                holder = None  # killed; the current holder has not written its name yet, or only checks
             if holder is not None or loop.time() > until:
                 raise ConversationInUse(_in_use_sentence(holder), _in_use_remedy(holder))
             await asyncio.sleep(_POLL_SECONDS)
 
     async def retake(self) -> RetakeResult:
-        """Take it anew where its file was removed; another process may have had it meanwhile. Raises StorageFailed."""
+        """Retake the lock where its file was removed; another process may have had it since. Raises StorageFailed."""
         return await asyncio.to_thread(self._file.retake, Holder.this_process(self._program))
 
     async def release(self) -> None:
-        """Let others have it. Harmless when it is not held."""
+        """Release the lock. Harmless when it is not held."""
         if self._file.is_held:
             await asyncio.to_thread(self._file.release)
 
     def release_now(self) -> None:
-        """The same at once, for when nobody can wait."""
+        """Release the lock at once, for when nobody can wait."""
         self._file.release()
 
     async def holder(self) -> Holder | None:
-        """Who holds it, as far as is known."""
+        """Return who holds it, as far as is known."""
         return await asyncio.to_thread(self._file.holder)
 
     async def is_free(self) -> bool:
-        """Whether nobody holds it at this moment. Raises StorageFailed."""
+        """Return whether nobody holds it at this moment. Raises StorageFailed."""
 
         def look() -> bool:
             is_free = self._file.acquire()
@@ -135,7 +135,7 @@ class ConversationLock:
         try:
             return await asyncio.shield(attempt)
         except asyncio.CancelledError:
-            # The thread goes on, and would take it for nobody.
+            # The thread goes on, and would hold it for nobody.
             await asyncio.wait([attempt])
             attempt.exception()
             self.release_now()
@@ -150,18 +150,18 @@ def _in_use_sentence(holder: Holder | None) -> Sentence:
 
 
 def holder_text(holder: Holder) -> Sentence:
-    """The holder in words: program, process, and machine where it is another one."""
+    """Return the holder in words: program, process, and machine where it is another one."""
     values = {"pid": str(holder.pid)}
     match holder.program:
         case "window":
-            words = Sentence("the window (process {pid})", values)
+            text = Sentence("the window (process {pid})", values)
         case "ask":
-            words = Sentence("“desktop-agent ask” (process {pid})", values)
+            text = Sentence("“desktop-agent ask” (process {pid})", values)
         case _:
-            words = Sentence("another program (process {pid})", values)
+            text = Sentence("another program (process {pid})", values)
     if not holder.is_elsewhere:
-        return words
-    return Sentence("{who} on “{host}”", {"who": words, "host": holder.host})
+        return text
+    return Sentence("{who} on “{host}”", {"who": text, "host": holder.host})
 
 
 def _in_use_remedy(holder: Holder | None) -> str:
@@ -170,14 +170,14 @@ def _in_use_remedy(holder: Holder | None) -> str:
     return "Wait until it has ended, then try again."
 
 
-# Between two looks whether it is free, in seconds: twice as long each time.
+# Seconds between two checks whether it is free: twice as long each time.
 _FIRST_PAUSE = 0.05
 _MAX_PAUSE = 0.5
 
 
 @asynccontextmanager
 async def process_lock(name: str, seconds: float) -> AsyncGenerator[bool]:
-    """Nobody else is inside as long as this is; False: somebody else was, all these seconds.
+    """Keep other processes out; yield False where another one was inside for all these seconds.
 
     `name` is that of a file. Where nothing can be locked (no place to write, a file system without locks), nobody is
     kept out.
@@ -190,7 +190,7 @@ async def process_lock(name: str, seconds: float) -> AsyncGenerator[bool]:
 
 
 class _ProcessLock:
-    """Taken once, released once; one that is cancelled meanwhile is not held."""
+    """A lock taken once and released once; a cancelled attempt does not hold it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -202,10 +202,10 @@ class _ProcessLock:
         loop, pause = asyncio.get_running_loop(), _FIRST_PAUSE
         until = loop.time() + seconds
         while not await asyncio.to_thread(self._try_acquire):
-            left = until - loop.time()
-            if left <= 0:
+            remaining = until - loop.time()
+            if remaining <= 0:
                 return False
-            await asyncio.sleep(min(pause, left))
+            await asyncio.sleep(min(pause, remaining))
             pause = min(2 * pause, _MAX_PAUSE)
         return True
 

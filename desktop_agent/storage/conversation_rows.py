@@ -4,14 +4,13 @@ Messages are a tree, of which a conversation shows the branch that ends in its h
 """
 
 import sqlite3
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from desktop_agent.storage.connection import (
     INDEX_MISMATCH,
-    DatabaseConnection,
     InconsistentData,
+    RunInDatabase,
     text_of,
     text_or_none,
     transaction,
@@ -45,7 +44,7 @@ _SELECT_CONVERSATION = """
     SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
         (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, parameters, state
     FROM conversations """
-# The index alone would answer with the id that stands in it: what it leads to is looked at as well.
+# The index alone would return the id stored in it: the row it leads to is checked as well.
 _NUMBER_BY_ID = """
     SELECT number, (SELECT same.id FROM conversations AS same WHERE same.number = conversations.number)
     FROM conversations WHERE id = ?"""
@@ -67,7 +66,7 @@ NO_CONVERSATION_NUMBER = 0
 
 
 def to_microseconds(moment: datetime) -> int:
-    """A moment as the columns hold it."""
+    """Return a moment as the columns store it."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
@@ -104,7 +103,7 @@ def _record_from_row(row: tuple[Any, ...]) -> ConversationRecord:
 def list_conversations(
     connection: sqlite3.Connection, limit: int | None, *, in_trash: bool
 ) -> tuple[ConversationRecord, ...]:
-    """The newest first. Raises Contradiction where the index by which they are found lacks one, or has one too many."""
+    """Return the records, newest first. Raises InconsistentData where their index lacks one, or has one too many."""
     if not in_trash and len(set(connection.execute(_COUNT_BOTH_WAYS).fetchone())) > 1:
         raise InconsistentData(INDEX_MISMATCH)
     which = "deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"
@@ -114,7 +113,7 @@ def list_conversations(
 
 
 def conversation_number(connection: sqlite3.Connection, id_: str) -> int:
-    """The row number. Raises WrongUse if there is no such conversation, and Contradiction if only its index says so."""
+    """Return the row number. Raises WrongUse for no such conversation, InconsistentData if only its index has it."""
     row = connection.execute(_NUMBER_BY_ID, (id_,)).fetchone()
     if row is None or text_or_none(row[1]) != id_:
         # Unknown ids are rare: then all rows are gone through.
@@ -125,7 +124,7 @@ def conversation_number(connection: sqlite3.Connection, id_: str) -> int:
 
 
 def load_record(connection: sqlite3.Connection, id_: str) -> ConversationRecord:
-    """One record, also from the trash. Raises WrongUse."""
+    """Return one record, also from the trash. Raises WrongUse."""
     row = connection.execute(
         f"{_SELECT_CONVERSATION} WHERE number = ?", (conversation_number(connection, id_),)
     ).fetchone()
@@ -137,7 +136,7 @@ def create_conversation(
     values: dict[str, str | bool | None],
     given_id: str | None = None,
 ) -> ConversationRecord:
-    """A new conversation with these columns."""
+    """Insert a conversation with these columns."""
     id_, at = given_id or new_id(), _now_microseconds()
     columns = ("id", "created_at", "updated_at", *values)
     sql = f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  names come from the store itself
@@ -147,7 +146,7 @@ def create_conversation(
 
 
 def update_conversation(connection: sqlite3.Connection, id_: str, changes: ConversationChanges) -> ConversationRecord:
-    """Change what is given. Raises WrongUse for an unknown conversation, message or property."""
+    """Apply the changes. Raises WrongUse for an unknown conversation, message or property."""
     values: dict[str, Any] = {**changes}
     unknown = set(values) - set(_SIMPLE_CHANGES) - {"head_message_id"}
     if unknown:
@@ -183,7 +182,7 @@ def _move_head(connection: sqlite3.Connection, number: int, message_id: str | No
 
 
 def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> None:
-    """Into the trash, or out of it. One that is in the trash already keeps its date. Raises WrongUse."""
+    """Put it into the trash, or take it out. One already in the trash keeps its date. Raises WrongUse."""
     number = conversation_number(connection, id_)
     new = "coalesce(deleted_at, ?)" if deleted else "nullif(?, ?)"
     at = _now_microseconds()
@@ -195,7 +194,7 @@ def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> N
 
 
 def purge_trash(connection: sqlite3.Connection, older_than: timedelta) -> int:
-    """Remove for good what has been in the trash for so long; returns how many conversations."""
+    """Delete for good what has been in the trash for so long; return how many conversations."""
     before = _now_microseconds() - older_than // _MICROSECOND
     sql = "SELECT number FROM conversations WHERE deleted_at IS NOT NULL AND deleted_at <= ?"
     numbers = [int(row[0]) for row in connection.execute(sql, (before,))]
@@ -208,7 +207,7 @@ def purge_trash(connection: sqlite3.Connection, older_than: timedelta) -> int:
 
 
 def purge_conversation(connection: sqlite3.Connection, id_: str) -> None:
-    """Remove this one for good. Raises WrongUse for one that is unknown or not in the trash."""
+    """Delete it for good. Raises WrongUse for one that is unknown or not in the trash."""
     number = conversation_number(connection, id_)
     sql = "SELECT 1 FROM conversations WHERE number = ? AND deleted_at IS NOT NULL"
     if connection.execute(sql, (number,)).fetchone() is None:
@@ -229,7 +228,7 @@ def _delete_rows(connection: sqlite3.Connection, number: int) -> None:
 
 
 def save_draft(connection: sqlite3.Connection, number: int, draft: Draft) -> None:
-    """Keep a draft, inside the caller's transaction; an empty one is removed."""
+    """Store a draft, inside the caller's transaction; an empty one is removed."""
     if draft.text or draft.images or draft.resources or draft.pasted:
         connection.execute("INSERT OR REPLACE INTO drafts (number, body) VALUES (?, ?)", (number, draft_to_json(draft)))
     else:
@@ -237,7 +236,7 @@ def save_draft(connection: sqlite3.Connection, number: int, draft: Draft) -> Non
 
 
 def load_draft(connection: sqlite3.Connection, number: int) -> Draft:
-    """The draft, or an empty one."""
+    """Return the draft, or an empty one."""
     row = connection.execute("SELECT body FROM drafts WHERE number = ?", (number,)).fetchone()
     return read_draft(text_of(row[0])) if row else Draft()
 
@@ -278,7 +277,7 @@ _SELECT_AFTER = """
 
 
 def load_branch(connection: sqlite3.Connection, conversation: int) -> tuple[Message, ...]:
-    """The branch in view, oldest first. Raises Contradiction where a part of it cannot be reached."""
+    """Return the branch in view, oldest first. Raises InconsistentData where a part of it cannot be reached."""
     rows = connection.execute(_SELECT_BRANCH, (conversation,)).fetchall()
     (count,) = connection.execute(
         "SELECT message_count FROM conversations WHERE number = ?", (conversation,)
@@ -292,29 +291,29 @@ def load_branch(connection: sqlite3.Connection, conversation: int) -> tuple[Mess
 
 
 def has_misplaced_messages(connection: sqlite3.Connection) -> bool:
-    """Whether any conversation has a message that is not where its branch has it."""
+    """Return whether any message is not at the position that its branch gives it."""
     return connection.execute(_SELECT_MISPLACED).fetchone() is not None
 
 
 def messages_after(
     connection: sqlite3.Connection, head: int | None, before: int | None
 ) -> tuple[tuple[Message, ...], bool]:
-    """The messages of the branch that ends in `head` behind the one that was its head `before`, oldest first.
+    """Return the messages after the old head `before` on the branch that ends in `head`, oldest first.
 
-    And whether that one is still in the branch.
+    The second value is whether `before` is still in the branch.
     """
     if head == before:
         return (), True
     rows = connection.execute(_SELECT_AFTER, {"head": head, "before": before or 0}).fetchall()
-    found = tuple(
+    messages = tuple(
         read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
         for id_, role, state, body, _ in rows
     )
-    return found, bool(rows) and rows[0][-1] == before
+    return messages, bool(rows) and rows[0][-1] == before
 
 
 def commit_messages(connection: sqlite3.Connection, conversation: int, messages: tuple[Message, ...]) -> None:
-    """Append after the head, or replace what has the same id, inside the caller's transaction."""
+    """Append after the head, or replace messages of the same id, inside the caller's transaction."""
     head, position = connection.execute(
         "SELECT head, message_count FROM conversations WHERE number = ?", (conversation,)
     ).fetchone()
@@ -351,8 +350,6 @@ def _message_columns(message: Message) -> tuple[str, str, str, str]:
     return message.role.value, message.state.value, message.created_at.isoformat(), message_to_json(message)
 
 
-T = TypeVar("T")
-
 # The conversation is named by its id: a rule may be made before the conversation is written.
 RULES_TABLE = """
 CREATE TABLE rules (
@@ -371,14 +368,6 @@ _SAVE_RULE = """
     SET conversation = excluded.conversation, body = excluded.body, last_used_at = excluded.last_used_at"""
 
 
-class RunInDatabase(Protocol):
-    """Runs work in the thread of the database and waits for it."""
-
-    def __call__(self, work: Callable[[DatabaseConnection], T], /) -> Awaitable[T]:
-        """Raises StorageFailed."""
-        ...
-
-
 class RuleRows:
     """The rules of every scope. All methods raise StorageFailed."""
 
@@ -386,25 +375,25 @@ class RuleRows:
         self._run = run
 
     async def all(self) -> tuple[Rule, ...]:
-        """Every rule that holds, oldest first; see StoredRules."""
+        """Return every rule that holds, oldest first; see StoredRules."""
         return (await self.load()).rules
 
     async def load(self) -> StoredRules:
-        """Every rule, and how many of them this version understands in part or not at all."""
+        """Return every rule, and how many of them this version understands in part or not at all."""
         return await self._run(lambda db: _read_rules(db.execute(f"{_SELECT_RULES} ORDER BY number")))
 
     async def save(self, rule: Rule) -> None:
-        """Keep one; one of the same id is replaced."""
+        """Store a rule; one of the same id is replaced."""
         conversation = rule.conversation_id if rule.scope is RuleScope.CONVERSATION else None
         used = None if rule.last_used_at is None else rule.last_used_at.isoformat()
         await self._run(lambda db: db.execute(_SAVE_RULE, (rule.id, conversation, rule_to_json(rule), used)))
 
     async def delete(self, rule_id: str) -> None:
-        """Forget one. Harmless where there is none."""
+        """Delete a rule. Harmless where there is none."""
         await self._run(lambda db: db.execute("DELETE FROM rules WHERE id = ?", (rule_id,)))
 
-    async def used(self, rule_id: str, at: datetime) -> None:
-        """Note when it last decided about a call."""
+    async def mark_used(self, rule_id: str, at: datetime) -> None:
+        """Note when a rule last decided about a call."""
         row = (at.isoformat(), rule_id)
         await self._run(lambda db: db.execute("UPDATE rules SET last_used_at = ? WHERE id = ?", row))
 

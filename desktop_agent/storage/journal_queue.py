@@ -1,7 +1,7 @@
-"""The journal queue: the writes of one conversation, in order, again after a failure, never twice."""
+"""The journal queue: the writes of one conversation, in order, retried after a failure, never made twice."""
 
-import dataclasses
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypedDict, Unpack, cast
 
@@ -10,7 +10,7 @@ from desktop_agent.storage.file_lock import RetakeResult
 from desktop_agent.storage.journal_rows import written_elsewhere_error
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
-from desktop_agent.storage.write_behind import WriteBehind
+from desktop_agent.storage.write_behind import WriteBehind, conversation_closed_error
 from desktop_agent.types.engine_events import Envelope, Event, RunFinished, ToolProgress
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message, Role
@@ -48,7 +48,7 @@ class _PendingRows:
     def _join(self) -> None:
         if self._pieces:
             last = self._rows[-1]
-            self._rows[-1] = dataclasses.replace(last, event=_append_text(last.event, "".join(self._pieces)))
+            self._rows[-1] = replace(last, event=_append_text(last.event, "".join(self._pieces)))
             self._pieces.clear()
 
 
@@ -91,7 +91,7 @@ _RULE_WRITES = (_SaveRule, _DeleteRule, _MarkRuleUsed)
 
 
 class JournalQueue(WriteBehind[_Write]):
-    """The writes of one conversation. `lock` is held from its first write to its last; None where nobody else is."""
+    """The writes of one conversation. `lock` is held from the first write to the last; None where nobody competes."""
 
     def __init__(
         self, store: Store, record: ConversationRecord, *, is_new: bool, lock: ConversationLock | None = None
@@ -107,12 +107,12 @@ class JournalQueue(WriteBehind[_Write]):
 
     @property
     def is_new(self) -> bool:
-        """Whether the conversation was never written yet."""
+        """Return whether the conversation was never written yet."""
         return self._is_new
 
     @property
     def unwritten(self) -> tuple[tuple[Envelope, ...], StorageFailed] | None:
-        """The rows of the journal that the disk refused, and its last word; None where it refused nothing."""
+        """Return the journal rows that the disk refused, and its last error; None where it refused nothing."""
         reason = self.lost_write_error or (self.trouble if self._pending else None)
         if reason is None:
             return None
@@ -121,7 +121,7 @@ class JournalQueue(WriteBehind[_Write]):
         return tuple(rows), reason
 
     def add_event(self, envelope: Envelope) -> None:
-        """Journal this soon. Neighbouring pieces of text are joined."""
+        """Journal the event soon. Neighbouring pieces of text are joined."""
         last = self._pending[-1] if self._pending else None
         if not isinstance(last, _PendingRows):
             last = _PendingRows()
@@ -130,21 +130,21 @@ class JournalQueue(WriteBehind[_Write]):
         self._schedule_write()
 
     async def commit(self, *messages: Message) -> None:
-        """Write finished messages; a refusal of the disk is told to who listens for trouble, not raised."""
+        """Write finished messages; listeners for trouble are notified of a refusal, it is not raised."""
         self._append(self._commit_with_rows(messages))
         await self.write_all()
 
     async def finish_run(self, run_id: str) -> None:
-        """The run is over: its pieces of text are no longer needed."""
+        """Delete the streamed pieces of a run that is over."""
         self._append(_FinishRun(run_id))
         await self.write_all()
 
     def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Change what is listed; written with whatever comes next, or right away when the conversation exists.
+        """Change the record; written with the next write, or right away when the conversation exists.
 
-        A message that waits is written right away in any case: it may be the only copy.
+        A queued message is written right away in any case: it may be the only copy.
         """
-        self.record = dataclasses.replace(self.record, **changes)
+        self.record = replace(self.record, **changes)
         has_begun = not self._is_new or any(not isinstance(write, _RULE_WRITES) for write in self._pending)
         if has_begun or self.record.state.queue:
             self._write_soon(_ChangeRecord(changes))
@@ -154,7 +154,7 @@ class JournalQueue(WriteBehind[_Write]):
         self._write_soon(self._commit_with_rows(messages))
 
     def _commit_with_rows(self, messages: tuple[Message, ...]) -> _CommitMessages:
-        """What waits in the journal goes in the same transaction: for each one the disk is waited for."""
+        """Write pending journal rows in the same transaction: each transaction waits for the disk."""
         last = self._pending[-1] if self._pending else None
         if not isinstance(last, _PendingRows):
             return _CommitMessages(messages)
@@ -162,15 +162,15 @@ class JournalQueue(WriteBehind[_Write]):
         return _CommitMessages(messages, last)
 
     def finish_run_soon(self, run_id: str) -> None:
-        """The same as `finish_run`, soon."""
+        """Delete the streamed pieces of a run soon."""
         self._write_soon(_FinishRun(run_id))
 
     def save_rule(self, rule: Rule) -> None:
-        """Keep a rule soon."""
+        """Store a rule soon."""
         self._write_soon(_SaveRule(rule))
 
     def delete_rule(self, rule_id: str) -> None:
-        """Forget a rule soon."""
+        """Delete a rule soon."""
         self._write_soon(_DeleteRule(rule_id))
 
     def mark_rule_used(self, rule_id: str, at: datetime) -> None:
@@ -178,7 +178,7 @@ class JournalQueue(WriteBehind[_Write]):
         self._write_soon(_MarkRuleUsed(rule_id, at))
 
     async def flush(self) -> None:
-        """As in WriteBehind. Closed, it lets go of the lock when all is written."""
+        """As in WriteBehind. Once closed, it releases the lock when all is written."""
         await super().flush()
         if self._is_closed:
             await self._release()
@@ -210,7 +210,7 @@ class JournalQueue(WriteBehind[_Write]):
             self._pending.append(_ChangeRecord({**_listed_fields(self.record), "state": self.record.state}))
 
     async def _retake_lock(self) -> None:
-        """Where the lock was removed, another process may have written: then this one has no place any more."""
+        """Retake a removed lock. Where another process may have written meanwhile, this one must not write any more."""
         if self._owner_lock is None:
             return
         retaken = await self._owner_lock.retake()
@@ -243,7 +243,7 @@ class JournalQueue(WriteBehind[_Write]):
             case _DeleteRule():
                 await self._store.rules.delete(write.rule_id)
             case _MarkRuleUsed():
-                await self._store.rules.used(write.rule_id, write.at)
+                await self._store.rules.mark_used(write.rule_id, write.at)
         # The loop that was creating the conversation may have stopped before it noted that: it is there by now.
         self._is_new = self._is_new and isinstance(write, _RULE_WRITES)
 
@@ -261,11 +261,15 @@ class JournalQueue(WriteBehind[_Write]):
 
     def _on_write_lost(self, write: _Write) -> None:
         messages = write.messages if isinstance(write, _CommitMessages) else ()
-        self._has_lost_an_answer = self._has_lost_an_answer or any(each.role is Role.ASSISTANT for each in messages)
+        self._has_lost_an_answer = self._has_lost_an_answer or any(
+            message.role is Role.ASSISTANT for message in messages
+        )
 
     def _rows_of(self, journal: _PendingRows) -> list[Envelope]:
-        """Of an answer that was lost the streamed pieces are the only copy: they are read at the next opening, which
-        reads no run that is called finished."""
+        """Keep the streamed pieces of a lost answer: they are the only copy, read at the next opening,
+
+        which reads no run that is finished.
+        """
         rows = journal.rows()
         return [row for row in rows if not isinstance(row.event, RunFinished)] if self._has_lost_an_answer else rows
 
@@ -293,7 +297,7 @@ def _listed_fields(record: ConversationRecord) -> _ListedFields:
 
 
 def _continuation_of(before: Envelope, after: Envelope) -> str | None:
-    """The text that `after` adds to the row of `before`, or None where it is a row of its own."""
+    """Return the text that `after` adds to the row of `before`, or None where it is a row of its own."""
     a, b = before.event, after.event
     if type(a) is not type(b) or before.turn_id != after.turn_id or before.run_id != after.run_id:
         return None
@@ -314,8 +318,88 @@ def _continuation_of(before: Envelope, after: Envelope) -> str | None:
 def _append_text(event: Event, more: str) -> Event:
     match event:
         case ToolArgsDelta():
-            return dataclasses.replace(event, fragment=event.fragment + more)
+            return replace(event, fragment=event.fragment + more)
         case ContentDelta() | ThinkingDelta() | ToolProgress():
-            return dataclasses.replace(event, text=event.text + more)
+            return replace(event, text=event.text + more)
         case _:
             return event
+
+
+class InMemoryJournal:
+    """The journal of a conversation in memory: it stores nothing and never fails."""
+
+    def __init__(self, record: ConversationRecord, *, is_new: bool = True) -> None:
+        self.record = record
+        self._is_new = is_new
+        self._is_closed = False
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether nothing was said yet."""
+        return self._is_new
+
+    @property
+    def is_flushed(self) -> bool:
+        return True
+
+    @property
+    def unwritten(self) -> None:
+        """Nothing is refused."""
+
+    async def write_all(self) -> None:
+        """Return at once."""
+
+    async def write_at_once(self) -> None:
+        """Return at once."""
+
+    def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
+        """Ignore the listener: there is no trouble."""
+
+    def on_pending_change(self, watcher: Callable[[], None]) -> None:
+        """Ignore the watcher: nothing is ever pending."""
+
+    def add_event(self, envelope: Envelope) -> None:
+        """Drop the event: nobody reads it after this process."""
+
+    async def flush(self) -> None:
+        """Return at once."""
+
+    async def commit(self, *messages: Message) -> None:
+        """Store nothing: the writer remembers messages."""
+        self.add_messages(*messages)
+
+    def add_messages(self, *messages: Message) -> None:
+        """Store nothing: the writer remembers messages."""
+        self._is_new = self._is_new and not messages
+
+    async def finish_run(self, run_id: str) -> None:
+        """Do nothing: there are no pieces."""
+
+    def finish_run_soon(self, run_id: str) -> None:
+        """Do nothing: there are no pieces."""
+
+    def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
+        """Change the record in memory."""
+        self.record = replace(self.record, **changes)
+
+    def save_rule(self, rule: Rule) -> None:  # noqa: ARG002
+        """Store nothing: the policy holds the rule. Raises WrongUse once closed."""
+        self._refuse_when_closed()
+
+    def delete_rule(self, rule_id: str) -> None:  # noqa: ARG002
+        """Do nothing: the policy dropped the rule. Raises WrongUse once closed."""
+        self._refuse_when_closed()
+
+    def mark_rule_used(self, rule_id: str, at: datetime) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+        self._is_closed = True
+
+    def _refuse_when_closed(self) -> None:
+        if self._is_closed:
+            raise conversation_closed_error()
+
+
+Journal = JournalQueue | InMemoryJournal

@@ -1,4 +1,4 @@
-"""The rows of the journal, run by run, and reading along while another process writes them."""
+"""The rows of the journal, run by run, and following along while another process writes them."""
 
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
@@ -7,8 +7,7 @@ from datetime import datetime
 from heapq import merge
 
 from desktop_agent.storage import conversation_rows
-from desktop_agent.storage.connection import text_of, text_or_none
-from desktop_agent.storage.content_files import RunInDatabase
+from desktop_agent.storage.connection import RunInDatabase, text_of, text_or_none
 from desktop_agent.storage.records import (
     ConversationRecord,
     InterruptedRuns,
@@ -62,7 +61,7 @@ _USAGE_TYPES = "('usage', 'approval_requested', 'approval_resolved')"
 
 
 class CallRows:
-    """What was decided about calls, of one conversation."""
+    """The journal rows about calls, of one conversation."""
 
     def __init__(self, run: RunInDatabase) -> None:
         self._run = run
@@ -70,9 +69,10 @@ class CallRows:
     async def since(
         self, conversation_id: str, moment: datetime, after: int = -1, limit: int = 500
     ) -> tuple[tuple[Envelope, ...], int | None]:
-        """Since a moment, in UTC, to the second, run by run: `limit` rows after a place. Results of calls are left out.
+        """Return up to `limit` rows since a moment (UTC, to the second), run by run, after a place.
 
-        And the place to go on from, None at the end. Raises StorageFailed.
+        The second value is the place to continue from, None at the end. Results of calls are left out. Raises
+        StorageFailed.
         """
         return await self._run(lambda db: _calls_since(db, conversation_id, moment, after, limit))
 
@@ -80,7 +80,7 @@ class CallRows:
 def append_rows(connection: sqlite3.Connection, conversation: int, envelopes: Sequence[Envelope]) -> None:
     """Add rows inside the caller's transaction. To append the very same row again is harmless.
 
-    Raises WrittenElsewhere where another one has its place: then a second process writes this run.
+    Raises WrittenElsewhere where another row has its place: then a second process writes this run.
     """
     runs: dict[str, int] = {}
     for envelope in envelopes:
@@ -106,9 +106,9 @@ def append_rows(connection: sqlite3.Connection, conversation: int, envelopes: Se
 
 
 def written_elsewhere_error(detail: str) -> WrittenElsewhere:
-    """Another process has written where this one was about to. `detail`: how that was seen."""
-    words = "Another process has written in this conversation, so nothing more is written here."
-    return WrittenElsewhere(words, detail=detail)
+    """Return the error for a row that another process has written here. `detail`: how that was noticed."""
+    text = "Another process has written in this conversation, so nothing more is written here."
+    return WrittenElsewhere(text, detail=detail)
 
 
 def delete_deltas(connection: sqlite3.Connection, conversation: int, run_id: str) -> None:
@@ -124,7 +124,7 @@ def delete_deltas(connection: sqlite3.Connection, conversation: int, run_id: str
 
 
 def load_unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple[Envelope, ...], int]:
-    """The rows of runs that never said RunFinished, in order, and how many could not be read."""
+    """Return the rows of runs without RunFinished, in order, and how many could not be read."""
     runs = connection.execute(
         "SELECT number, id FROM runs WHERE conversation = ? AND finished = 0 ORDER BY number", (conversation,)
     ).fetchall()
@@ -142,16 +142,16 @@ def load_unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[
 
 
 def find_interrupted(connection: sqlite3.Connection) -> tuple[InterruptedRuns, ...]:
-    """Conversations that are not in the trash with runs that never said RunFinished."""
+    """Return the conversations outside the trash that have runs without RunFinished."""
     rows = connection.execute(
         "SELECT conversations.id, runs.number FROM runs JOIN conversations ON conversations.number = conversation"
         " WHERE finished = 0 AND deleted_at IS NULL ORDER BY runs.number"
     ).fetchall()
-    found: dict[str, bool] = {}
+    waits_by_id: dict[str, bool] = {}
     for conversation, run in rows:
         id_ = text_of(conversation)
-        found[id_] = found.get(id_, False) or _waits_for_approval(connection, run)
-    return tuple(InterruptedRuns(id_, waits) for id_, waits in found.items())
+        waits_by_id[id_] = waits_by_id.get(id_, False) or _waits_for_approval(connection, run)
+    return tuple(InterruptedRuns(id_, waits) for id_, waits in waits_by_id.items())
 
 
 def _waits_for_approval(connection: sqlite3.Connection, run: int) -> bool:
@@ -169,7 +169,7 @@ def _waits_for_approval(connection: sqlite3.Connection, run: int) -> bool:
 
 
 def last_rows_of_open_runs(connection: sqlite3.Connection, conversation: int) -> list[tuple[int, int]]:
-    """The runs that never said RunFinished, and the last row of each."""
+    """Return the runs without RunFinished, and the last row of each."""
     runs = connection.execute(
         "SELECT number FROM runs WHERE conversation = ? AND finished = 0", (conversation,)
     ).fetchall()
@@ -177,7 +177,7 @@ def last_rows_of_open_runs(connection: sqlite3.Connection, conversation: int) ->
 
 
 def last_run_number(connection: sqlite3.Connection, conversation: int) -> int:
-    """The number of the newest run, or 0."""
+    """Return the number of the newest run, or 0."""
     row = connection.execute("SELECT max(number) FROM runs WHERE conversation = ?", (conversation,)).fetchone()
     return row[0] or 0
 
@@ -185,7 +185,7 @@ def last_run_number(connection: sqlite3.Connection, conversation: int) -> int:
 def runs_after(
     connection: sqlite3.Connection, conversation: int, last: int, others: Collection[int]
 ) -> list[tuple[int, str]]:
-    """Runs newer than `last`, and these others; number and id."""
+    """Return number and id of the runs newer than `last`, and of these others."""
     marks = ", ".join(map(str, others)) or "0"
     sql = f"SELECT number, id FROM runs WHERE conversation = ? AND (number > ? OR number IN ({marks})) ORDER BY number"  # noqa: S608  numbers
     return [(number, text_of(id_)) for number, id_ in connection.execute(sql, (conversation, last))]
@@ -194,15 +194,15 @@ def runs_after(
 def rows_after(
     connection: sqlite3.Connection, run: int, run_id: str, last: int | None
 ) -> tuple[tuple[Envelope, ...], int]:
-    """The rows of a run behind `last`, in order, and the number of the last one that there is."""
+    """Return the rows of a run after `last`, in order, and the number of its last one."""
     begin = (run << _SEQ_BITS) if last is None else last + 1
     rows = connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, (run + 1) << _SEQ_BITS)).fetchall()
-    found = tuple(known for row in rows if (known := _envelope(run_id, *row)) is not None)
-    return found, rows[-1][0] if rows else begin - 1
+    envelopes = tuple(known for row in rows if (known := _envelope(run_id, *row)) is not None)
+    return envelopes, rows[-1][0] if rows else begin - 1
 
 
 def seq_of(row: int) -> int:
-    """Which row of its run a row is."""
+    """Return the position of a row in its run."""
     return row & ((1 << _SEQ_BITS) - 1)
 
 
@@ -215,7 +215,7 @@ def _last_row(connection: sqlite3.Connection, run: int) -> int:
 def load_sub_run_rows(
     connection: sqlite3.Connection, conversation: int, run_ids: Collection[str]
 ) -> tuple[Envelope, ...]:
-    """What runs that are over, and that these or runs below these started, used and were asked; in order."""
+    """Return, in order, usage and approvals of finished runs below these."""
     above = set(run_ids)
     envelopes: list[Envelope] = []
     # A run is numbered behind the one that started it.
@@ -239,18 +239,17 @@ def load_sub_run_rows(
 def load_call_entries(
     connection: sqlite3.Connection, before: int | None, limit: int
 ) -> tuple[tuple[JournalEntry, ...], int | None]:
-    """What was decided about calls, in all conversations that are not in the trash: the newest `limit` rows.
+    """Return the newest `limit` rows about calls in all conversations outside the trash, oldest first.
 
-    They come oldest first. `before` is where the last reading stopped, and so is the number that is answered; None at
-    the end.
+    `before` is the place where the last page ended; the second value is the one for the next page, None at the end.
     """
     rows = connection.execute(_SELECT_CALL_ENTRIES, (before if before is not None else _MAX_ROW, limit)).fetchall()
-    found = [
+    entries = [
         JournalEntry(text_of(conversation), text_of(title), known)
-        for number, conversation, title, run, *rest in reversed(rows)
-        if (known := _envelope(text_of(run), number, *rest)) is not None
+        for number, conversation, title, run, *columns in reversed(rows)
+        if (known := _envelope(text_of(run), number, *columns)) is not None
     ]
-    return tuple(found), int(rows[-1][0]) if len(rows) == limit else None
+    return tuple(entries), int(rows[-1][0]) if len(rows) == limit else None
 
 
 def _calls_since(
@@ -262,16 +261,16 @@ def _calls_since(
         (conversation_id, after >> _SEQ_BITS),
     ).fetchall()
     moment = since.isoformat()[:_SECONDS_LENGTH]
-    found: list[Envelope] = []
-    left = limit
+    envelopes: list[Envelope] = []
+    remaining = limit
     for number, run_id in runs:
         span = (max((number << _SEQ_BITS) - 1, after), (number + 1) << _SEQ_BITS)
-        rows = connection.execute(_SELECT_CALLS_OF_RUN, (*span, moment, left)).fetchall()
-        found += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
-        left -= len(rows)
-        if left == 0:
-            return tuple(found), int(rows[-1][0])
-    return tuple(found), None
+        rows = connection.execute(_SELECT_CALLS_OF_RUN, (*span, moment, remaining)).fetchall()
+        envelopes += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
+        remaining -= len(rows)
+        if remaining == 0:
+            return tuple(envelopes), int(rows[-1][0])
+    return tuple(envelopes), None
 
 
 def _envelope(
@@ -288,7 +287,7 @@ def _envelope(
 
 
 def _is_same_row(connection: sqlite3.Connection, row: tuple[int, str | None, str | None, str, str, str]) -> bool:
-    """Whether this very row was written before. Text that is no UTF-8 is stored as bytes."""
+    """Return whether this very row was written before. Text that is no UTF-8 is stored as bytes."""
     sql = f"SELECT {_JOURNAL_COLUMNS} FROM journal WHERE number = ?"  # noqa: S608  a constant
     there = connection.execute(sql, row[:1]).fetchone()
     return (
@@ -319,7 +318,7 @@ _DELTA_EVENTS = {"content_delta", "thinking_delta", "tool_args_delta", "tool_pro
 class ReadPosition:
     """How far a conversation was read. `version` changes with every commit of another connection.
 
-    `rows` has the last row of each run that is not over, by the number of the run; runs behind `run` are new.
+    `rows` has the last row of each run that is not over, by the number of the run; runs after `run` are new.
     """
 
     version: int
@@ -330,7 +329,7 @@ class ReadPosition:
 
 @dataclass(frozen=True, slots=True)
 class NewRows:
-    """What came since a position. `is_continued` False: it does not go on from there, so it must be loaded anew."""
+    """The rows since a position. `is_continued` False: they do not continue it, so it must be reloaded."""
 
     position: ReadPosition
     record: ConversationRecord
@@ -340,7 +339,7 @@ class NewRows:
 
 
 def load_conversation(connection: sqlite3.Connection, id_: str) -> LoadedConversation:
-    """The conversation with the branch in view and the journal of what never ended. Raises WrongUse."""
+    """Return the conversation with the branch in view and the journal of unfinished runs. Raises WrongUse."""
     number = conversation_rows.conversation_number(connection, id_)
     envelopes, skipped = load_unfinished(connection, number)
     below = load_sub_run_rows(connection, number, {envelope.run_id for envelope in envelopes})
@@ -349,20 +348,20 @@ def load_conversation(connection: sqlite3.Connection, id_: str) -> LoadedConvers
 
 
 def begin_following(connection: sqlite3.Connection, id_: str) -> tuple[LoadedConversation, ReadPosition]:
-    """The same while somebody may write, all of one moment, and where that is."""
+    """Load a conversation that another process may write, as of one moment, and return the position of that."""
     version = _data_version(connection)
     connection.execute("BEGIN")
     try:
         number = conversation_rows.conversation_number(connection, id_)
         rows = dict(last_rows_of_open_runs(connection, number))
-        found = ReadPosition(version, _head(connection, number), last_run_number(connection, number), rows)
-        return load_conversation(connection, id_), found
+        position = ReadPosition(version, _head(connection, number), last_run_number(connection, number), rows)
+        return load_conversation(connection, id_), position
     finally:
         connection.execute("COMMIT")
 
 
 def load_news_since(connection: sqlite3.Connection, id_: str, position: ReadPosition) -> NewRows | None:
-    """What came since then; None when nothing was written at all. Raises WrongUse when the conversation is gone."""
+    """Return the rows since then; None when nothing was written. Raises WrongUse when the conversation is gone."""
     version = _data_version(connection)
     if version == position.version:
         return None
@@ -382,17 +381,17 @@ def _load_news(connection: sqlite3.Connection, id_: str, position: ReadPosition,
     read: list[tuple[Envelope, ...]] = []
     is_whole = True
     for run, run_id in runs_after(connection, number, position.run, rows):
-        found, last = rows_after(connection, run, run_id, rows.get(run))
-        is_whole = is_whole and _is_gapless(found, seq_of(rows[run]) if run in rows else None)
+        run_rows, last = rows_after(connection, run, run_id, rows.get(run))
+        is_whole = is_whole and _is_gapless(run_rows, seq_of(rows[run]) if run in rows else None)
         rows[run] = last
-        read.append(found)
+        read.append(run_rows)
     now = ReadPosition(version, head, max((position.run, *rows)), rows)
     envelopes = tuple(merge(*read, key=lambda envelope: envelope.at))
     return NewRows(now, record, new, envelopes, is_behind and is_whole)
 
 
 def _is_gapless(envelopes: tuple[Envelope, ...], last: int | None) -> bool:
-    """Whether nothing is missing between these: pieces of a run that was over before it was read are deleted."""
+    """Return whether no rows are missing: streamed pieces of a run that ended before it was read are deleted."""
     for envelope in envelopes:
         is_next = last is None or envelope.seq == last + 1
         if not is_next and envelope.event.type not in _DELTA_EVENTS:

@@ -62,7 +62,7 @@ class Machine:
         try:
             tools = replace(tool("act", work), scope=scope), tool("look", work, read_only=True)
             stage = Stage(Shaky(store), *turns, tools=tools)
-            stage.session = session = await reopen_session(store, dead.session.record.id, stage.session._setup)
+            stage.session = session = await reopen_session(store, dead.session.record.id, stage.session._runs._setup)
             session.subscribe(on_event=stage.events.append)
             yield stage, session
             if dies:

@@ -144,7 +144,7 @@ class TestArguments:
 
 def with_hooks(hooks: Hooks):
     def prepare(session) -> None:
-        session._setup = session._run_factory._setup = replace(session._setup, hooks=hooks)
+        session._runs._setup = session._runs.run_factory._setup = replace(session._runs._setup, hooks=hooks)
 
     return prepare
 
@@ -291,7 +291,9 @@ class TestReach:
             trial.engine.connections._providers["e"]._turns += [Turn()]
 
             def prepare(session) -> None:
-                session._setup = session._run_factory._setup = replace(session._setup, specialists=lambda: (digger,))
+                session._runs._setup = session._runs.run_factory._setup = replace(
+                    session._runs._setup, specialists=lambda: (digger,)
+                )
 
             trial.prepare = prepare
             await trial.play()

@@ -181,7 +181,9 @@ async def test_a_specialist_has_no_tool_that_is_gone(way, tmp_path):
     async with engine_with(tmp_path / "data", own("turns"), turns=turns) as engine:
         play = Play(engine, tmp_path / "work")
         session = play.session
-        session._setup = session._run_factory._setup = replace(session._setup, specialists=lambda: (digger,))
+        session._runs._setup = session._runs.run_factory._setup = replace(
+            session._runs._setup, specialists=lambda: (digger,)
+        )
         await play.asked()
         (card,) = session.approvals.open_approvals
         assert card.agent_path == ("digger",)

@@ -116,8 +116,8 @@ class FirstDay(Trial):
             subprocess.run([*_GIT, *words], cwd=self.work, check=True, capture_output=True)
 
     def begin(self, session: Session) -> None:
-        setup = replace(session._setup, tools_for=self.tools, limits=lambda: Limits(tool_iterations=400))
-        session._setup = session._run_factory._setup = setup
+        setup = replace(session._runs._setup, tools_for=self.tools, limits=lambda: Limits(tool_iterations=400))
+        session._runs._setup = session._runs.run_factory._setup = setup
 
     def tools(self, *_: object) -> ToolRegistry:
         made = builtin_tools(Workspace(self.work), "all", (self.folder,))

@@ -80,8 +80,8 @@ class Day(Trial):
         return ToolRegistry(tuple(web if each.name == "fetch_page" else each for each in made))
 
     def begin(self, session: Session) -> None:
-        setup = replace(session._setup, tools_for=self.tools, specialists=lambda: (REVIEWER,), limits=limits)
-        session._setup = session._run_factory._setup = setup
+        setup = replace(session._runs._setup, tools_for=self.tools, specialists=lambda: (REVIEWER,), limits=limits)
+        session._runs._setup = session._runs.run_factory._setup = setup
 
     def decide(self, card: Approval) -> Decision:
         step = self.steps[card.tool_use.id]

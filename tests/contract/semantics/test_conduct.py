@@ -65,7 +65,7 @@ async def test_prompt_policies__lower_precedence_goes_first_and_scopes_last_as_t
         texts = [request.config.system_prompt for request in stage.provider.requests]
         assert texts == ["Once.\n\nMid.\n\nLast.", "Mid.\n\nLast.", "Mid.\n\nLast."]
         await stage.session.close()
-        again = await reopen_session(stage.shaky.store, stage.session.record.id, stage.session._setup)
+        again = await reopen_session(stage.shaky.store, stage.session.record.id, stage.session._runs._setup)
         assert [policy.id for policy in again.policies.list()] == ["last"]  # only what is persistent is kept
         await again.close()
 

@@ -124,7 +124,7 @@ class Desk:
         self.memory = Memory(Message.user("go"))
         self.approvals = ApprovalBroker()
         self.permission_policy = PermissionPolicy()
-        self.modes = ModeSwitch(self.permission_policy, tell=self.memory.emit)
+        self.modes = ModeSwitch(self.permission_policy, emit=self.memory.emit)
         self.context = RunContext(
             open_provider=self._open,
             recorder=self.memory,

@@ -123,7 +123,7 @@ class Guarded(RuleBasedStateMachine):
         iterations = {known.name: self.counts.get(known.name, 0) for known in asked}
         self.seen.clear()
         outcome = self.runner.run(
-            self.guards.consult(at, history=(), stop_reason=StopReason.END_TURN, turns=1, told=told.append)
+            self.guards.consult(at, history=(), stop_reason=StopReason.END_TURN, turns=1, emit=told.append)
         )
         assert self.seen == iterations
         assert (outcome, heard(told)) == self.expected(asked)
@@ -305,7 +305,7 @@ async def test_however_long_the_history_is_a_guard_costs_what_was_added(monkeypa
         copies.append(len(messages))
         return read_only_copy(messages)
 
-    monkeypatch.setattr("desktop_agent.processes.foreign_code.read_only", counted)
+    monkeypatch.setattr("desktop_agent.processes.foreign_code.read_only_copy", counted)
     seen: list[int] = []
 
     async def check(moment: GuardMoment) -> None:

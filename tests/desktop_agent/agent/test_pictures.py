@@ -71,13 +71,13 @@ async def test_what_does_not_is_made_to_fit_also_in_results_and_each_reason_is_s
 
 
 async def test_many_pictures_must_be_smaller_than_few() -> None:
-    parts, reasons = await worked(of(STORED, STORED), crowd=2, crowd_edge=30)
+    parts, reasons = await worked(of(STORED, STORED), many_images=2, many_images_max_edge=30)
     assert [pixels(part) for part in parts] == [(60, 40)] * 2
     assert not reasons
-    parts, reasons = await worked(of(STORED, STORED, STORED), crowd=2, crowd_edge=30)
+    parts, reasons = await worked(of(STORED, STORED, STORED), many_images=2, many_images_max_edge=30)
     assert [pixels(part) for part in parts] == [(30, 20)] * 3
     # Those that are not sent are no part of the crowd.
-    parts, _ = await worked(of(STORED, STORED, STORED), crowd=2, crowd_edge=30, max_count=2)
+    parts, _ = await worked(of(STORED, STORED, STORED), many_images=2, many_images_max_edge=30, max_count=2)
     assert [pixels(part) for part in parts[1:]] == [(60, 40)] * 2
 
 
@@ -111,7 +111,7 @@ async def test_addresses_go_only_where_they_are_taken() -> None:
     remote = Image(source=UrlSource(url="https://pictures.example/x.png"))
     assert await worked(of(remote), max_edge=1) == ([remote], [])
     with pytest.raises(ImagesNotSupported):
-        await worked(of(remote), web_addresses=False)
+        await worked(of(remote), accepts_urls=False)
 
 
 async def test_what_an_earlier_model_saw_is_said_in_words_to_one_that_cannot_see() -> None:
@@ -125,7 +125,7 @@ async def test_what_an_earlier_model_saw_is_said_in_words_to_one_that_cannot_see
     assert [str(reason) for reason in reasons] == ["Pictures from before are not sent: this model does not read them."]
     with pytest.raises(ImagesNotSupported):
         await prepare_pictures([of(), of(STORED), shot], blind)
-    parts, _ = await worked(of(remote), of(), web_addresses=False)
+    parts, _ = await worked(of(remote), of(), accepts_urls=False)
     assert parts == [Text(text="[The picture that stood here is not sent any more.]")]
 
 

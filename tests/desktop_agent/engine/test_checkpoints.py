@@ -188,8 +188,8 @@ from desktop_agent.tools.workspace import Workspace
 async def main():
     data, work, conversation = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     store = await Store.open(data)
-    checkpoints = Checkpoints(store, conversation, history=lambda: (), refuse=lambda: None, tell=print)
-    await checkpoints.keeper(Workspace(work)).before("call", "message", ("touched", "untouched", "new"))
+    checkpoints = Checkpoints(store, conversation, history=lambda: (), refuse=lambda: None, emit=print)
+    await checkpoints.file_keeper(Workspace(work)).save_before("call", "message", ("touched", "untouched", "new"))
     (work / "touched").write_text("half")
     print("in the middle", flush=True)
     time.sleep(60)
@@ -243,7 +243,7 @@ async def test_a_restoring_waits_until_what_others_left_behind_is_swept_and_a_ru
         assert go_on.wait(30)
         remove_interrupted_leftovers(every)
 
-    monkeypatch.setattr("desktop_agent.engine.checkpoints.sweep_broken_off", slow)
+    monkeypatch.setattr("desktop_agent.engine.checkpoints.remove_interrupted_leftovers", slow)
     showing = asyncio.ensure_future(desk.checkpoints.publish_saved_calls())
     assert await asyncio.to_thread(begun.wait, 30)
     desk.checkpoints.refuse_while_restoring()

@@ -240,7 +240,7 @@ async def test_what_is_changed_while_it_closes_is_kept(shaky: Shaky) -> None:
 
 async def test_a_closed_one_hears_no_more_of_rules_that_others_lay_down(shaky: Shaky) -> None:
     book = RuleBook()
-    closed, opened = (Stage(shaky, setup={"book": book}) for _ in range(2))
+    closed, opened = (Stage(shaky, setup={"rule_book": book}) for _ in range(2))
     await closed.session.close()
     opened.session.permission_policy.add(ALWAYS)
     assert (closed.session.permission_policy.rules, opened.session.permission_policy.rules) == ((), (ALWAYS,))

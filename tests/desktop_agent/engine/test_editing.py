@@ -126,7 +126,7 @@ async def test_older_messages_are_summarised_when_the_person_wants_it(shaky: Sha
     assert "They said hello." in sent[0].text
     assert len(sent) < len(stage.session.history)
     await stage.session.close()
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert again.history == stage.session.history
     assert [item.folded for item in again.transcript if isinstance(item, NoticeItem)] == ["They said hello."]
     await again.close()

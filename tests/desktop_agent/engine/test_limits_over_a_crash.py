@@ -53,8 +53,8 @@ class Limited(Life):
 
     def __init__(self, store: Store, limits: Limits, *turns: Turn) -> None:
         super().__init__(store, *turns)
-        setup = replace(self.session._setup, specialists=lambda: (FINDER,), limits=lambda: limits)
-        self.session._setup = self.session._run_factory._setup = setup
+        setup = replace(self.session._runs._setup, specialists=lambda: (FINDER,), limits=lambda: limits)
+        self.session._runs._setup = self.session._runs.run_factory._setup = setup
 
     async def delegated(self) -> None:
         """A specialist's work is over, and something waits for the person."""

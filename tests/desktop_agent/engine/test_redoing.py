@@ -18,7 +18,7 @@ from desktop_agent.types.engine_events import CheckpointRestored
 from desktop_agent.types.errors import DiskFull, StorageFailed
 from desktop_agent.types.messages import Message
 from tests.desktop_agent.engine.test_checkpoints import Desk
-from tests.desktop_agent.engine.test_forecasting import call, change, fates
+from tests.desktop_agent.engine.test_undo_forecast import call, change, fates
 
 
 @pytest.fixture
@@ -272,7 +272,7 @@ from desktop_agent.tools.workspace import Workspace
 async def main():
     data, work, conversation, writes = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
     store = await Store.open(data)
-    checkpoints = Checkpoints(store, conversation, history=lambda: (), refuse=lambda: None, tell=print)
+    checkpoints = Checkpoints(store, conversation, history=lambda: (), refuse=lambda: None, emit=print)
     real, done = Workspace.write, []
     def write(*given, **more):
         if len(done) == writes:
@@ -288,9 +288,9 @@ asyncio.run(main())
 
 
 DIES_BEFORE_REPLACING = """
-from desktop_agent.tools import folders
+from desktop_agent.tools import open_folders
 import os, signal
-for kind in (folders.DescriptorFolder, folders.PathFolder):
+for kind in (open_folders.DescriptorFolder, open_folders.PathFolder):
     kind.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
 

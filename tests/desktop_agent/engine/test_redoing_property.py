@@ -12,7 +12,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.checkpoints import FileRestorePlan, RestorePlan
 from desktop_agent.types.messages import Message
 from tests.desktop_agent.engine.test_checkpoints import Desk
-from tests.desktop_agent.engine.test_forecasting import state
+from tests.desktop_agent.engine.test_undo_forecast import state
 
 PATHS = ("a", "b", "in/c")
 Entry = tuple[bytes, int] | None

@@ -85,7 +85,7 @@ async def test_an_answer_that_could_not_be_written_is_read_from_its_pieces_when_
     assert [each.text for each in (await shaky.store.load(stage.session.record.id)).messages] == said
     for again in (True, False, False):
         is_refused = again
-        session = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+        session = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
         assert [each.text for each in session.history] == [*said, "two"]
         assert session.history[-1].state is MessageState.INTERRUPTED
         await session.close()

@@ -56,7 +56,7 @@ class Life:
 
     async def reopen(self, conversation_id: str) -> Session:
         """The conversation, as this process finds it."""
-        self.session = await reopen_session(self.stage.shaky.store, conversation_id, self.stage.session._setup)
+        self.session = await reopen_session(self.stage.shaky.store, conversation_id, self.stage.session._runs._setup)
         self.session.subscribe(on_event=self.stage.events.append)
         return self.session
 

@@ -161,7 +161,7 @@ async def test_a_provider_that_cannot_be_opened_ends_the_run_well(shaky: Shaky) 
     async def refuse(*_: object) -> None:
         raise WrongUse("No model is chosen.")
 
-    object.__setattr__(stage.session._setup, "open_provider", refuse)
+    object.__setattr__(stage.session._runs._setup, "open_provider", refuse)
     await stage.say()
     assert stage.of(ErrorOccurred)[0].kind == "wrong_use"
     assert not stage.session.working

@@ -210,7 +210,7 @@ async def test_what_waits_outlasts_the_program(shaky: Shaky) -> None:
     session.steer(waiting, "idle")
     await session.close()
     assert stage.of(UserMessageReturned) == []
-    again = await reopen_session(shaky.store, session.record.id, session._setup)
+    again = await reopen_session(shaky.store, session.record.id, session._runs._setup)
     assert [(entry.message, entry.when) for entry in again.queue.entries] == [(waiting, "idle")]
     assert MESSAGE_WAITS in [item.sentence for item in again.transcript if isinstance(item, NoticeItem)]
     again.continue_run()
@@ -234,7 +234,7 @@ async def test_a_message_whose_delivery_was_not_noted_is_not_delivered_again(sha
     await session.close()
     # The program ended after the message was written and before the queue was.
     await shaky.store.update_conversation(session.record.id, state=while_it_waited)
-    again = await reopen_session(shaky.store, session.record.id, session._setup)
+    again = await reopen_session(shaky.store, session.record.id, session._runs._setup)
     assert again.queue.entries == ()
     assert said(again) == ["go", "one", "kept", "two"]
     await again.close()

@@ -41,7 +41,7 @@ async def test_stop_in_the_middle(case: Case, tmp_path: Path, monkeypatch: pytes
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     stand = scene.stand
-    async with case.around(scene):
+    async with case.context(scene):
         arguments = case.arguments or scene.arguments
         answers = (calls(("c1", case.tool, arguments)), *case.after)
         async with (

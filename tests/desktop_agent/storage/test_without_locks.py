@@ -13,26 +13,26 @@ ROOT = Path(__file__).parents[3]
 WITHOUT = """
 import ctypes, runpy, sys
 from desktop_agent.sandbox.kernel_limits import (
-    ALLOW, EQUAL, LOAD, NUMBER, REFUSE, RETURN, SECOND_ARGUMENT, install, step,
+    ALLOW, EQUAL, LOAD, NUMBER, REFUSE, RETURN, SECOND_ARGUMENT, install_filter, instruction,
 )
 from desktop_agent.sandbox.kernel_limits import no_new_privileges
 FLOCK, FCNTL, LOCKING = 73, 72, (5, 6, 7, 36, 37, 38)
 refused, code = sys.argv.pop(1), int(sys.argv.pop(1))
-refuse, allow = step(RETURN, REFUSE | code), step(RETURN, ALLOW)
+refuse, allow = instruction(RETURN, REFUSE | code), instruction(RETURN, ALLOW)
 steps = {
-    "flock": [step(LOAD, NUMBER), step(EQUAL, FLOCK, otherwise=1), refuse, allow],
+    "flock": [instruction(LOAD, NUMBER), instruction(EQUAL, FLOCK, otherwise=1), refuse, allow],
     "fcntl": [
-        step(LOAD, NUMBER),
-        step(EQUAL, FCNTL, otherwise=len(LOCKING) + 1),
-        step(LOAD, SECOND_ARGUMENT),
-        *(step(EQUAL, each, then=len(LOCKING) - at) for at, each in enumerate(LOCKING)),
+        instruction(LOAD, NUMBER),
+        instruction(EQUAL, FCNTL, otherwise=len(LOCKING) + 1),
+        instruction(LOAD, SECOND_ARGUMENT),
+        *(instruction(EQUAL, each, then=len(LOCKING) - at) for at, each in enumerate(LOCKING)),
         allow,
         refuse,
     ],
 }[refused]
 libc = ctypes.CDLL(None, use_errno=True)
 no_new_privileges(libc)
-install(libc, steps)
+install_filter(libc, steps)
 runpy.run_module("desktop_agent", run_name="__main__")
 """
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 from desktop_agent.agent import turn
-from desktop_agent.agent.continuation import Guards
+from desktop_agent.agent.continuation import Guards, SteeringQueue
 from desktop_agent.agent.run import Run
 from desktop_agent.agent.run_context import NO_PRIOR_USE, Budget, PriorUse
 from desktop_agent.engine import session_controls
-from desktop_agent.engine.session_controls import RuntimeControls, _Modes, _Queue
+from desktop_agent.engine.session_controls import RuntimeControls, _Modes
 from desktop_agent.engine.session_runs import RunFactory, RunRecorder
 from desktop_agent.types.engine_events import RunEnd, RunFinished
 from tests.invariants.seeded.fault import Fault, replaced
@@ -32,7 +32,7 @@ def _skips_a_number(real: Any) -> Any:
 
 
 def _takes_it_and_leaves_it(real: Any) -> Any:
-    def remove(self: _Queue, message_id: str) -> Any:
+    def remove(self: SteeringQueue, message_id: str) -> Any:
         entry = real(self, message_id)
         if entry.when == "soon":
             self.add(entry.message, "idle")
@@ -42,7 +42,7 @@ def _takes_it_and_leaves_it(real: Any) -> Any:
 
 
 def _hands_nothing_back(real: Any) -> Any:
-    def hand_back(self: _Queue) -> Any:
+    def hand_back(self: SteeringQueue) -> Any:
         real(self)
         return ()
 
@@ -119,8 +119,8 @@ def _stays_stopped(real: Any) -> Any:
 OF_RUNS = (
     Fault("a run ends twice", (6,), replaced(RunRecorder, "emit", _ends_twice)),
     Fault("a number is left out", (6,), replaced(RunRecorder, "emit", _skips_a_number)),
-    Fault("a message is delivered and stays", (7,), replaced(_Queue, "remove", _takes_it_and_leaves_it)),
-    Fault("nothing is handed back", (7,), replaced(_Queue, "take_all", _hands_nothing_back)),
+    Fault("a message is delivered and stays", (7,), replaced(SteeringQueue, "remove", _takes_it_and_leaves_it)),
+    Fault("nothing is handed back", (7,), replaced(SteeringQueue, "take_all", _hands_nothing_back)),
     Fault("what waits is not kept", (7,), replaced(RuntimeControls, "_unsent_messages", _keeps_none)),
     Fault(
         "what was delivered waits after a crash", (7,), replaced(session_controls, "_undelivered", _believes_the_queue)

@@ -51,7 +51,7 @@ async def test_the_mode_and_the_policies_outlast_the_program(shaky: Shaky) -> No
         PolicyInstalled("now"),
     ]
     await stage.session.close()
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert again.modes.current == again.permission_policy.mode == PLAN_MODE
     assert [each.id for each in again.policies.list()] == ["brief"]
     again.send(Message.user("more"))
@@ -99,7 +99,7 @@ async def test_in_place_of_a_mode_that_is_gone_the_strictest_holds(
     await stage.say()
     await stage.session.close()
     await shaky.store.update_conversation(stage.session.record.id, state=ConversationState(mode="careful"))
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert again.modes.current == falls_to
     notices = [str(item.sentence) for item in again.transcript if isinstance(item, NoticeItem)]
     assert len(notices) == 1
@@ -119,7 +119,7 @@ async def test_what_could_not_be_opened_again_is_left_out(shaky: Shaky) -> None:
     odd = (prompt, prompt, QueuedMessage(message=Message.assistant("no prompt")))
     state = ConversationState(policies=(twice, twice), queue=odd)
     await shaky.store.update_conversation(stage.session.record.id, state=state)
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert [each.id for each in again.policies.list()] == ["a"]
     assert again.queue.entries == (prompt,)
     await again.close()
@@ -129,7 +129,7 @@ async def test_the_time_in_which_a_person_is_asked_does_not_count(shaky: Shaky) 
     limits = Limits(seconds=0.2)
     ask = ToolUse(id="1", name="ask_user", input={"question": "Which?"})
     stage = Stage(shaky, Turn(ask), Turn(), setup={"questions": True})
-    stage.session._run_factory._setup = replace(stage.session._setup, limits=lambda: limits)
+    stage.session._runs.run_factory._setup = replace(stage.session._runs._setup, limits=lambda: limits)
     stage.session.send(Message.user("go"))
     await stage.until(lambda: stage.session.questions.open_questions)
     await asyncio.sleep(0.5)
@@ -223,7 +223,7 @@ async def test_what_a_removed_mode_denied_stays_denied_over_a_restart(is_open: b
         stage.session.modes.refresh_modes()
     await stage.session.close()
     modes.own = ()
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     (notice,) = [item for item in again.transcript if isinstance(item, NoticeItem)]
     assert "What it denied or asked about stays so here" in str(notice.sentence)
     again.send(Message.user("more"))
@@ -234,7 +234,7 @@ async def test_what_a_removed_mode_denied_stays_denied_over_a_restart(is_open: b
     again.modes.refresh_modes()
     assert again.modes.current.rules == (denies,)
     await again.close()
-    third = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+    third = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert third.modes.current.rules == (denies,)
     modes.own = (own,)
     third.modes.refresh_modes()
@@ -249,11 +249,11 @@ async def test_a_mode_that_came_in_place_of_another_is_kept_as_what_it_is(shaky:
     await stage.say()
     await stage.session.close()
     modes.own = ()
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert again.modes.current == DEFAULT_MODE
     await again.close()
     modes.own = (Mode(name="own", title="Own", mutating="accept_edits"),)
-    third = await reopen_session(shaky.store, stage.session.record.id, stage.session._setup)
+    third = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert third.modes.current == DEFAULT_MODE
     await third.close()
 

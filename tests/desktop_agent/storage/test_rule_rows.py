@@ -71,7 +71,7 @@ async def test_when_it_was_used_last_is_known(tmp_path: Path) -> None:
     rule = Rule(effect=RuleEffect.ALLOW, tool="t")
     await store.rules.save(rule)
     moment = now()
-    await store.rules.used(rule.id, moment)
+    await store.rules.mark_used(rule.id, moment)
     assert await store.rules.all() == (rule.model_copy(update={"last_used_at": moment}),)
     await store.close()
 

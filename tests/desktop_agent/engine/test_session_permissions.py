@@ -103,7 +103,7 @@ async def test_when_a_rule_was_used_last_is_kept(shaky: Shaky) -> None:
 async def test_rules_that_were_given_are_kept_nowhere(shaky: Shaky) -> None:
     journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
     given = rule(RuleScope.ALWAYS)
-    permission_policy = SessionPermissionPolicy(journal_queue, RuleBook(), given=(given,))
+    permission_policy = SessionPermissionPolicy(journal_queue, RuleBook(), session_rules=(given,))
     assert isinstance(await permission_policy.verdict(call("1", "act"), tool("act")), Allowed)
     await journal_queue.close()
     assert await shaky.store.rules.all() == ()
@@ -132,7 +132,7 @@ async def test_nobody_is_kept_by_the_book(shaky: Shaky) -> None:
 
 async def test_what_is_allowed_for_a_conversation_outlasts_the_program(shaky: Shaky) -> None:
     book = RuleBook()
-    stage = Stage(shaky, Turn(call("1", "act")), Turn(), tools=(tool("act"),), setup={"book": book})
+    stage = Stage(shaky, Turn(call("1", "act")), Turn(), tools=(tool("act"),), setup={"rule_book": book})
     stage.session.send(Message.user("p"))
     await stage.until(lambda: stage.session.approvals.open_approvals)
     stage.session.approvals.answer(stage.session.approvals.open_approvals[0].approval_id, AllowForConversation())
@@ -143,9 +143,9 @@ async def test_what_is_allowed_for_a_conversation_outlasts_the_program(shaky: Sh
         Turn(call("2", "act")),
         Turn(),
         tools=(tool("act"),),
-        setup={"book": RuleBook(await shaky.store.rules.all())},
+        setup={"rule_book": RuleBook(await shaky.store.rules.all())},
     )
-    later.session = await reopen_session(shaky.store, stage.session.record.id, later.session._setup)
+    later.session = await reopen_session(shaky.store, stage.session.record.id, later.session._runs._setup)
     later.session.subscribe(on_event=later.events.append)
     await later.say("again")
     assert later.of(ApprovalRequested) == []
@@ -155,7 +155,8 @@ async def test_what_is_allowed_for_a_conversation_outlasts_the_program(shaky: Sh
 async def test_what_is_always_allowed_holds_for_calls_that_wait_elsewhere(shaky: Shaky) -> None:
     book = RuleBook()
     both = [
-        Stage(shaky, Turn(call(each, "act")), Turn(), tools=(tool("act"),), setup={"book": book}) for each in ("1", "2")
+        Stage(shaky, Turn(call(each, "act")), Turn(), tools=(tool("act"),), setup={"rule_book": book})
+        for each in ("1", "2")
     ]
     for stage in both:
         stage.session.send(Message.user("p"))

@@ -224,7 +224,7 @@ class TestGuards:
 class TestInstructions:
     async def test_policies_and_the_mode_are_added_to_the_instructions_in_their_order(self) -> None:
         told = []
-        policies = PromptPolicies(tell=told.append)
+        policies = PromptPolicies(emit=told.append)
         policies.install("late", "Be kind.", precedence=200)
         policies.install("once", "Be quick.", scope="next_turn", precedence=1)
         desk = Desk(

@@ -112,7 +112,7 @@ class Worked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        for name in ("repaired", "as_sent", "without_given_up", "count_pictures"):
+        for name in ("normalised_history", "compacted_view", "without_abandoned", "count_pictures"):
             monkeypatch.setattr(model_request, name, self._counting(getattr(model_request, name)))
 
     def _counting(self, real: Any) -> Any:
