@@ -381,9 +381,9 @@ class TestTaint:
             trial.rules = (LS.model_copy(update={"scope": RuleScope.ALWAYS}),)
 
             def prepare(session) -> None:
-                session.permission_policy.mark(UntrustedSource("web", "docs.example.org"))
+                session.permission_policy.mark_untrusted(UntrustedSource("web", "docs.example.org"))
                 session.permission_policy.lift_suspension()
-                session.permission_policy.mark(PAGE)
+                session.permission_policy.mark_untrusted(PAGE)
 
             trial.prepare = prepare
             await trial.play()

@@ -176,7 +176,7 @@ async def test_who_trusts_what_came_in_is_asked_about_builds_all_the_same(tmp_pa
         trial.edits = True
 
         def prepare(session) -> None:
-            session.permission_policy.mark(PAGE)
+            session.permission_policy.mark_untrusted(PAGE)
             session.permission_policy.lift_suspension()
 
         trial.prepare = prepare

@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TRANSLATES = {"tr", "translate", "translated", "spoken"}
-PASSES_ON = {"literal", "plain_tip", "format", "join", "upper", "capitalize", "replace"}
+TRANSLATES = {"tr", "translate", "translate_preference", "translate_sentence"}
+PASSES_ON = {"escape_mnemonics", "plain_tooltip", "format", "join", "upper", "capitalize", "replace"}
 
 # Which arguments of a call a person reads: positions after `self`, and names.
 FIRST, SECOND, THIRD = (0,), (1,), (2,)
@@ -32,20 +32,20 @@ TAKES_TEXT: dict[str, tuple[int | str, ...]] = {
     "QInputDialog": SECOND,
     "button": (0, 3, "name"),
     "IconButton": (2, "name"),
-    "KeyButton": SECOND,
-    "KeyField": (0, 1, "name", "placeholder"),
+    "ShortcutButton": SECOND,
+    "ApiKeyField": (0, 1, "name", "placeholder"),
     "QLineEdit": (0, "placeholderText"),
     "addTab": (0, 1, 2),
     "insertItem": SECOND,
     "setItemText": SECOND,
     "setTabText": SECOND,
     "announce": SECOND,
-    "offer": SECOND,
+    "add_remedy_button": SECOND,
     "show_state": SECOND,
-    "Head": (0, "title", "state", "control"),
+    "Header": (0, "title", "state", "control"),
     "CodeBlock": ("title",),
     "elidedText": FIRST,
-    "quiet_button": THIRD,
+    "paint_flat_button": THIRD,
     "drawText": (1, 2, 3, 4, 5, 6),
 }  # fmt: skip
 QT_PROPERTIES = {"placeholderText", "text", "toolTip", "windowTitle", "title", "accessibleName"}
