@@ -61,7 +61,7 @@ class Life:
     answer: str
     after: int = NEVER
     inside: str = ""
-    delegate_slots: bool = False
+    delegates: bool = False
 
 
 @dataclass
@@ -195,7 +195,7 @@ class MortalEngine(Engine):
     life: Life
 
     def _setup(self, store: Store) -> SessionSetup:
-        model, life = Model(delegates=self.life.delegate_slots), self.life
+        model, life = Model(delegates=self.life.delegates), self.life
 
         async def open_provider(*_: object) -> Model:
             return model
@@ -210,7 +210,7 @@ class MortalEngine(Engine):
             open_provider=open_provider,
             require_endpoint=refuse_none,
             tools_for=tools_for,
-            specialists=lambda: (FINDER,) if life.delegate_slots else (),
+            specialists=lambda: (FINDER,) if life.delegates else (),
         )
 
 

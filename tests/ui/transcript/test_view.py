@@ -98,7 +98,7 @@ def test_blitting_shows_the_same_as_painting_everything(long, qtbot):
 
 def test_painting_only_what_changed_shows_the_same_as_painting_everything(long, qtbot):
     # Colours that come between two looks are no fault of painting.
-    for timer in ("_rest", "_beat", "_late"):
+    for timer in ("_quiet_timer", "_growing_timer", "_late"):
         getattr(long.view._render_context.highlighter, timer).setInterval(0)
     text = "".join(f"word{number} **bold** `code`\n" + "\n- item\n\n" * (number % 3) for number in range(8))
     text += "\n```py\n" + "line = 1\n" * 5 + "```\n\n| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 3 + "\nThe end."

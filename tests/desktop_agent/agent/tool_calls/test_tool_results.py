@@ -251,7 +251,7 @@ class TestFiles:
                     await gate.wait()
             folder.kept.append(checkpoint)
 
-        monkeypatch.setattr(folder.file_keeper, "_keep", deaf)
+        monkeypatch.setattr(folder.file_keeper, "_save_checkpoint", deaf)
         desk = folder.desk("new")
         running = desk.start()
         await saving.wait()
@@ -273,7 +273,7 @@ class TestFiles:
             if len(kept) != 1:
                 raise LookupError("a secret")
 
-        monkeypatch.setattr(folder.file_keeper, "_keep", burst)
+        monkeypatch.setattr(folder.file_keeper, "_save_checkpoint", burst)
         desk = folder.desk("new")
         await desk.run()
         assert desk.outcomes == [Outcome.SUCCEEDED]
