@@ -115,7 +115,7 @@ import asyncio
 from desktop_agent import ExtraMissing
 from desktop_agent.mcp.lifecycle import load_library
 from desktop_agent.tools.web.pages import default_reader
-for work in (load_library(), own_reader().read("<p>Hello", "http://example.org/")):
+for work in (load_library(), default_reader().read("<p>Hello", "http://example.org/")):
     try:
         asyncio.run(work)
     except ExtraMissing as error:

@@ -242,7 +242,7 @@ async def settings_mode_edited(desk: Desk) -> None:
     dialog.modes._editor._rules._open_editor(None)
     rule = dialog.modes._editor._rules._editor
     rule._tools.set_tool("run_command")
-    rule._about.setCurrentIndex(3)
+    rule._kind_menu.setCurrentIndex(3)
     rule._pattern.setText("git push")
     await asyncio.sleep(0.2)
 

@@ -154,7 +154,7 @@ class Desk:
     async def image(self, name: str, width: int = 1200, height: int = 800, seed: int = 1) -> Image:
         """A picture in the picture files."""
         taken = await import_picture_async(painting(width, height, seed), name)
-        return await self.pictures.keep(taken, name)
+        return await self.pictures.save(taken, name)
 
     async def fill_list(self, titles: Sequence[tuple[str, int]] = TITLES) -> None:
         """Conversations in the sidebar: titles, and how many days ago."""

@@ -41,7 +41,7 @@ async def find(desk: Desk) -> None:
     page = desk.window.page
     page.navigation.find()
     page.navigation.find_bar._field.setText("import")
-    await until(lambda: page.navigation.find_bar._found.complete and page.navigation.find_bar._found.total)
+    await until(lambda: page.navigation.find_bar._status.complete and page.navigation.find_bar._status.total)
     page.navigation.find_bar.step(1)
     page.navigation.find_bar.step(1)
 
@@ -52,7 +52,7 @@ async def find_nothing(desk: Desk) -> None:
     page = desk.window.page
     page.navigation.find()
     page.navigation.find_bar._field.setText("unfindable words")
-    await until(lambda: page.navigation.find_bar._found.complete)
+    await until(lambda: page.navigation.find_bar._status.complete)
     await asyncio.sleep(0.2)
 
 

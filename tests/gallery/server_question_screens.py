@@ -123,7 +123,7 @@ def work(desk: Desk, *, offered: bool = False) -> tuple[McpPresenter, McpRequest
     window = desk.window
     if offered:
         offers._found = {each.server_id: each for each in OFFERED}
-        offers.ask = lambda _: None
+        offers.refresh = lambda _: None
     made = McpPresenter(
         window._themes,
         (asking, offers, McpNotices(desk.engine, window)),
@@ -161,7 +161,7 @@ async def asked(desk: Desk, *requests: ElicitationRequest) -> McpPresenter:
 async def form(desk: Desk) -> None:
     words = "I found two trains on Friday at 9:04.\nTell me for whom, and I book them."
     made = await asked(desk, ElicitationRequest("Train tickets", words, BOOKING))
-    page = made.questions._dialog.current
+    page = made.elicitation._dialog.current
     name, mail = (row.findChild(QLineEdit) for row in page.view.rows[:2])
     name.insert("Ada Lovelace")
     mail.insert("ada at example.org")
@@ -171,7 +171,7 @@ async def form(desk: Desk) -> None:
 @scene("server-form-end", height=900)
 async def form_end(desk: Desk) -> None:
     made = await asked(desk, ElicitationRequest("Train tickets", "Two seats are left.", BOOKING))
-    bar = made.questions._dialog.current.view.verticalScrollBar()
+    bar = made.elicitation._dialog.current.view.verticalScrollBar()
     bar.setValue(bar.maximum())
 
 
@@ -250,17 +250,17 @@ async def answer(desk: Desk) -> None:
 async def offers(desk: Desk) -> None:
     await set_up(desk)
     made, _ = work(desk, offered=True)
-    made.offers.open()
+    made.catalog.open()
 
 
 @scene("offers-arguments")
 async def arguments(desk: Desk) -> None:
     await set_up(desk)
     made, _ = work(desk, offered=True)
-    made.offers.open()
-    rows = made.offers._popup.panel.rows
+    made.catalog.open()
+    rows = made.catalog._popup.panel.rows
     place = next(at for at in range(rows.rowCount()) if rows.row(at).text == "Review a change")
-    made.offers._popup.panel.choose(rows.index(place))
+    made.catalog._popup.panel.choose(rows.index(place))
 
 
 @scene("offers-chips")

@@ -123,7 +123,7 @@ async def welcome_narrow(desk: Desk) -> None:
 async def banners(desk: Desk) -> None:
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
     area = desk.window.page.banners
-    area.offer(RemedyAction.OPEN_SETTINGS, "Open settings", lambda: None)
+    area.add_remedy_button(RemedyAction.OPEN_SETTINGS, "Open settings", lambda: None)
     area.show_error(AuthenticationFailed("Incorrect API key provided: sk-…4f2a.", detail="HTTP 401"))
     area.show_notice(Sentence("The database was damaged. 211 of 212 conversations were recovered."))
     desk.library.deleted.emit("none", "Names for a sailing boat")

@@ -256,7 +256,7 @@ def look_at(desk: Desk, ids: list[str]) -> None:
     assert not desk.approvals.open_approvals
     assert desk.budget._pauses == 0
     assert {event.id for event in desk.memory.of(ToolStarted)} <= set(ids)
-    assert desk.permission_policy._changed == []
+    assert desk.permission_policy._listeners == []
 
 
 ACTS = (
