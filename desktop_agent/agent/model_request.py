@@ -31,7 +31,7 @@ _LEFT_OUT = Sentence("Older pictures are not sent: this model takes fewer of the
 
 @dataclass(frozen=True, slots=True)
 class PictureSupport:
-    """Where pictures are read from, and the model's picture limits. `seen`: the model reads pictures, if known."""
+    """Where pictures are read from, and the model's picture limits. `fitter` makes them fit."""
 
     read: PictureReader
     fitter: PictureFitter

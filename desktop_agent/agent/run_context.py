@@ -382,9 +382,9 @@ class RunContext:
     """What a run works with. What the person may change while it runs is an object of the session's own.
 
     `open_provider` takes the name of a model and returns who serves it just now; it raises AgentError where nobody
-    does any more. `tools_ready` is awaited before the first turn. `files` keeps what calls are about to change; None
-    keeps nothing. `prepared` caches the conversation as prepared for earlier requests. `agent_path` names the
-    specialists from the root down; the root agent's is empty.
+    does any more. `tools_ready` is awaited before the first turn. `files` saves what calls are about to change; None
+    saves nothing. `prepared_history` caches what was prepared for earlier requests. `agent_path` names the specialists
+    from the root down; the root agent's is empty.
     """
 
     open_provider: Callable[[str], Awaitable[Provider]]

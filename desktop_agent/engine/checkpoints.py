@@ -133,7 +133,7 @@ def _skip(checkpoint: Checkpoint, template: str, remedy: Sentence = _BY_HAND, **
 
 @dataclass(frozen=True, slots=True)
 class RestoreListeners:
-    """`note` receives the message for the model after a restore; `show` receives the calls that have checkpoints."""
+    """`on_note` receives the message for the model after a restore, `on_saved_calls` the calls with checkpoints."""
 
     on_note: Callable[[Message], None] = lambda _message: None
     on_saved_calls: Callable[[Sequence[CheckpointedCall]], None] = lambda _saved: None

@@ -51,10 +51,11 @@ class SessionSetup:
     Functions are called afresh for each run, so changes hold from the next prompt on; `modes` are read at each use,
     so changes hold at once, see `ModeSwitch.refresh_modes`. `open_provider` also takes the name of a model: a
     specialist may have its own; `require_endpoint` raises WrongUse where it is certain to. A run begins with
-    `tools_ready`. `rules` hold while a session is open only; `rule_book` has the stored ones. `names` says
-    which tools may be named at all. `own_folders` are the program's own, where no call writes. `files` saves what
-    calls change; None saves nothing. `questions`: the agent may ask the person, so somebody must be there to answer.
-    `mode_requests`: it may ask for another mode. `execute_tools` False: the caller executes the calls.
+    `tools_ready`. `rules` hold while a session is open only; `rule_book` has the stored ones. `names` says which
+    tools may be named at all. `own_folders` are the program's own, where no call writes. `file_keeper_for` makes
+    what saves files before calls change them; None saves nothing. `questions`: the agent may ask the person, so
+    somebody must be there to answer. `mode_requests`: it may ask for another mode. `execute_tools` False: the
+    caller executes the calls.
     """
 
     open_provider: Callable[[ConversationRecord, str], Awaitable[Provider]]

@@ -192,7 +192,7 @@ _HAS_LINKS = "“{path}” is known on this disk by other names, too; under thos
 async def forecast_restore(
     checkpoints: Sequence[Checkpoint], why_not_undone: Callable[[Checkpoint], Sentence | None]
 ) -> RestorePlan:
-    """Forecast restoring these, newest first. `reason_not_undone` is for calls whose tools owe an undo.
+    """Forecast restoring these, newest first. `why_not_undone` is for calls whose tools owe an undo.
 
     The disk is read in a thread, and nothing is changed.
     """

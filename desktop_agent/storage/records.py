@@ -120,7 +120,7 @@ class LoadedConversation:
 
 @dataclass(frozen=True, slots=True)
 class InterruptedRuns:
-    """A conversation with runs that never ended. `waits`: one of their calls waits for approval."""
+    """A conversation with runs that never ended. `waits_for_approval`: one of their calls does."""
 
     conversation_id: str
     waits_for_approval: bool
