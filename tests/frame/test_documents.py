@@ -20,7 +20,7 @@ DOCUMENTS = (
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("**/*.md") if "api" not in path.parts),
 )
 MODULE = re.compile(r"`((?:desktop_agent|ui)(?:\.\w+)+)`")
-FILE = re.compile(r"`((?:tests|packaging|docs|resources)/[\w/.-]+)`")
+FILE = re.compile(r"`((?:desktop_agent|ui|tests|packaging|docs|resources)/[\w/.-]+)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 
 
