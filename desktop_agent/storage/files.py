@@ -77,15 +77,12 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def damaged_copy_path(path: Path) -> Path:
-    """Return a free name beside `path` for its damaged content: `NAME.damaged-YYYYMMDD-HHMMSS`, local time."""
-    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    name = f"{path.name}.damaged-{stamp}"
-    free = path.with_name(name)
-    number = 2
+def free_name(path: Path, word: str) -> Path:
+    """Return a free name beside `path` for what it held: `NAME.WORD-YYYYMMDD-HHMMSS`, local time."""
+    name = f"{path.name}.{word}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    free, number = path.with_name(name), 2
     while free.exists():
-        free = path.with_name(f"{name}-{number}")
-        number += 1
+        free, number = path.with_name(f"{name}-{number}"), number + 1
     return free
 
 

@@ -25,8 +25,7 @@ from desktop_agent.storage.connection import (
 )
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, has_misplaced_messages
-from desktop_agent.storage.files import file_error as file_failure_of
-from desktop_agent.storage.files import missing_error
+from desktop_agent.storage.files import file_error, missing_error
 from desktop_agent.storage.open_files import OpenFiles, find_other_processes
 from desktop_agent.storage.opening import (
     DATABASE_NAME,
@@ -78,7 +77,7 @@ class GuardedDatabase:
         try:
             self._check_files()
         except OSError as error:
-            raise file_failure_of(error, self._path) from error
+            raise file_error(error, self._path) from error
         if pin is not None:
             if pin.replacements is None:
                 pin.replacements = len(self.replacements)
@@ -184,7 +183,7 @@ class GuardedDatabase:
         except sqlite3.Error as error:
             raise database_error(error, self._path) from error
         except OSError as error:
-            raise file_failure_of(error, self._path) from error
+            raise file_error(error, self._path) from error
 
     def _restart_log_exclusively(self) -> None:
         _log.warning("the log of the conversations was removed; a new one is begun")

@@ -14,12 +14,12 @@ import sqlite3
 import weakref
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from desktop_agent.storage.connection import write_verified_copy
 from desktop_agent.storage.conversation_locks import Program, holder_text
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
+from desktop_agent.storage.files import free_name
 from desktop_agent.types.errors import DatabaseBusy, DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.types.messages import new_id
 
@@ -74,7 +74,7 @@ class OpenFiles:
         written.
         """
         if self._copy_path is None:
-            self._copy_path = _free_name(self._path, "replaced")
+            self._copy_path = free_name(self._path, "replaced")
         aside = self._copy_path
         for suffix, known in self._logs.items():
             if known is not None and file_identity(self._log(suffix)) == known:
@@ -97,7 +97,7 @@ class OpenFiles:
         """Rename a file that has the name of the log and is none. Raises OSError."""
         log = self._log("-wal")
         if file_identity(log) not in {self._logs["-wal"], None} and not _is_write_ahead_log(log):
-            log.replace(_free_name(log, "foreign"))
+            log.replace(free_name(log, "foreign"))
 
     def _log(self, suffix: str) -> Path:
         return self._path.with_name(self._path.name + suffix)
@@ -111,7 +111,7 @@ def set_orphan_log_aside(path: Path) -> str | None:
     log, index = (path.with_name(path.name + suffix) for suffix in _LOG_SUFFIXES)
     new_name = None
     if file_identity(log) is not None and log.stat().st_size:
-        copy = _free_name(log, "kept")
+        copy = free_name(log, "kept")
         log.replace(copy)
         new_name = copy.name
     for file in (log, index):
@@ -123,14 +123,6 @@ def _is_write_ahead_log(path: Path) -> bool:
     """Return whether it begins as a log does; an empty one is a log too ("Database File Format", section 4.1)."""
     with path.open("rb") as file:
         return file.read(4) in {b"", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"}
-
-
-def _free_name(path: Path, word: str) -> Path:
-    name = f"{path.name}.{word}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
-    free, number = path.with_name(name), 2
-    while free.exists():
-        free, number = path.with_name(f"{name}-{number}"), number + 1
-    return free
 
 
 _PRESENCE_FOLDER = "open"

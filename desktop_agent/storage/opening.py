@@ -27,8 +27,7 @@ from desktop_agent.storage.connection import (
 from desktop_agent.storage.content_files import BlobFiles, PictureFiles
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import has_misplaced_messages
-from desktop_agent.storage.files import file_error as file_failure_of
-from desktop_agent.storage.files import make_private_folder, missing_error
+from desktop_agent.storage.files import file_error, make_private_folder, missing_error
 from desktop_agent.storage.open_files import (
     OpenFiles,
     OtherProcesses,
@@ -256,7 +255,7 @@ def open_for_writing(
     except sqlite3.Error as error:
         raise database_error(error, path) from error
     except OSError as error:
-        raise file_failure_of(error, path) from error
+        raise file_error(error, path) from error
     if lonely is not None:
         notices = (
             *notices,

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from desktop_agent.storage.files import damaged_copy_path, file_error, make_private_folder, write_atomically
+from desktop_agent.storage.files import file_error, free_name, make_private_folder, write_atomically
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.permissions import BUILT_IN_MODES
 from desktop_agent.types.preferences import Preferences
@@ -75,11 +75,11 @@ class PreferencesFile:
     def _keep_old(self) -> None:
         """Keep a copy of a file with invalid entries before it is overwritten."""
         if self._must_keep_old and self.path.exists():
-            shutil.copy2(self.path, damaged_copy_path(self.path))
+            shutil.copy2(self.path, free_name(self.path, "damaged"))
         self._must_keep_old = False
 
     def _set_aside(self) -> Preferences:
-        aside = damaged_copy_path(self.path)
+        aside = free_name(self.path, "damaged")
         try:
             self.path.replace(aside)
         except OSError:

@@ -173,46 +173,16 @@ class JournalEntry:
 
 
 @cache
-def _message_adapter() -> TypeAdapter[Message]:
-    return TypeAdapter(Message)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return the adapter of a type. Building one takes milliseconds, so it is built when it is first needed."""
+    return TypeAdapter(kind)
 
 
-@cache
-def _block_adapter() -> TypeAdapter[Any]:
-    return TypeAdapter(Block)
+_EVENT = Annotated[Event, Field(discriminator="type")]
 
 
-@cache
-def _event_adapter() -> TypeAdapter[Any]:
-    return TypeAdapter(Annotated[Event, Field(discriminator="type")])
-
-
-@cache
-def _draft_adapter() -> TypeAdapter[Draft]:
-    return TypeAdapter(Draft)
-
-
-@cache
-def _reasoning_adapter() -> TypeAdapter[Any]:
-    return TypeAdapter(Reasoning)
-
-
-@cache
-def _parameters_adapter() -> TypeAdapter[ConversationParameters]:
-    return TypeAdapter(ConversationParameters)
-
-
-@cache
-def _state_adapter() -> TypeAdapter[ConversationState]:
-    return TypeAdapter(ConversationState)
-
-
-@cache
-def _rule_adapter() -> TypeAdapter[Rule]:
-    return TypeAdapter(Rule)
-
-
-def _to_json(adapter: TypeAdapter[Any], value: object) -> str:
+def _to_json(kind: Any, value: object) -> str:
+    adapter = _adapter(kind)
     try:
         return adapter.dump_json(value).decode()
     except PydanticSerializationError:
@@ -220,7 +190,8 @@ def _to_json(adapter: TypeAdapter[Any], value: object) -> str:
         return json.dumps(adapter.dump_python(value), separators=(",", ":"), default=to_jsonable_python)
 
 
-def _from_json(adapter: TypeAdapter[Any], text: str) -> Any:
+def _from_json(kind: Any, text: str) -> Any:
+    adapter = _adapter(kind)
     try:
         return adapter.validate_json(text)
     except (ValidationError, UnicodeEncodeError):
@@ -229,54 +200,54 @@ def _from_json(adapter: TypeAdapter[Any], text: str) -> Any:
 
 def message_to_json(message: Message) -> str:
     """Return the JSON of a message."""
-    return _to_json(_message_adapter(), message)
+    return _to_json(Message, message)
 
 
 def event_to_json(event: Event) -> str:
     """Return the JSON of an event."""
-    return _to_json(_event_adapter(), event)
+    return _to_json(_EVENT, event)
 
 
 def draft_to_json(draft: Draft) -> str:
     """Return the JSON of a draft."""
-    return _to_json(_draft_adapter(), draft)
+    return _to_json(Draft, draft)
 
 
 def reasoning_to_json(reasoning: Reasoning | None) -> str | None:
     """Return the JSON of a choice, or None where there is none."""
-    return None if reasoning is None else _to_json(_reasoning_adapter(), reasoning)
+    return None if reasoning is None else _to_json(Reasoning, reasoning)
 
 
 def read_reasoning(text: str | None) -> Reasoning | None:
     """Return the choice; None where there is none, or none that this version knows."""
     try:
-        return None if text is None else _from_json(_reasoning_adapter(), text)
+        return None if text is None else _from_json(Reasoning, text)
     except (ValueError, RecursionError):
         return None
 
 
 def parameters_to_json(parameters: ConversationParameters) -> str | None:
     """Return the JSON of what the person set, or None where nothing was."""
-    return None if parameters == ConversationParameters() else _to_json(_parameters_adapter(), parameters)
+    return None if parameters == ConversationParameters() else _to_json(ConversationParameters, parameters)
 
 
 def read_parameters(text: str | None) -> ConversationParameters:
     """Return what was set; the defaults where it cannot be read."""
     try:
-        return ConversationParameters() if text is None else _from_json(_parameters_adapter(), text)
+        return ConversationParameters() if text is None else _from_json(ConversationParameters, text)
     except (ValueError, RecursionError):
         return ConversationParameters()
 
 
 def state_to_json(state: ConversationState) -> str | None:
     """Return the JSON of a state, or None for the initial one."""
-    return None if state == ConversationState() else _to_json(_state_adapter(), state)
+    return None if state == ConversationState() else _to_json(ConversationState, state)
 
 
 def read_state(text: str | None) -> ConversationState:
     """Return the state; of one that cannot be read, the parts that can."""
     try:
-        return ConversationState() if text is None else _from_json(_state_adapter(), text)
+        return ConversationState() if text is None else _from_json(ConversationState, text)
     except (ValueError, RecursionError):
         return _salvaged_state(_json_object(text or ""))
 
@@ -286,20 +257,20 @@ def _salvaged_state(data: JsonObject) -> ConversationState:
     for name in ConversationState.model_fields:
         if name in data:
             with suppress(ValueError, RecursionError):
-                known = _state_adapter().validate_python({name: data[name]})
+                known = _adapter(ConversationState).validate_python({name: data[name]})
                 state = state.model_copy(update={name: getattr(known, name)})
     return state
 
 
 def rule_to_json(rule: Rule) -> str:
     """Return the JSON of a rule."""
-    return _to_json(_rule_adapter(), rule)
+    return _to_json(Rule, rule)
 
 
 def read_rule(text: str) -> Rule | None:
     """Return the rule, or None when this version does not understand all of it."""
     try:
-        return _from_json(_rule_adapter(), text)
+        return _from_json(Rule, text)
     except (ValueError, RecursionError):
         return None
 
@@ -324,7 +295,7 @@ def read_rule_partially(text: str, id_: str) -> Rule | None:
     rule = Rule(id=id_, effect=effect, tool="*", scope=RuleScope.ALWAYS)
     for name in (Rule.model_fields.keys() - {"id", "effect"}) & parts.keys():
         with suppress(ValueError, RecursionError):
-            rule = _from_json(_rule_adapter(), json.dumps({**json.loads(rule_to_json(rule)), name: parts[name]}))
+            rule = _from_json(Rule, json.dumps({**json.loads(rule_to_json(rule)), name: parts[name]}))
     if "also" in parts and parts["also"] != list(rule.also):
         # Which other tools it named is unknown.
         rule = rule.model_copy(update={"tool": "*"})
@@ -335,7 +306,7 @@ def read_rule_partially(text: str, id_: str) -> Rule | None:
 def read_event(text: str) -> Event | None:
     """Return the event, or None when this version does not know it or the text is damaged."""
     try:
-        return _from_json(_event_adapter(), text)
+        return _from_json(_EVENT, text)
     except (ValueError, RecursionError):
         return None
 
@@ -343,7 +314,7 @@ def read_event(text: str) -> Event | None:
 def read_draft(text: str) -> Draft:
     """Return the draft; of one that cannot be read, at least the text."""
     try:
-        return _from_json(_draft_adapter(), text)
+        return _from_json(Draft, text)
     except (ValueError, RecursionError):
         raw = _json_object(text).get("text")
         return Draft(text=raw if isinstance(raw, str) else "")
@@ -355,7 +326,7 @@ def read_message(text: str, *, id_: str, role: str, state: str) -> Message:
     `id_`, `role` and `state` come from the row and replace what the JSON lacks.
     """
     try:
-        return _from_json(_message_adapter(), text)
+        return _from_json(Message, text)
     except (ValueError, RecursionError):
         return _salvaged_message(text, id_, role, state)
 
@@ -379,7 +350,7 @@ def _salvaged_message(text: str, id_: str, role: str, state: str) -> Message:
 
 def _read_block(raw: Any) -> Block:
     try:
-        return _block_adapter().validate_python(raw)
+        return _adapter(Block).validate_python(raw)
     except ValueError:
         return Unknown(raw=raw)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
 from desktop_agent.storage.connection import PAGE_SIZE, connect, transaction
-from desktop_agent.storage.files import damaged_copy_path, sync_folder
+from desktop_agent.storage.files import free_name, sync_folder
 from desktop_agent.storage.schema import TABLES_BY_MARK, migrate
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import new_id
@@ -366,7 +366,7 @@ def _recount_positions(connection: sqlite3.Connection) -> None:
 
 def _set_damaged_aside(path: Path) -> Path:
     """Give the damaged file a second name, so that at no moment there is none of the usual name."""
-    aside = damaged_copy_path(path)
+    aside = free_name(path, "damaged")
     try:
         os.link(path, aside)
     except OSError:  # a file system without hard links

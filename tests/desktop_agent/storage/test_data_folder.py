@@ -7,7 +7,7 @@ import pytest
 
 from desktop_agent.storage.content_files import BlobFiles
 from desktop_agent.storage.conversation_locks import ConversationLocks
-from desktop_agent.storage.files import damaged_copy_path, data_folder
+from desktop_agent.storage.files import data_folder, free_name
 from desktop_agent.storage.open_files import Presence
 from desktop_agent.storage.preferences_file import Preferences, PreferencesFile
 from desktop_agent.types.errors import StorageFailed
@@ -36,7 +36,7 @@ def test_a_file_in_the_way_is_a_typed_error(tmp_path: Path) -> None:
 def test_a_name_to_set_aside_is_always_free(tmp_path: Path) -> None:
     names: set[Path] = set()
     for _ in range(3):
-        aside = damaged_copy_path(tmp_path / "a.json")
+        aside = free_name(tmp_path / "a.json", "damaged")
         aside.touch()
         names.add(aside)
     assert len(names) == 3
