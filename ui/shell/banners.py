@@ -9,8 +9,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import AgentError, ConversationInUse, RemedyAction, Sentence, join_remedy
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, announce, button, label
-from ui.style.layouts import FlowRows, ScrollColumn, hbox, vbox
+from ui.style.layouts import FlowRows, ScrollColumn
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, pixmap
 
@@ -60,8 +61,7 @@ class BannerArea(QWidget):
         self._newest: BannerFrame | None = None
         # With large text in a low window, banners must leave room for the conversation.
         self._scrolled = ScrollColumn(SPACE_XS, trailing=SPACE_S, most=lambda: self.window().height() * 2 // 5)
-        layout = vbox(self, margins=(SPACE_L, SPACE_M, SPACE_L, 0))
-        layout.addWidget(self._scrolled)
+        vbox(self._scrolled, parent=self, margins=(SPACE_L, SPACE_M, SPACE_L, 0))
         self._scrolling = QTimer(self, singleShot=True, interval=0)
         """Waits until the layout has placed the new banner."""
         self._scrolling.timeout.connect(self._scroll_to_newest)
@@ -224,9 +224,9 @@ class BannerFrame(QFrame):
         words.addWidget(sentence)
         if self.banner.remedy is not None:
             words.addWidget(label(translate_sentence(self.banner.remedy), wrap=True))
-        layout = hbox(self, spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_S, SPACE_S))
-        layout.addWidget(self._icon, 0, top)
-        layout.addLayout(words, 1)
+        margins = (SPACE_M, SPACE_S, SPACE_S, SPACE_S)
+        layout = hbox(self._icon, words, parent=self, spacing=SPACE_S, margins=margins, grow=words)
+        layout.setAlignment(self._icon, top)
         self._add_buttons(words, layout)
         close = IconButton(self._themes, "close", self.tr("Close this message"))
         close.clicked.connect(self.close_pressed)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QWidget
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelGroup, ModelServers
 from ui.shell.window import MainWindow
-from ui.style.layouts import hbox, vbox
+from ui.style.boxes import hbox, vbox
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
 from ui.style.text import native_shortcut
@@ -261,10 +261,9 @@ class CommandPalette(QWidget):
         self.setAccessibleName(self.tr("Commands"))
         self._frame.setProperty("kind", "popup")
         self._panel.set_label(self.tr("Commands"), self.tr("Find a command, a conversation or a model"))
-        inside = vbox(self._frame, margins=(SPACE_S, SPACE_S, SPACE_S, SPACE_S))
-        inside.addWidget(self._panel)
-        row = hbox(self, margins=(0, SPACE_S, 0, 0))
-        row.addWidget(self._frame, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        vbox(self._panel, parent=self._frame, margins=SPACE_S)
+        row = hbox(self._frame, parent=self, margins=(0, SPACE_S, 0, 0))
+        row.setAlignment(self._frame, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
 
 
 class _ListedConversation(Protocol):

@@ -21,7 +21,7 @@ from ui.composer.parameter_buttons import ParametersButton, ReasoningPicker, is_
 from ui.composer.pickers import ModelPicker
 from ui.composer.question_card import QuestionCard
 from ui.shell.banners import BannerArea
-from ui.style.layouts import vbox
+from ui.style.boxes import vbox
 from ui.style.pickers import ModePicker
 from ui.style.theme import SPACE_S, ThemeSource
 
@@ -266,9 +266,8 @@ class SessionControlsPresenter(QObject):
         return "" if self._conversation is None else self._conversation.id
 
     def _build(self) -> None:
-        column = vbox(self.above, spacing=SPACE_S, margins=(0, 0, 0, SPACE_S))
-        for part in (self.request, self.questions, self.waiting):
-            column.addWidget(part)
+        parts = (self.request, self.questions, self.waiting)
+        vbox(*parts, parent=self.above, spacing=SPACE_S, margins=(0, 0, 0, SPACE_S))
 
     def _connect(self) -> None:
         self.picker.mode_chosen.connect(self._set_mode)

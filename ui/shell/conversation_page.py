@@ -31,8 +31,9 @@ from ui.shell.drafts import DraftSync, to_blocks, to_draft, untrusted_sources
 from ui.shell.find_and_caret import TranscriptNavigation
 from ui.shell.layout import PageFrame
 from ui.shell.undo import UndoPresenter
+from ui.style.boxes import vbox
 from ui.style.controls import button, label
-from ui.style.layouts import FlowRows, vbox
+from ui.style.layouts import FlowRows
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.transcript.view import TranscriptView
 
@@ -51,9 +52,9 @@ class StarterMessages(QWidget):
     def __init__(self, messages: tuple[str, ...] = DEMO_STARTERS) -> None:
         super().__init__()
         self.setAccessibleName(self.tr("Suggestions"))
-        column = vbox(self, spacing=SPACE_XS, margins=(SPACE_S, 0, SPACE_S, SPACE_S))
-        column.addWidget(label(self.tr("Try one of these:"), "small"))
-        column.addWidget(FlowRows([button(message, partial(self.chosen.emit, message)) for message in messages]))
+        heading = label(self.tr("Try one of these:"), "small")
+        buttons = FlowRows([button(message, partial(self.chosen.emit, message)) for message in messages])
+        vbox(heading, buttons, parent=self, spacing=SPACE_XS, margins=(SPACE_S, 0, SPACE_S, SPACE_S))
         self.hide()
 
 

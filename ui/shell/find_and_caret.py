@@ -6,8 +6,8 @@ from PySide6.QtWidgets import QApplication, QFrame, QLabel, QLineEdit, QToolButt
 
 from desktop_agent.types.errors import Sentence
 from ui.shell.banners import Banner, BannerArea
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, announce, label, set_style_property
-from ui.style.layouts import hbox, vbox
 from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource
 from ui.transcript.find.finder import Finder, FindStatus
@@ -91,13 +91,9 @@ class FindBar(QFrame):
         self.setProperty("kind", "find")
         self._field.setAccessibleName(self.tr("Find in conversation"))
         self._field.setPlaceholderText(self.tr("Find in conversation"))
-        column = vbox(self, spacing=SPACE_XS, margins=(SPACE_L, 0, SPACE_L, SPACE_S))
-        row = hbox(spacing=SPACE_XS)
-        column.addLayout(row)
-        column.addWidget(self._below)
-        row.addWidget(self._field, 1)
-        for button in (self._previous, self._next, self._case, self._words, self._close):
-            row.addWidget(button)
+        buttons = (self._previous, self._next, self._case, self._words, self._close)
+        row = hbox(self._field, *buttons, spacing=SPACE_XS, grow=self._field)
+        vbox(row, self._below, parent=self, spacing=SPACE_XS, margins=(SPACE_L, 0, SPACE_L, SPACE_S))
 
     def _connect(self) -> None:
         self._field.textChanged.connect(self._on_typed)
@@ -172,9 +168,7 @@ class _FindField(QLineEdit):
         self._count: QLabel = label(kind="small")
         self._count.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._count.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        row = hbox(self, margins=(0, 0, SPACE_S, 0))
-        row.addStretch(1)
-        row.addWidget(self._count)
+        hbox(self._count, parent=self, margins=(0, 0, SPACE_S, 0), start_stretch=True)
         self.setMinimumWidth(60)
 
     def show_count(self, words: str, *, nothing: bool) -> None:

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QListView,
     QListWidget,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -26,8 +25,9 @@ from resources import resource_path
 from ui.bridge.desktop import AddressOpener
 from ui.bridge.storage import PictureStore
 from ui.shell.command_palette import listed_actions, numbered_actions, shortcut_text
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label
-from ui.style.layouts import ScrollColumn, hbox, vbox
+from ui.style.layouts import ScrollColumn
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
@@ -68,14 +68,9 @@ class AboutPage(ScrollColumn):
         self._apply_theme()
 
     def _head(self) -> QHBoxLayout:
-        words = vbox(spacing=SPACE_XS)
-        version = QCoreApplication.applicationVersion()
-        words.addWidget(label(self.tr("Desktop Agent"), "title", wrap=True))
-        words.addWidget(_selectable(self.tr("Version {0}").format(version)))
-        head = hbox(spacing=SPACE_M)
-        head.addWidget(self._drawing)
-        head.addLayout(words, 1)
-        return head
+        version = _selectable(self.tr("Version {0}").format(QCoreApplication.applicationVersion()))
+        words = vbox(label(self.tr("Desktop Agent"), "title", wrap=True), version, spacing=SPACE_XS)
+        return hbox(self._drawing, words, spacing=SPACE_M, grow=words)
 
     def _open_folder(self) -> None:
         self._opener.open_folder(self._data_folder)
@@ -106,9 +101,8 @@ class ShortcutsPage(QWidget):
         self._list.setUniformItemSizes(True)
         self._list.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusProxy(self._list)
-        layout = vbox(self, spacing=SPACE_M, margins=(SPACE_L, 0, 0, 0))
-        layout.addWidget(label(self.tr("Keyboard shortcuts"), "heading"))
-        layout.addWidget(self._list, 1)
+        heading = label(self.tr("Keyboard shortcuts"), "heading")
+        vbox(heading, self._list, parent=self, spacing=SPACE_M, margins=(SPACE_L, 0, 0, 0), grow=self._list)
 
     def show_actions_of(self, window: QWidget) -> None:
         """List the current actions of the window."""
@@ -146,9 +140,10 @@ class HelpDialog(QDialog):
         self._page_widgets: dict[Page, QWidget] = {}
         self._list = QListWidget()
         self._menu = ComboBox()
-        self._middle = QHBoxLayout()
         self._pages = QStackedWidget()
-        self._column = QVBoxLayout(self)
+        self._middle = hbox(self._menu, self._list, self._pages, spacing=SPACE_M, grow=self._pages)
+        foot = hbox(button(self.tr("Close"), self.accept), start_stretch=True)
+        self._column = vbox(self._middle, self._problem, foot, parent=self, spacing=SPACE_L, grow=self._middle)
         self._add("guide", self.tr("Guide"), self.guide)
         self._add("shortcuts", self.tr("Keyboard shortcuts"), self._shortcuts)
         self._add("about", self.tr("About"), self._about)
@@ -209,16 +204,5 @@ class HelpDialog(QDialog):
         self._menu.setModel(self._list.model())
         self._menu.setAccessibleName(self.tr("Page"))
         self._menu.activated.connect(self._list.setCurrentRow)
-        self._middle.setSpacing(SPACE_M)
-        for widget in (self._menu, self._list):
-            self._middle.addWidget(widget)
-        self._middle.addWidget(self._pages, 1)
-        foot = QHBoxLayout()
-        foot.addStretch(1)
-        foot.addWidget(button(self.tr("Close"), self.accept))
-        self._column.setSpacing(SPACE_L)
-        self._column.addLayout(self._middle, 1)
         self._problem.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._problem.hide()
-        self._column.addWidget(self._problem)
-        self._column.addLayout(foot)

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from ui.composer.composer import Composer
 from ui.shell.banners import BannerArea
 from ui.sidebar.conversation_list import ConversationList
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel
-from ui.style.layouts import ScrollColumn, hbox, vbox
+from ui.style.layouts import ScrollColumn
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
 if TYPE_CHECKING:
@@ -42,11 +43,11 @@ class PageFrame(QWidget):
         self._usage_meter: UsageMeter | None = None
         self._before: list[QWidget] = []
         self._layout_timer = QTimer(self, singleShot=True, interval=0)
-        self._heading = QHBoxLayout()
+        self._heading = hbox(self.title, spacing=SPACE_M, margins=(SPACE_L, SPACE_M, SPACE_L, SPACE_S), grow=self.title)
         self._composer_scroll = ScrollColumn(0, trailing=SPACE_S, most=self._max_composer_height)
         self._composer_column = self._composer_scroll.column
-        self._column = QVBoxLayout(self)
         self._room = QScrollArea()
+        self._column = vbox(self._heading, self._room, parent=self, spacing=0, margins=0, grow=self._room)
         self._build()
         themes.changed.connect(self._fit)
         self.composer.send_requested.connect(self._hold_early_message)
@@ -101,32 +102,20 @@ class PageFrame(QWidget):
         self._early.append((text, attached))
 
     def _build(self) -> None:
-        heading = self._heading
-        heading.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_S)
-        heading.setSpacing(SPACE_M)
         self.title.setProperty("kind", "strong")
         # A right-to-left title is on the left too, not at the other end beside the meter.
         self.title.setAlignment(Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft)
-        heading.addWidget(self.title, 1)
         self._room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        centred = QHBoxLayout()
-        # The transcript has a scroll bar; the composer is right below its text.
-        bar = self._room.verticalScrollBar().sizeHint().width()
-        centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
         self._composer_column.addWidget(self.composer)
         self._composer_scroll.verticalScrollBar().rangeChanged.connect(self._show_composer)
         self._layout_timer.timeout.connect(self._show_composer)
         self.composer.notice_shown.connect(self._show_notice)
         self.composer.editor.textChanged.connect(self._clear_notice)
-        centred.addStretch(1)
-        centred.addWidget(self._composer_scroll, 1000)
-        centred.addStretch(1)
-        column = self._column
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(heading)
-        column.addWidget(self._room, 1)
-        column.addLayout(centred)
+        # The transcript has a scroll bar; the composer is right below its text.
+        bar = self._room.verticalScrollBar().sizeHint().width()
+        centred = hbox(margins=(SPACE_L, 0, SPACE_L + bar, SPACE_L), start_stretch=True, end_stretch=True)
+        centred.insertWidget(1, self._composer_scroll, 1000)
+        self._column.addLayout(centred)
         self._fit()
 
     def _fit(self) -> None:
@@ -285,9 +274,7 @@ class WindowLayout(QWidget):
     def _add_list_buttons(self) -> None:
         """Put the button into the heading of the conversation page, and over other pages into a row of its own."""
         bar = QWidget()
-        row = hbox(bar, margins=(SPACE_S, SPACE_S, SPACE_S, 0))
-        row.addWidget(self._create_list_button())
-        row.addStretch(1)
+        hbox(self._create_list_button(), parent=bar, margins=(SPACE_S, SPACE_S, SPACE_S, 0), end_stretch=True)
         self._column.insertWidget(0, bar)
         bar.lower()
         in_heading = self._create_list_button()
@@ -308,8 +295,7 @@ class WindowLayout(QWidget):
         self._splitter.addWidget(self._sidebar)
         self._splitter.addWidget(self._page_side)
         self.pages.addWidget(self._frame)
-        self._page_column = vbox(self._page_side, spacing=0, margins=(0, 0, 0, 0))
-        self._page_column.addWidget(self.pages, 1)
+        self._page_column = vbox(self.pages, parent=self._page_side, spacing=0, margins=0, grow=self.pages)
         # In a narrow window the sidebar shrinks first.
         self._page_side.setMinimumWidth(PAGE_WIDTH)
         self._splitter.setStretchFactor(1, 1)
@@ -317,8 +303,7 @@ class WindowLayout(QWidget):
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(1)
         self._splitter.handle(1).setAccessibleName(self.tr("Width of the sidebar"))
-        self._column = vbox(self, spacing=0, margins=(0, 0, 0, 0))
-        self._column.addWidget(self._splitter, 1)
+        self._column = vbox(self._splitter, parent=self, spacing=0, margins=0, grow=self._splitter)
         self._place_banners()
 
     def _place_banners(self) -> None:

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QDialog, QWidget
 from desktop_agent.conversation.items import AnswerItem, Item, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Image, UrlSource
 from ui.shell.picture_canvas import MAX_SHOWN_PIXELS, DecodedPicture, PictureCanvas, ViewerPicture, decode_picture
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, IconButton, announce, button, label
-from ui.style.layouts import hbox, vbox
 from ui.style.text import show_hidden
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.transcript.blocks.image_store import (
@@ -226,14 +226,11 @@ class PictureViewer(QDialog):
     def _build(self) -> None:
         self.setModal(False)
         self.setWindowFlag(Qt.WindowType.WindowMinMaxButtonsHint)
-        bar = hbox(spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         self._percent.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         # Wide enough that nothing moves while the number changes.
         self._percent.setMinimumWidth(self._percent.fontMetrics().horizontalAdvance("1600 %") + 2 * SPACE_M)
-        bar.addWidget(self._name, 1)
-        bar.addWidget(self._place)
         canvas = self.canvas
-        for widget in (
+        controls = (
             self._add("chevron-left", self.tr("Previous picture"), lambda: self.step(-1), "Left", "PgUp", several=True),
             self._add("chevron-right", self.tr("Next picture"), lambda: self.step(1), "Right", "PgDown", several=True),
             self._add("minus", self.tr("Zoom out"), lambda: canvas.zoom_by(-1), "-"),
@@ -241,20 +238,18 @@ class PictureViewer(QDialog):
             self._add("plus", self.tr("Zoom in"), lambda: canvas.zoom_by(1), "+", "="),
             self._add("fit", self.tr("Fit to window"), canvas.fit, "0"),
             self._add("copy", self.tr("Copy picture"), self._copy, QKeySequence.StandardKey.Copy),
-        ):
-            bar.addWidget(widget)
+        )
         save = self._add("save", self.tr("Save picture as…"), self._save, QKeySequence.StandardKey.Save)
         save.setEnabled(True)
         self._only_picture.remove(save)
-        bar.addWidget(save)
         self._percent.setToolTip(self.tr("Actual size (1)"))
         self._only_picture.append(self._percent)
         self._shortcut(self.tr("Actual size"), lambda: canvas.zoom_to(1.0), "1")
-        column = vbox(self, spacing=0, margins=(0, 0, 0, 0))
-        column.addLayout(bar)
-        column.addWidget(self.canvas, 1)
-        self._note.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        column.addWidget(self._note)
+        edges = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        self._note.setContentsMargins(*edges)
+        parts = (self._name, self._place, *controls, save)
+        bar = hbox(*parts, spacing=SPACE_S, margins=edges, grow=self._name)
+        vbox(bar, self.canvas, self._note, parent=self, spacing=0, margins=0, grow=self.canvas)
 
     def _add(
         self,

@@ -24,8 +24,8 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import DiffPreview, TextPreview
 from ui.approval.dialog_layout import ShrinkingScrollArea
 from ui.approval.preview_view import TextView
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
-from ui.style.layouts import hbox, vbox
 from ui.style.style_sheet import selected_background
 from ui.style.text import plain_tooltip, show_hidden, translate_sentence
 from ui.style.theme import RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon
@@ -341,16 +341,11 @@ class UndoDialog(QDialog):
         self._progress.setAccessibleName(self.tr("Progress of the undoing"))
         self._progress.setTextVisible(False)
         self._working.hide()
-        foot = hbox(spacing=SPACE_S)
-        foot.addWidget(self._progress, 1)
-        foot.addStretch(1)
-        foot.addWidget(self._cancel)
-        foot.addWidget(self._undo)
-        layout = vbox(self, spacing=SPACE_M, margins=(SPACE_L, SPACE_L, SPACE_L, SPACE_L))
-        for widget in (self._heading, self._note, self._working):
-            layout.addWidget(widget)
-        layout.addWidget(self._create_middle(), 1)
-        layout.addLayout(foot)
+        foot = hbox(self._progress, self._cancel, self._undo, spacing=SPACE_S, grow=self._progress)
+        foot.insertStretch(1, 1)
+        middle = self._create_middle()
+        parts = (self._heading, self._note, self._working, middle, foot)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=middle)
         self._undo.setDefault(True)
 
     def _create_middle(self) -> ShrinkingScrollArea:
@@ -372,9 +367,9 @@ def _notice_frame(words: QLabel, *buttons: QWidget) -> QFrame:
     frame = QFrame()
     frame.setProperty("kind", "banner")
     frame.setProperty("level", "notice")
-    row = hbox(frame, spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
-    row.addWidget(words, 1)
+    margins = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+    row = hbox(words, *buttons, parent=frame, spacing=SPACE_S, margins=margins, grow=words)
     for widget in buttons:
-        row.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
+        row.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
     words.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
     return frame

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, announce
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
 
@@ -33,9 +34,9 @@ class ConversationList(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._current = ""
-        self._column = QVBoxLayout(self)
         self._new = QPushButton(" " + self.tr("New conversation"))
         self._search = _SearchField(themes, self.tr("Search titles"))
+        self._column = vbox(hbox(self._new, grow=self._new), self._search, parent=self, margins=SPACE_S)
         self._build()
         self._new.clicked.connect(self.new_requested)
         self._search.textChanged.connect(self._filter)
@@ -147,14 +148,8 @@ class ConversationList(QWidget):
         self._new.setToolTip(self.tr("New conversation") + " (Ctrl+N)")
         self._search.setAccessibleName(self.tr("Search conversations"))
         self._search.setToolTip(self.tr("Search conversations by their titles") + " (Ctrl+Shift+F)")
-        head = QHBoxLayout()
-        head.addWidget(self._new, 1)
-        layout = self._column
-        layout.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
-        layout.addLayout(head)
-        layout.addWidget(self._search)
-        layout.addSpacing(SPACE_XS)
-        layout.addStretch(1)
+        self._column.addSpacing(SPACE_XS)
+        self._column.addStretch(1)
 
     @cached_property
     def _list(self) -> "ConversationView":

@@ -29,8 +29,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ui.style.boxes import hbox
 from ui.style.controls import IconButton
-from ui.style.layouts import hbox
 from ui.style.list_rows import Index, RowDelegate, RowRole
 from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.style.text_display import relative_date
@@ -430,12 +430,11 @@ class SidebarFooter(QWidget):
         self._trash = IconButton(themes, "trash", self.tr("Trash"))
         self._commands = IconButton(themes, "commands", self.tr("Commands"))
         self._help = IconButton(themes, "help", self.tr("Help"))
-        row = hbox(self, spacing=SPACE_XS // 2, margins=(0, 0, 0, 0))
+        hbox(*self.tab_stops, parent=self, spacing=SPACE_XS // 2, margins=0, grow=self._settings)
         for button, action in zip(self.tab_stops, (settings, trash, commands, helping), strict=True):
             keys = action.shortcut().toString()
             button.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))
             button.clicked.connect(action.trigger)
-            row.addWidget(button, int(button is self._settings))
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
 

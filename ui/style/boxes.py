@@ -15,7 +15,7 @@ def vbox(
     parent: QWidget | None = None,
     spacing: int | None = None,
     margins: Margins | None = None,
-    grow: QWidget | None = None,
+    grow: QWidget | QLayout | None = None,
     end_stretch: bool = False,
 ) -> QVBoxLayout:
     """Stack parts in a column, as the layout of `parent` if one is given.
@@ -32,7 +32,7 @@ def hbox(
     parent: QWidget | None = None,
     spacing: int | None = None,
     margins: Margins | None = None,
-    grow: QWidget | None = None,
+    grow: QWidget | QLayout | None = None,
     start_stretch: bool = False,
     end_stretch: bool = False,
 ) -> QHBoxLayout:
@@ -51,12 +51,15 @@ def _set_space(layout: QBoxLayout, spacing: int | None, margins: Margins | None)
         layout.setSpacing(spacing)
 
 
-def _add_parts(layout: L, parts: tuple[QWidget | QLayout, ...], grow: QWidget | None, *, end_stretch: bool) -> L:
+def _add_parts(
+    layout: L, parts: tuple[QWidget | QLayout, ...], grow: QWidget | QLayout | None, *, end_stretch: bool
+) -> L:
     for part in parts:
+        stretch = 1 if part is grow else 0
         if isinstance(part, QLayout):
-            layout.addLayout(part)
+            layout.addLayout(part, stretch)
         else:
-            layout.addWidget(part, 1 if part is grow else 0)
+            layout.addWidget(part, stretch)
     if end_stretch:
         layout.addStretch(1)
     return layout

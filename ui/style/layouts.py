@@ -1,36 +1,13 @@
 """Containers that adapt to their width: rows that wrap, and a column that scrolls."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
+from ui.style.boxes import vbox
 from ui.style.theme import SPACE_M, SPACE_S
-
-_Box = TypeVar("_Box", bound=QBoxLayout)
-Margins = tuple[int, int, int, int]
-"""Left, top, right and bottom, in pixels."""
-
-
-def hbox(parent: QWidget | None = None, *, spacing: int | None = None, margins: Margins | None = None) -> QHBoxLayout:
-    """Return a row; spacing and margins are the style's unless given."""
-    return _set_up(QHBoxLayout() if parent is None else QHBoxLayout(parent), spacing, margins)
-
-
-def vbox(parent: QWidget | None = None, *, spacing: int | None = None, margins: Margins | None = None) -> QVBoxLayout:
-    """Return a column; spacing and margins are the style's unless given."""
-    return _set_up(QVBoxLayout() if parent is None else QVBoxLayout(parent), spacing, margins)
-
-
-def _set_up(layout: _Box, spacing: int | None, margins: Margins | None) -> _Box:
-    if spacing is not None:
-        layout.setSpacing(spacing)
-    if margins is not None:
-        layout.setContentsMargins(*margins)
-    return layout
-
 
 # Show too: changes of items while hidden are missed, and the size may stay the same.
 _RELAYOUT_EVENTS = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
@@ -186,7 +163,7 @@ class ScrollColumn(QScrollArea):
         if most is not None:
             self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         inside = QWidget()
-        self.column = vbox(inside, spacing=spacing, margins=(0, 0, 0, 0))
+        self.column = vbox(parent=inside, spacing=spacing, margins=0)
         self.setWidget(inside)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QEvent, QModelIndex, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QActionGroup, QColor, QGuiApplication, QHideEvent, QKeyEvent, QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QListView, QMenu, QWidget
+from PySide6.QtWidgets import QFrame, QListView, QMenu, QWidget
 
 from desktop_agent.types.permissions import BREADTHS, BUILT_IN_MODES, DEFAULT_MODE, Mode, RuleEffect
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, IconButton, announce, button, line
-from ui.style.layouts import vbox
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
 from ui.style.text import escape_mnemonics, plain_tooltip
 from ui.style.theme import SPACE_S, SPACE_XS, Theme, ThemeSource
@@ -40,9 +40,7 @@ class SearchPanel(QWidget):
         self._list.setAccessibleName(name)
         self._list.setMouseTracking(True)
         self._list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
-        self.column = vbox(self, spacing=SPACE_XS, margins=(0, 0, 0, 0))
-        self.column.addWidget(self.field)
-        self.column.addWidget(self._list, 1)
+        self.column = vbox(self.field, self._list, parent=self, spacing=SPACE_XS, margins=0, grow=self._list)
         self.setFocusProxy(self.field)
         self.field.textChanged.connect(self.filter_rows)
         self.field.installEventFilter(self)
@@ -204,14 +202,9 @@ class SearchPopup(QFrame):
     def _build(self, name: str) -> None:
         self.setProperty("kind", "popup")
         self.setAccessibleName(name)
-        foot = QHBoxLayout()
-        foot.addWidget(self._link)
-        foot.addStretch(1)
-        foot.addWidget(self._refresh)
-        layout = vbox(self, spacing=SPACE_XS, margins=(SPACE_S, SPACE_S, SPACE_S, SPACE_S))
-        layout.addWidget(self.panel, 1)
-        layout.addWidget(line())
-        layout.addLayout(foot)
+        foot = hbox(self._link, self._refresh)
+        foot.insertStretch(1, 1)
+        vbox(self.panel, line(), foot, parent=self, spacing=SPACE_XS, margins=SPACE_S, grow=self.panel)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label, set_style_property
-from ui.style.layouts import hbox, vbox
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, pixmap
 
@@ -55,9 +55,7 @@ class StatusLine(QWidget):
         self._state = Status.IDLE
         self._icon = QLabel()
         self._text = label(kind="muted", wrap=True)
-        layout = hbox(self, spacing=SPACE_S, margins=(0, 0, 0, 0))
-        layout.addWidget(self._icon)
-        layout.addWidget(self._text, 1)
+        hbox(self._icon, self._text, parent=self, spacing=SPACE_S, margins=0, grow=self._text)
         themes.changed.connect(self._draw)
         self.hide()
 
@@ -136,9 +134,8 @@ class SessionKeyLink(QWidget):
         words, name = self.tr("Keep it in memory"), self.tr("Keep it in memory until the program is closed")
         link = button(words, keep, "link", name)
         link.setToolTip(name)
-        beside_icon = hbox(self, margins=(STATUS_INDENT, 0, 0, 0))
-        beside_icon.addWidget(link, 0, Qt.AlignmentFlag.AlignLeading)
-        beside_icon.addStretch(1)
+        beside_icon = hbox(link, parent=self, margins=(STATUS_INDENT, 0, 0, 0), end_stretch=True)
+        beside_icon.setAlignment(link, Qt.AlignmentFlag.AlignLeading)
         self.hide()
 
 
@@ -232,9 +229,7 @@ class MirrorsField(QWidget):
             "they get the same key."
         )
         self.editor.setAccessibleDescription(words)
-        layout = vbox(self, spacing=SPACE_XS, margins=(0, 0, 0, 0))
-        layout.addWidget(self.editor)
-        layout.addWidget(label(words, "muted", wrap=True))
+        vbox(self.editor, label(words, "muted", wrap=True), parent=self, spacing=SPACE_XS, margins=0)
 
     def show_addresses(self, addresses: tuple[str, ...]) -> None:
         """Show these addresses, one a line."""

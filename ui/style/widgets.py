@@ -22,8 +22,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
-from ui.style.layouts import FlowRows, ScrollColumn, hbox, vbox
+from ui.style.layouts import FlowRows, ScrollColumn
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon, pixmap
 
 
@@ -152,9 +153,9 @@ class WrappedChoice(QWidget):
         choice.setAccessibleName(words)
         choice.setProperty("beside", "true")
         self._words = label(words, wrap=True)
-        row = hbox(self, spacing=0, margins=(0, 0, 0, 0))
-        row.addWidget(choice, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self._words, 1, Qt.AlignmentFlag.AlignTop)
+        row = hbox(choice, self._words, parent=self, spacing=0, margins=0, grow=self._words)
+        for widget in (choice, self._words):
+            row.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
 
     @property
     def words(self) -> str:
@@ -185,9 +186,7 @@ class TextWithButtons(QWidget):
     def __init__(self, words: QWidget, buttons: Iterable[QWidget]) -> None:
         super().__init__()
         self._buttons = FlowRows(buttons, trailing=True)
-        self._line = hbox(self, spacing=SPACE_S, margins=(0, 0, 0, 0))
-        self._line.addWidget(words, 1)
-        self._line.addWidget(self._buttons)
+        self._line = hbox(words, self._buttons, parent=self, spacing=SPACE_S, margins=0, grow=words)
 
     def minimumSizeHint(self) -> QSize:
         """Return the width of the widest button: text wraps."""
@@ -225,9 +224,9 @@ class QuestionBox(QDialog):
         self._scroll = ScrollColumn(SPACE_M, trailing=SPACE_M)
         icon = QLabel()
         icon.setPixmap(pixmap("warning", themes.theme.warning, round(_QUESTION_ICON * themes.zoom / 100), 2))
-        head = hbox(spacing=SPACE_M)
-        head.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
-        head.addWidget(label(question, "heading", wrap=True), 1)
+        heading = label(question, "heading", wrap=True)
+        head = hbox(icon, heading, spacing=SPACE_M, grow=heading)
+        head.setAlignment(icon, Qt.AlignmentFlag.AlignTop)
         self._scroll.column.addLayout(head)
         self._scroll.column.addWidget(label(words, wrap=True))
         self._scroll.column.addStretch(1)
@@ -250,10 +249,8 @@ class QuestionBox(QDialog):
 
     def open(self) -> None:
         """Show it over its window, as large as its text, or as the screen has room."""
-        layout = vbox(self, spacing=SPACE_L, margins=(SPACE_L, SPACE_L, SPACE_L, SPACE_L))
-        layout.addWidget(self._scroll, 1)
         buttons = FlowRows(self._buttons, trailing=True)
-        layout.addWidget(buttons)
+        vbox(self._scroll, buttons, parent=self, spacing=SPACE_L, margins=SPACE_L, grow=self._scroll)
         room = self.screen().availableSize()
         width = min(round(_QUESTION_WIDTH * self._themes.zoom / 100), room.width())
         inside = width - 2 * SPACE_L
@@ -281,8 +278,7 @@ class ConfirmBar(QFrame):
         self._words = label(wrap=True)
         self._keep = button(keep[0], self.declined.emit, name=keep[1])
         really = button(confirm[0], self.confirmed.emit, "danger", confirm[1])
-        row = hbox(self, margins=(SPACE_S, SPACE_S, SPACE_S, SPACE_S))
-        row.addWidget(TextWithButtons(self._words, (self._keep, really)))
+        hbox(TextWithButtons(self._words, (self._keep, really)), parent=self, margins=SPACE_S)
         self.hide()
 
     def ask(self, words: str) -> None:

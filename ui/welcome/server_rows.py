@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLineEdit, QWidge
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect, Endpoint
 from ui.bridge.desktop import AddressOpener
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
-from ui.style.layouts import FlowRows, hbox, vbox
+from ui.style.layouts import FlowRows
 from ui.style.server_fields import (
     ApiKeyField,
     DialectBox,
@@ -36,12 +37,9 @@ class ServerRow(QWidget):
         self.state_line = StatusLine(themes)
         name = label(title, "strong")
         name.setMinimumWidth(TITLE_WIDTH)
-        self._line = hbox(spacing=SPACE_S)
-        self._line.addWidget(name)
-        self._line.addLayout(self._controls, 1)
-        self._rows = vbox(self, spacing=SPACE_XS, margins=(0, SPACE_XS, 0, SPACE_XS))
-        self._rows.addLayout(self._line)
-        self._rows.addWidget(self.state_line)
+        self._line = hbox(name, self._controls, spacing=SPACE_S, grow=self._controls)
+        margins = (0, SPACE_XS, 0, SPACE_XS)
+        self._rows = vbox(self._line, self.state_line, parent=self, spacing=SPACE_XS, margins=margins)
 
     def set_narrow(self, *, narrow: bool) -> None:
         """Place the controls under the title, or beside it."""
@@ -151,13 +149,9 @@ class CustomRow(QFrame):
         self._line.addWidget(self._address, 3)
         self._line.addWidget(self._key, 2)
         self._line.addWidget(self._connect)
-        layout = vbox(self, spacing=SPACE_S, margins=(0, 0, 0, 0))
-        layout.addLayout(self._line)
         self._second = self._second_line()
-        layout.addLayout(self._second)
-        layout.addWidget(self._mirrors)
-        layout.addWidget(self.state_line)
-        layout.addWidget(self._for_session)
+        parts = (self._line, self._second, self._mirrors, self.state_line, self._for_session)
+        vbox(*parts, parent=self, spacing=SPACE_S, margins=0)
         self._mirrors.hide()
 
     def set_narrow(self, *, narrow: bool) -> None:
@@ -177,13 +171,11 @@ class CustomRow(QFrame):
             self._mirrors.show_addresses(())
 
     def _second_line(self) -> QHBoxLayout:
-        line = hbox(spacing=SPACE_S)
         words = label(self.tr("It speaks"), "muted")
         words.setBuddy(self._dialect)
-        line.addWidget(words)
-        line.addWidget(self._dialect, 1)
-        line.addWidget(self._models, 1)
-        line.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeading)
+        line = hbox(words, self._dialect, self._models, self._more, spacing=SPACE_S, grow=self._dialect)
+        line.setStretchFactor(self._models, 1)
+        line.setAlignment(self._more, Qt.AlignmentFlag.AlignLeading)
         return line
 
     def _open_mirrors(self) -> None:

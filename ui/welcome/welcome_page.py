@@ -14,8 +14,9 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ModelInfo
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, button, label
-from ui.style.layouts import hbox, vbox
+from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, dialect_names
 from ui.style.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
 from ui.style.widgets import TextWithButtons
@@ -62,8 +63,8 @@ class WelcomePage(QScrollArea):
         self._local_rows: dict[str, LocalRow] = {}
         self._cloud_rows: dict[str, CloudRow] = {}
         self._custom = CustomRow(themes)
-        self._locals = QVBoxLayout()
-        self._page = QHBoxLayout()
+        self._locals = vbox(spacing=0)
+        self._page = hbox(spacing=0, start_stretch=True, end_stretch=True)
         self._searching = label(self.tr("Looking for model servers on this computer…"), "muted", wrap=True)
         self._title = label(self.tr("Welcome to Desktop Agent"), "title", wrap=True)
         self._words = label(self.tr("Connect a model to begin. You can add others at any time."), "muted", wrap=True)
@@ -88,9 +89,7 @@ class WelcomePage(QScrollArea):
         """Show the servers on this computer."""
         self._searching.hide()
         for row in self._local_rows.values():
-            self._locals.removeWidget(row)
-            row.hide()
-            row.deleteLater()
+            remove_widget(self._locals, row)
         self._local_rows = {}
         # Running servers come first: they need one click.
         for server in sorted(servers, key=lambda server: server.models is None):
@@ -128,45 +127,36 @@ class WelcomePage(QScrollArea):
         page = QWidget()
         page.setProperty("kind", "page")
         page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        column = vbox(spacing=SPACE_L)
-        column.addLayout(self._head())
-        column.addWidget(self._demo_card())
-        column.addWidget(self._card(self.tr("On this computer"), self._local_part(), self._refresh_button()))
-        column.addWidget(self._card(self.tr("With an API key"), self._cloud_part()))
-        column.addWidget(self._card(self.tr("Any other server"), self._custom_part()))
-        column.addStretch(1)
         middle = QWidget()
         middle.setMaximumWidth(READING_WIDTH)
-        middle.setLayout(column)
+        vbox(
+            self._head(),
+            self._demo_card(),
+            self._card(self.tr("On this computer"), vbox(self._searching, self._locals), self._refresh_button()),
+            self._card(self.tr("With an API key"), self._cloud_part()),
+            self._card(self.tr("Any other server"), self._custom_part()),
+            parent=middle,
+            spacing=SPACE_L,
+            end_stretch=True,
+        )
         page.setLayout(self._page)
-        self._page.setSpacing(0)
-        self._page.addStretch(1)
-        self._page.addWidget(middle, 100)
-        self._page.addStretch(1)
+        self._page.insertWidget(1, middle, 100)
         self.setWidget(page)
 
     def _head(self) -> QHBoxLayout:
         drawing = QLabel()
         drawing.setPixmap(pixmap("desktop-agent", "#000000", 56, 2))
-        words = vbox(spacing=SPACE_XS)
-        words.addWidget(self._title)
-        words.addWidget(self._words)
-        head = hbox(spacing=SPACE_L, margins=(0, 0, 0, SPACE_S))
-        head.addWidget(drawing)
-        head.addLayout(words, 1)
-        head.addWidget(self._back, 0, Qt.AlignmentFlag.AlignTop)
+        words = vbox(self._title, self._words, spacing=SPACE_XS)
+        head = hbox(drawing, words, self._back, spacing=SPACE_L, margins=(0, 0, 0, SPACE_S), grow=words)
+        head.setAlignment(self._back, Qt.AlignmentFlag.AlignTop)
         return head
 
     def _card(self, title: str, content: QVBoxLayout, beside: QWidget | None = None) -> QFrame:
         card = QFrame()
         card.setProperty("kind", "card")
-        head = QHBoxLayout()
-        head.addWidget(label(title, "heading", wrap=True), 1)
-        if beside is not None:
-            head.addWidget(beside)
-        layout = vbox(card, spacing=SPACE_S, margins=(SPACE_L, SPACE_M, SPACE_L, SPACE_M))
-        layout.addLayout(head)
-        layout.addLayout(content)
+        heading = label(title, "heading", wrap=True)
+        head = hbox(heading, *([beside] if beside is not None else []), grow=heading)
+        vbox(head, content, parent=card, spacing=SPACE_S, margins=(SPACE_L, SPACE_M, SPACE_L, SPACE_M))
         return card
 
     def _refresh_button(self) -> QWidget:
@@ -174,18 +164,9 @@ class WelcomePage(QScrollArea):
         refresh.clicked.connect(self._refresh)
         return refresh
 
-    def _local_part(self) -> QVBoxLayout:
-        part = QVBoxLayout()
-        self._locals.setSpacing(0)
-        part.addWidget(self._searching)
-        part.addLayout(self._locals)
-        return part
-
     def _cloud_part(self) -> QVBoxLayout:
-        part = vbox(spacing=0)
-        part.addWidget(
-            label(self.tr("Keys go into the keyring of your system, never into a file."), "muted", wrap=True)
-        )
+        words = self.tr("Keys go into the keyring of your system, never into a file.")
+        part = vbox(label(words, "muted", wrap=True), spacing=0)
         part.addSpacing(SPACE_XS)
         for endpoint in CLOUD_PROVIDERS:
             row = CloudRow(self._themes, endpoint)
@@ -202,11 +183,8 @@ class WelcomePage(QScrollArea):
         self.session_key_submitted.emit(endpoint_id, key)
 
     def _custom_part(self) -> QVBoxLayout:
-        part = vbox(spacing=SPACE_S)
         words = self.tr("Any address that speaks one of these protocols: vLLM, LiteLLM, a gateway at work.")
-        part.addWidget(label(words, "muted", wrap=True))
-        part.addWidget(self._custom)
-        return part
+        return vbox(label(words, "muted", wrap=True), self._custom, spacing=SPACE_S)
 
     def _demo_card(self) -> QFrame:
         """Comes first: who only looks round need not read about servers and keys."""
@@ -215,9 +193,9 @@ class WelcomePage(QScrollArea):
         )
         card = QFrame()
         card.setProperty("kind", "card")
-        row = hbox(card, margins=(SPACE_L, SPACE_S, SPACE_L, SPACE_S))
         demo = button(self.tr("Try the demo"), self.demo_requested.emit, "primary")
-        row.addWidget(TextWithButtons(label(words, "muted", wrap=True), (demo,)))
+        content = TextWithButtons(label(words, "muted", wrap=True), (demo,))
+        hbox(content, parent=card, margins=(SPACE_L, SPACE_S, SPACE_L, SPACE_S))
         return card
 
 
