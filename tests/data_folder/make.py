@@ -26,7 +26,6 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.mcp_tools import ToolDigestStore
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
-from desktop_agent.providers.demo.server import DemoServer, demo_endpoint
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage import conversation_rows
@@ -60,6 +59,7 @@ from desktop_agent.types.tool_calls import (
     UntrustedSource,
 )
 from tests.data_folder.reading import DATABASE, EXPECTED, GARDEN, KEPT, described
+from tests.fakes.strict_server import demo_endpoint, strict_server
 from ui.shell.window import WindowStateFile, save_appearance
 from ui.style.theme import ReadingStyle
 
@@ -331,7 +331,7 @@ async def make(folder: Path, kept: Path) -> None:
     """Fill `folder`, and copy it to `kept` as its process would leave it that was killed just then."""
     engine = await Storyteller.open(folder, RunDefaults(questions=True))
     assert isinstance(engine, Storyteller)
-    server = DemoServer(float("inf"))
+    server = strict_server(float("inf"))
     await engine.change_preferences(preferences(await server.start()))
     await dialects(engine)
     await conduct(engine)

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.demo.server import DemoServer, demo_endpoint
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT
 from tests.desktop_agent.api.serving import DIALECTS
 from tests.examples.scripted_model import ScriptedModel
+from tests.fakes.strict_server import demo_endpoint, strict_server
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.py"))
 SECONDS = (0.0, 0.001, 0.01, 0.3)
@@ -67,7 +67,7 @@ def promised(program: Path) -> str:
 async def printed(main: Callable[..., Any], dialect: Dialect, seconds: tuple[float, ...]) -> str:
     """Everything that it says to a server of its own."""
     _printed.set(io.StringIO())
-    server = DemoServer(SPEED, play=ScriptedModel().play)
+    server = strict_server(SPEED, play=ScriptedModel().play)
     try:
         address = demo_endpoint(await server.start(), dialect).base_url
         options = AgentOptions(model="demo", dialect=dialect, base_url=address)

@@ -3,17 +3,20 @@
 The JSON is untrusted: what is missing or of another type is empty. Pictures are measured from their bytes.
 """
 
+import asyncio
 import base64
 import binascii
 import io
 import json
-import re
+import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from desktop_agent.providers.demo.http import AnswerWriter, RequestError, TimedFrame, error_body, sse_event
+from desktop_agent.providers.data_tables import load_table
+from desktop_agent.providers.demo import scripted_model
+from desktop_agent.providers.demo.http import Request, RequestError
 from desktop_agent.providers.demo.script import (
     FAST_PACE,
     MODEL,
@@ -24,11 +27,33 @@ from desktop_agent.providers.demo.script import (
     ReceivedPicture,
     ReceivedRequest,
     Say,
+    Script,
+    Step,
     Think,
     split_pieces,
 )
 
-_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_MODEL_CARD = load_table(__name__, "model.toml")
+
+
+async def answer_request(request: Request) -> "ChatWriter | Json":
+    """Return a writer for an answer, or ready JSON. Raises RequestError."""
+    match (request.method, request.path):
+        case ("GET", "/v1/models"):
+            return {"object": "list", "data": [_MODEL_CARD]}
+        case ("GET", path) if path.startswith("/v1/models/"):
+            require_model(path.removeprefix("/v1/models/"))
+            return _MODEL_CARD
+        case ("POST", "/v1/chat/completions"):
+            # Large pictures take a while to decode, and the loop may be the window's.
+            return await asyncio.to_thread(_answer, request.body)
+        case _:
+            raise RequestError(404, f"There is nothing at {request.method} {request.path}.")
+
+
+def _answer(body: bytes) -> "ChatWriter":
+    question = read_chat_request(body)
+    return ChatWriter(question, scripted_model.play(question))
 
 
 def bad_request(message: str, code: str | None = None) -> RequestError:
@@ -50,14 +75,9 @@ def as_object(value: object) -> Json:
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
-def as_list(value: object) -> list[Any]:
-    """Return the list, or an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
 def as_objects(value: object) -> list[Json]:
-    """Return the list with every entry as an object."""
-    return [as_object(entry) for entry in as_list(value)]
+    """Return the list with every entry as an object; for everything else an empty one."""
+    return [as_object(entry) for entry in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
 def join_text(content: object, *kinds: str) -> str:
@@ -73,16 +93,6 @@ def parse_arguments(text: object) -> Json:
         return as_object(json.loads(text or "{}")) if isinstance(text, str) else {}
     except (ValueError, RecursionError):
         return {}
-
-
-def require_tool_names(names: list[Any]) -> list[str]:
-    """Check tool names as OpenAI and Anthropic do. Raises RequestError for a bad name or one given twice."""
-    for name in names:
-        if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
-            raise bad_request(f"A tool's name must match {_TOOL_NAME.pattern}.")
-    if len(set(names)) != len(names):
-        raise bad_request("Tool names must be unique.")
-    return names
 
 
 def picture_from_url(url: str) -> ReceivedPicture:
@@ -112,67 +122,10 @@ def _measure(data: bytes) -> ReceivedPicture:
         return ReceivedPicture(len(data), problem="its bytes are no picture that can be read")
 
 
-@dataclass(frozen=True, slots=True)
-class CallInHistory:
-    """A call in the history."""
-
-    id: str
-    name: str
-    arguments: Json
-
-
-@dataclass(frozen=True, slots=True)
-class ResultInHistory:
-    """The result of a call in the history."""
-
-    call_id: str
-    text: str
-
-
-@dataclass(slots=True)
-class HistoryTurn:
-    """One message of the history."""
-
-    role: Literal["user", "assistant", "results", "system"]
-    text: str = ""
-    pictures: list[ReceivedPicture] = field(default_factory=list[ReceivedPicture])
-    calls: list[CallInHistory] = field(default_factory=list[CallInHistory])
-    results: list[ResultInHistory] = field(default_factory=list[ResultInHistory])
-
-
 def require_model(name: object) -> None:
     """Raise RequestError for another model's name."""
     if name != MODEL:
         raise RequestError(404, f"There is no such model; this is “{MODEL}”.", "model_not_found")
-
-
-def build_request(turns: list[HistoryTurn], *, stream: bool, tools: list[str], more: dict[str, Any]) -> ReceivedRequest:
-    """Return the request for the end of a history. `more`: further fields from the dialect. Raises RequestError."""
-    if not turns:
-        raise bad_request("There are no messages.", "missing_required_parameter")
-    prompts = [index for index, turn in enumerate(turns) if turn.role == "user"]
-    last = prompts[-1] if prompts else 0
-    length = sum(len(turn.text) + sum(len(result.text) for result in turn.results) for turn in turns)
-    return ReceivedRequest(
-        stream=stream,
-        text=turns[last].text,
-        prompts=len(prompts),
-        pictures=tuple(turns[last].pictures),
-        tools=tuple(tools) or None,
-        answered=tuple(_match_results(turns[last + 1 :])),
-        length=length,
-        **more,
-    )
-
-
-def _match_results(turns: list[HistoryTurn]) -> Iterator[AnsweredCall]:
-    """Match calls with their results by id, in the order of the results."""
-    calls: dict[str, CallInHistory] = {}
-    for turn in turns:
-        calls |= {call.id: call for call in turn.calls}
-        for result in turn.results:
-            call = calls.get(result.call_id)
-            yield AnsweredCall(call.name if call else "", call.arguments if call else {}, result.text)
 
 
 def read_chat_request(body: bytes) -> ReceivedRequest:
@@ -180,49 +133,53 @@ def read_chat_request(body: bytes) -> ReceivedRequest:
     wanted = parse_body(body)
     require_model(wanted.get("model"))
     messages = as_objects(wanted.get("messages"))
+    if not messages:
+        raise bad_request("There are no messages.", "missing_required_parameter")
     _check_results(messages)
-    return build_request(
-        list(_turns(messages)),
+    prompts = [index for index, message in enumerate(messages) if message.get("role") == "user"]
+    last = prompts[-1] if prompts else 0
+    return ReceivedRequest(
         stream=wanted.get("stream") is True,
-        tools=list(_tool_names(wanted)),
-        more={
-            "wants_usage": as_object(wanted.get("stream_options")).get("include_usage") is True,
-            "reasons": wanted.get("reasoning_effort") != "none",
-        },
+        text=_text(messages[last]),
+        prompts=len(prompts),
+        pictures=tuple(_pictures(messages[last])) if prompts else (),
+        tools=tuple(_tool_names(wanted)) or None,
+        answered=tuple(_answered_calls(messages[last + 1 :])),
+        length=sum(len(_text(message)) for message in messages),
+        wants_usage=as_object(wanted.get("stream_options")).get("include_usage") is True,
+        reasons=wanted.get("reasoning_effort") != "none",
     )
 
 
-def _turns(messages: list[Json]) -> Iterator[HistoryTurn]:
+def _text(message: Json) -> str:
+    return join_text(message.get("content"), "text")
+
+
+def _pictures(message: Json) -> Iterator[ReceivedPicture]:
+    for part in as_objects(message.get("content")):
+        if part.get("type") == "image_url":
+            yield picture_from_url(str(as_object(part.get("image_url")).get("url", "")))
+
+
+def _answered_calls(messages: list[Json]) -> Iterator[AnsweredCall]:
+    """Match calls with their results by id, in the order of the results."""
+    calls: dict[str, Json] = {}
     for message in messages:
-        text = join_text(message.get("content"), "text")
-        match message.get("role"):
-            case "user":
-                parts = as_objects(message.get("content"))
-                urls = [str(as_object(part.get("image_url")).get("url", "")) for part in parts if _is_picture(part)]
-                yield HistoryTurn("user", text, pictures=[picture_from_url(url) for url in urls])
-            case "assistant":
-                yield HistoryTurn(
-                    "assistant", text, calls=[_call(call) for call in as_objects(message.get("tool_calls"))]
-                )
-            case "tool":
-                yield HistoryTurn("results", results=[ResultInHistory(str(message.get("tool_call_id")), text)])
-            case _:
-                yield HistoryTurn("system", text)
+        calls |= {str(call.get("id")): as_object(call.get("function")) for call in _calls(message)}
+        if message.get("role") == "tool":
+            call = calls.get(str(message.get("tool_call_id")), {})
+            yield AnsweredCall(str(call.get("name", "")), parse_arguments(call.get("arguments")), _text(message))
 
 
-def _call(call: Json) -> CallInHistory:
-    function = as_object(call.get("function"))
-    return CallInHistory(str(call.get("id")), str(function.get("name", "")), parse_arguments(function.get("arguments")))
-
-
-def _is_picture(part: Json) -> bool:
-    return part.get("type") == "image_url"
+def _calls(message: Json) -> list[Json]:
+    return as_objects(message.get("tool_calls")) if message.get("role") == "assistant" else []
 
 
 def _check_results(messages: list[Json]) -> None:
     """Check that every call is answered right after its message, and nothing else is."""
     waiting: set[str] = set()
-    for message in messages:
+    # The end counts as one more message without calls.
+    for message in (*messages, Json()):
         if message.get("role") == "tool":
             if str(message.get("tool_call_id")) not in waiting:
                 raise bad_request("A message of role 'tool' must answer a call of the message before it.")
@@ -231,30 +188,42 @@ def _check_results(messages: list[Json]) -> None:
         if waiting:
             raise bad_request(f"These tool_call_ids had no tool message behind them: {', '.join(sorted(waiting))}.")
         waiting = {str(call.get("id")) for call in as_objects(message.get("tool_calls"))}
-    if waiting:
-        raise bad_request(f"These tool_call_ids had no tool message behind them: {', '.join(sorted(waiting))}.")
 
 
 def _tool_names(wanted: Json) -> Iterator[str]:
-    for tool in as_list(wanted.get("tools")):
-        name = as_object(as_object(tool).get("function")).get("name")
+    for tool in as_objects(wanted.get("tools")):
+        name = as_object(tool.get("function")).get("name")
         if isinstance(name, str):
             yield name
 
 
-@dataclass
-class ChatWriter(AnswerWriter):
-    """Writes answers. Reasoning goes under `reasoning_content`, as compatible servers send it."""
+@dataclass(frozen=True, slots=True)
+class TimedFrame:
+    """One server-sent event as it is sent, and the seconds to wait before it."""
 
+    data: bytes
+    pause: float = 0.0
+
+
+@dataclass
+class ChatWriter:
+    """Writes one answer. Token counts are counts of pieces: a script has no tokens.
+
+    Reasoning goes under `reasoning_content`, as compatible servers send it.
+    """
+
+    question: ReceivedRequest
+    script: Script
+    id: str = field(default_factory=lambda: secrets.token_hex(12))
     created: int = field(default_factory=lambda: int(time.time()))
 
     def frames(self) -> Iterator[TimedFrame]:
-        """Yield chunks, usage if it was requested, and [DONE]."""
+        """Yield chunks, usage if it was requested, and [DONE]; after a Break nothing more, not even the end mark."""
         yield self._frame({"role": "assistant", "content": ""})
         index = 0
         for step in self.script:
             if isinstance(step, Break):
-                yield sse_event(error_body(RequestError(500, step.message, "demo_error"), "openai-chat"), FAST_PACE)
+                yield sse_event(RequestError(500, step.message, "demo_error").body(), FAST_PACE)
                 return
             yield from self._step(step, index)
             index += isinstance(step, Call)
@@ -263,16 +232,36 @@ class ChatWriter(AnswerWriter):
             yield sse_event({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()})
         yield TimedFrame(b"data: [DONE]\n\n")
 
-    def full_answer(self) -> dict[str, Any]:
-        """Return a completion."""
+    def full_answer(self) -> Json:
+        """Return a completion. Raises RequestError where the stream would break off."""
         self.require_unbroken()
-        message: dict[str, Any] = {"role": "assistant", "content": self._joined(Say) or None, "refusal": None}
+        message: Json = {"role": "assistant", "content": self._joined(Say) or None, "refusal": None}
         if thought := self._joined(Think):
             message["reasoning_content"] = thought
         if self.calls:
             message["tool_calls"] = [_whole_call(call) for call in self.calls]
         choice = {"index": 0, "message": message, "finish_reason": self._finish_reason, "logprobs": None}
         return {**self._head("chat.completion"), "choices": [choice], "usage": self._usage()}
+
+    def require_unbroken(self) -> None:
+        """Raise RequestError where the stream would break off."""
+        broken = next((step for step in self.script if isinstance(step, Break)), None)
+        if broken is not None:
+            raise RequestError(500, broken.message, "demo_error")
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(step for step in self.script if isinstance(step, Call))
+
+    @property
+    def written(self) -> int:
+        """Return the number of pieces."""
+        return sum(_piece_count(step) for step in self.script)
+
+    @property
+    def thought(self) -> int:
+        """Return how many of the pieces are reasoning."""
+        return sum(_piece_count(step) for step in self.script if isinstance(step, Think))
 
     @property
     def _finish_reason(self) -> str:
@@ -318,3 +307,18 @@ class ChatWriter(AnswerWriter):
 
 def _whole_call(step: Call) -> dict[str, Any]:
     return {"id": step.id, "type": "function", "function": {"name": step.name, "arguments": step.arguments_json}}
+
+
+def _piece_count(step: Step) -> int:
+    match step:
+        case Think() | Say():
+            return sum(1 for _ in split_pieces(step.text))
+        case Call():
+            return sum(1 for _ in split_pieces(step.arguments_json))
+        case Break():
+            return 0
+
+
+def sse_event(value: Json, pause: float = 0.0) -> TimedFrame:
+    """Return an event with this data."""
+    return TimedFrame(f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode("utf-8", "replace"), pause)

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from json import JSONDecoder
 from typing import Any
 
-from desktop_agent.providers.demo.seals import Prefix
-
 # Seconds between two pieces.
 FAST_PACE = 0.015
 SLOW_PACE = 0.020
@@ -116,11 +114,7 @@ class AnsweredCall:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A parsed request. `tools` is None if none were offered.
-
-    `reasons`: the model may think; `shows_reasoning`: its thoughts may be shown. `replayed` counts reasoning states
-    that came back unchanged. `prefix` is everything before the answer, where it counts.
-    """
+    """A parsed request. `tools` is None if none were offered. `reasons`: the model may think."""
 
     stream: bool
     text: str
@@ -130,10 +124,7 @@ class ReceivedRequest:
     answered: tuple[AnsweredCall, ...]
     length: int
     reasons: bool = True
-    shows_reasoning: bool = True
     wants_usage: bool = True
-    replayed: int = 0
-    prefix: Prefix | None = None
 
     @property
     def tokens(self) -> int:

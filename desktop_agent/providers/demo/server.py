@@ -4,24 +4,24 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
+from desktop_agent.providers.demo.chat_completions import ChatWriter, answer_request
 from desktop_agent.providers.demo.http import (
     HEAD_LIMIT,
     STREAM_END,
-    AnswerWriter,
     Request,
     RequestError,
-    error_body,
     json_response,
     read_request,
     stream_chunk,
     stream_head,
 )
-from desktop_agent.providers.demo.script import ReceivedRequest, Script
-from desktop_agent.types.providers import Dialect, Endpoint
+from desktop_agent.providers.demo.script import Json, ReceivedRequest
+
+AnswerRequest: TypeAlias = Callable[[Request], Awaitable[ChatWriter | Json]]
 
 # Old records are forgotten, so that a long session does not grow.
 MAX_RECORDS = 100
@@ -47,18 +47,17 @@ class DemoServer:
     """A scripted model on 127.0.0.1, on a port that the system chooses.
 
     `speed` divides all pauses (`math.inf`: none). `on_disconnect` is called on the loop when a client disconnects in
-    the middle of a stream, which ends it. `play` is the model, if it is another than the demo's; it is called in a
-    thread.
+    the middle of a stream, which ends it. `answer` finds the answer to a request, or raises RequestError.
     """
 
     def __init__(
         self,
         speed: float = 1.0,
         on_disconnect: Callable[[RequestRecord], None] | None = None,
-        play: Callable[[ReceivedRequest], Script] | None = None,
+        answer: AnswerRequest = answer_request,
     ) -> None:
         self.on_disconnect = on_disconnect
-        self._play = play
+        self._find_answer = answer
         self.last_disconnect_at: float | None = None
         self._speed = speed
         self._records: deque[RequestRecord] = deque(maxlen=MAX_RECORDS)
@@ -99,7 +98,7 @@ class DemoServer:
             try:
                 await self._handle_requests(reader, writer)
             except RequestError as refusal:
-                writer.write(json_response(error_body(refusal, "openai-chat"), refusal.status, last=True))
+                writer.write(json_response(refusal.body(), refusal.status, last=True))
                 await writer.drain()
             finally:
                 writer.close()
@@ -123,23 +122,21 @@ class DemoServer:
         self, request: Request, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bytes:
         """Answer one request; returns what was already read of the next."""
-        # Late: the start of the program is measured, and most people never ask the demo.
-        from desktop_agent.providers.demo import routes
-
         try:
-            answer = await routes.answer_request(request, self._play)
-            if isinstance(answer, AnswerWriter):
+            answer = await self._find_answer(request)
+            if isinstance(answer, ChatWriter):
                 record.question = answer.question
                 if answer.question.stream:
                     return await self._watched_stream(answer, record, reader, writer)
-            writer.write(json_response(answer.full_answer() if isinstance(answer, AnswerWriter) else answer))
+                answer = answer.full_answer()
+            writer.write(json_response(answer))
         except RequestError as refusal:
-            writer.write(json_response(error_body(refusal, routes.dialect_of(request)), refusal.status))
+            writer.write(json_response(refusal.body(), refusal.status))
         await writer.drain()
         return b""
 
     async def _watched_stream(
-        self, answer: AnswerWriter, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, answer: ChatWriter, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bytes:
         """Stream, and stop at once when the client disconnects, which reading from it shows."""
         producing = asyncio.ensure_future(self._stream(answer, record, writer))
@@ -159,7 +156,7 @@ class DemoServer:
             return b""
         return b"" if watching.cancelled() else watching.result()
 
-    async def _stream(self, answer: AnswerWriter, record: RequestRecord, writer: asyncio.StreamWriter) -> bool:
+    async def _stream(self, answer: ChatWriter, record: RequestRecord, writer: asyncio.StreamWriter) -> bool:
         """Send every frame at its time; False if the connection broke."""
         try:
             writer.write(stream_head())
@@ -179,12 +176,6 @@ class DemoServer:
         record.ended_at = self.last_disconnect_at = time.monotonic()
         if self.on_disconnect is not None:
             self.on_disconnect(record)
-
-
-def demo_endpoint(base_url: str, dialect: Dialect = "openai-chat") -> Endpoint:
-    """Return the demo as an endpoint like any other; `base_url` is what `DemoServer.start` returned."""
-    root = base_url if dialect.startswith("openai") else base_url.removesuffix("/v1")
-    return Endpoint(id="demo", title="Demo (offline)", dialect=dialect, base_url=root, kind="demo")
 
 
 async def _wait_for_byte(reader: asyncio.StreamReader) -> bytes:

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from desktop_agent.providers.demo.server import DemoServer, demo_endpoint
+from desktop_agent.providers.demo.server import DemoServer
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT
+from tests.fakes.strict_server import demo_endpoint, strict_server
 
 DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 KEY = "demo-key-of-nobody-0123456789"
@@ -38,7 +39,7 @@ class Served:
 
 @asynccontextmanager
 async def demo(speed: float = math.inf) -> AsyncIterator[Served]:
-    server = DemoServer(speed)
+    server = strict_server(speed)
     try:
         yield Served(server, await server.start())
     finally:

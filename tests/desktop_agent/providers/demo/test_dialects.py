@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.demo import routes, scripted_model
+from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo import server as demo
 from desktop_agent.providers.demo.http import Request
 from desktop_agent.providers.provider import Provider, make_provider
@@ -30,6 +30,7 @@ from desktop_agent.types.providers import (
 )
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.sdk_types import judge_bytes
+from tests.fakes import strict_server
 
 DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 SIGNED = DIALECTS[1:]
@@ -92,15 +93,15 @@ def thoughts(message: Message) -> str:
 @pytest.fixture
 async def talk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Talk]:
     sent: list[Request] = []
-    understood = routes.answer_request
+    understood = strict_server.answer_request
 
     async def remembered(asked: Request, *more: Any) -> Any:
         sent.append(asked)
         return await understood(asked, *more)
 
-    monkeypatch.setattr(routes, "answer_request", remembered)
-    server, http = demo.DemoServer(speed=math.inf), HttpClient()
-    endpoint = demo.demo_endpoint(await server.start(), request.param)
+    monkeypatch.setattr(strict_server, "answer_request", remembered)
+    server, http = strict_server.strict_server(speed=math.inf), HttpClient()
+    endpoint = strict_server.demo_endpoint(await server.start(), request.param)
     provider = make_provider(endpoint.dialect, endpoint.base_url, None, http)
     yield Talk(provider, server, sent)
     await provider.aclose()
@@ -191,7 +192,7 @@ async def test_a_changed_history_is_never_refused(talk: Talk) -> None:
 async def test_another_dialects_history_is_taken(talk: Talk) -> None:
     for other in DIALECTS:
         http = HttpClient()
-        endpoint = demo.demo_endpoint(await talk.server.start(), other)
+        endpoint = strict_server.demo_endpoint(await talk.server.start(), other)
         elsewhere = Talk(make_provider(other, endpoint.base_url, None, http), talk.server, talk.sent)
         await elsewhere.loop("write a file and check it")
         await http.aclose()

@@ -11,6 +11,7 @@ from PIL import Image
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.server import DemoServer
 from tests.desktop_agent.providers.demo.sdk_clients import CLIENTS, Client
+from tests.fakes.strict_server import strict_server
 
 BOTH = ("Created notes/hello.txt (82 bytes).", "6 * 7 = 42")
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.parametrize("sdk", CLIENTS, ids=lambda each: each.name)
 
 @pytest.fixture
 async def server() -> AsyncIterator[DemoServer]:
-    server = DemoServer(speed=math.inf)
+    server = strict_server(speed=math.inf)
     yield server
     await server.aclose()
 

@@ -15,7 +15,7 @@ from PIL import Image
 from desktop_agent.agent.tool_calls.tool_results import with_edit_note
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.script import split_pieces
-from desktop_agent.providers.demo.server import DemoServer, RequestRecord, demo_endpoint
+from desktop_agent.providers.demo.server import DemoServer, RequestRecord
 from desktop_agent.types.blocks import Text, ToolResult
 from tests.frame.patience import PATIENCE
 
@@ -443,11 +443,3 @@ def test_pieces_are_small_and_join_to_the_text() -> None:
     for text in (scripted_model.GREETING, scripted_model.long_story(), "  \n a  ", "", "日本語のとても長い文章です"):
         assert "".join(split_pieces(text)) == text
         assert all(len(piece.strip()) <= 7 for piece in split_pieces(text))
-
-
-def test_the_endpoint_is_of_kind_demo_in_every_dialect() -> None:
-    endpoint = demo_endpoint("http://127.0.0.1:1/v1")
-    assert (endpoint.id, endpoint.title, endpoint.kind) == ("demo", "Demo (offline)", "demo")
-    assert (endpoint.dialect, endpoint.base_url, endpoint.needs_key) == ("openai-chat", "http://127.0.0.1:1/v1", False)
-    other = demo_endpoint("http://127.0.0.1:1/v1", "anthropic")
-    assert (other.dialect, other.base_url) == ("anthropic", "http://127.0.0.1:1")

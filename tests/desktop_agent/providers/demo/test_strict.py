@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from desktop_agent.providers.demo.server import DemoServer
 from tests.desktop_agent.providers.sdk_types import judge, response_shape
 from tests.desktop_agent.providers.wire_shapes import misfits
+from tests.fakes.strict_server import strict_server
 
 Json = dict[str, Any]
 SCHEMA: Json = {"type": "object"}
@@ -24,7 +24,7 @@ PING = '{"type": "ping"}'  # may come anywhere; Anthropic's SDK skips it without
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    server = DemoServer(speed=math.inf)
+    server = strict_server(speed=math.inf)
     url = (await server.start()).removesuffix("/v1")
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
         yield client

@@ -1,23 +1,19 @@
-"""Gemini's generateContent, read as the newest models read it, and written from a script. To be moved to the tests."""
+"""Gemini's generateContent, read as the newest models read it, and written from a script."""
 
 import re
 from collections.abc import Iterator
 from typing import cast
 
-from desktop_agent.providers.demo import seals
 from desktop_agent.providers.demo.chat_completions import (
-    CallInHistory,
-    HistoryTurn,
-    ResultInHistory,
+    TimedFrame,
     as_object,
     as_objects,
     bad_request,
-    build_request,
     parse_body,
     picture_from_base64,
     picture_from_url,
 )
-from desktop_agent.providers.demo.http import AnswerWriter, RequestError, TimedFrame, error_body, sse_event
+from desktop_agent.providers.demo.http import RequestError
 from desktop_agent.providers.demo.script import (
     FAST_PACE,
     MODEL,
@@ -25,12 +21,22 @@ from desktop_agent.providers.demo.script import (
     Call,
     Json,
     ReceivedPicture,
-    ReceivedRequest,
     Say,
     Think,
     split_pieces,
 )
-from desktop_agent.providers.demo.seals import sign
+from tests.fakes import seals
+from tests.fakes.seals import sign
+from tests.fakes.strict_dialect import (
+    CallInHistory,
+    HistoryTurn,
+    ResultInHistory,
+    StrictRequest,
+    StrictWriter,
+    build_request,
+    error_body,
+    sse_event,
+)
 
 _PROMPT = {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model"}
 _FIELDS = _PROMPT | {"safetySettings", "cachedContent", "serviceTier", "store", "continuationToken"}
@@ -44,12 +50,12 @@ _UNCHANGED_FIELDS = {"args", "response", "parametersJsonSchema", "responseJsonSc
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 
 
-def read_gemini_request(body: bytes, *, stream: bool) -> ReceivedRequest:
+def read_gemini_request(body: bytes, *, stream: bool) -> StrictRequest:
     """Read a request body. Raises RequestError."""
     return _read(as_object(_camel(parse_body(body))), stream=stream)
 
 
-def read_gemini_count_request(body: bytes) -> ReceivedRequest:
+def read_gemini_count_request(body: bytes) -> StrictRequest:
     """Read the body of a request to count tokens. Raises RequestError."""
     wanted = as_object(_camel(parse_body(body)))
     if len(wanted.keys() & {"contents", "generateContentRequest"}) != 1:
@@ -70,7 +76,7 @@ def _camel(value: object) -> object:
     return {name: entry if name in _UNCHANGED_FIELDS else _camel(entry) for name, entry in renamed.items()}
 
 
-def _read(wanted: Json, *, stream: bool) -> ReceivedRequest:
+def _read(wanted: Json, *, stream: bool) -> StrictRequest:
     _check_fields(wanted)
     contents = as_objects(wanted.get("contents"))
     if not contents:
@@ -212,8 +218,10 @@ def _tool_names(wanted: Json) -> Iterator[str]:
             yield name
 
 
-class GeminiWriter(AnswerWriter):
+class GeminiWriter(StrictWriter):
     """Writes answers. Lines end with CR LF, there is no end mark, and a call comes whole."""
+
+    dialect = "gemini"
 
     def frames(self) -> Iterator[TimedFrame]:
         """Yield chunks; the last one has the finish reason."""

@@ -1,4 +1,4 @@
-"""Sign what a model thought, so that a changed byte is found. For the strict dialects; to be moved to the tests."""
+"""Sign what a model thought, so that a changed byte is found."""
 
 import base64
 import binascii

@@ -1,27 +1,46 @@
-"""Find the dialect and the answer for each address of the demo's server, and list its model."""
+"""The demo's server with all four dialects, each of which refuses what its vendor refuses."""
 
 import asyncio
 import re
+import tomllib
 from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
-from desktop_agent.providers.data_tables import load_table
+from desktop_agent.providers.demo import chat_completions as chat
 from desktop_agent.providers.demo import scripted_model
-from desktop_agent.providers.demo.chat_completions import ChatWriter, read_chat_request
-from desktop_agent.providers.demo.http import AnswerWriter, Request, RequestError
+from desktop_agent.providers.demo.http import Request, RequestError
 from desktop_agent.providers.demo.script import MODEL, ReceivedRequest, Script
-from desktop_agent.providers.demo.strict_anthropic import AnthropicWriter, read_anthropic_request
-from desktop_agent.providers.demo.strict_gemini import GeminiWriter, read_gemini_count_request, read_gemini_request
-from desktop_agent.providers.demo.strict_responses import ResponsesWriter, read_responses_request
-from desktop_agent.types.providers import Dialect
+from desktop_agent.providers.demo.server import DemoServer, RequestRecord
+from desktop_agent.types.providers import Dialect, Endpoint
+from tests.fakes.strict_anthropic import AnthropicWriter, read_anthropic_request
+from tests.fakes.strict_dialect import StrictRequest, refusing_as
+from tests.fakes.strict_gemini import GeminiWriter, read_gemini_count_request, read_gemini_request
+from tests.fakes.strict_responses import ResponsesWriter, read_responses_request
 
 Json = dict[str, Any]
-_LISTINGS: dict[str, Json] = load_table(__name__, "listings.toml")
+Play = Callable[[ReceivedRequest], Script]
+_LISTINGS: dict[str, Json] = tomllib.loads(Path(__file__).with_name("listings.toml").read_text(encoding="utf-8"))
 
 
-def openai_listing() -> Json:
-    """Return the listing with the fields by which OpenRouter tells capabilities."""
-    return {"object": "list", "data": [_LISTINGS["openai"]]}
+def strict_server(
+    speed: float = 1.0,
+    on_disconnect: Callable[[RequestRecord], None] | None = None,
+    play: Play = scripted_model.play,
+) -> DemoServer:
+    """Return a server; `play` is the model, which is called in a thread."""
+
+    async def answer(request: Request) -> Any:
+        return await answer_request(request, play)
+
+    return DemoServer(speed, on_disconnect, answer)
+
+
+def demo_endpoint(base_url: str, dialect: Dialect = "openai-chat") -> Endpoint:
+    """Return the demo as an endpoint like any other; `base_url` is what `DemoServer.start` returned."""
+    root = base_url if dialect.startswith("openai") else base_url.removesuffix("/v1")
+    return Endpoint(id="demo", title="Demo (offline)", dialect=dialect, base_url=root, kind="demo")
 
 
 def anthropic_listing() -> Json:
@@ -35,7 +54,6 @@ def gemini_listing() -> Json:
     return {"models": [_LISTINGS["gemini"]]}
 
 
-Play = Callable[[ReceivedRequest], Script]
 _GEMINI_PATH = re.compile(r"/v1(?:beta)?/models/([^/:]+):(\w+)")
 _MODELS_PATH = re.compile(r"/v1(beta)?/models(?:/([^/:]+))?")
 
@@ -56,19 +74,21 @@ def dialect_of(request: Request) -> Dialect:
     return "openai-chat"
 
 
-async def answer_request(request: Request, play: Play | None = None) -> AnswerWriter | dict[str, Any] | list[Any]:
-    """Return a writer for an answer, or ready JSON. `play` is another model than the demo's. Raises RequestError."""
-    if request.method == "GET":
-        return _list_models(request)
-    # Large pictures take a while to decode, and the loop may be the window's.
-    return await asyncio.to_thread(_answer, request, play or scripted_model.play)
+async def answer_request(request: Request, play: Play) -> chat.ChatWriter | Json | list[Any]:
+    """Return a writer for an answer, or ready JSON. Raises RequestError, in the shape of the dialect."""
+    dialect = dialect_of(request)
+    with refusing_as(dialect):
+        if request.method == "GET":
+            return _list_models(request) if dialect in ("anthropic", "gemini") else await chat.answer_request(request)
+        return await asyncio.to_thread(_answer, request, play)
 
 
-def _answer(request: Request, play: Play) -> AnswerWriter | dict[str, Any] | list[Any]:
+def _answer(request: Request, play: Play) -> chat.ChatWriter | Json | list[Any]:
     match (request.method, request.path):
         case ("POST", "/v1/chat/completions"):
-            question = read_chat_request(request.body)
-            return ChatWriter(question, play(question))
+            read = chat.read_chat_request(request.body)
+            question = StrictRequest(**{each.name: getattr(read, each.name) for each in fields(read)})
+            return chat.ChatWriter(question, play(question))
         case ("POST", "/v1/responses"):
             question = read_responses_request(request.body)
             return ResponsesWriter(question, play(question))
@@ -86,7 +106,7 @@ def _answer(request: Request, play: Play) -> AnswerWriter | dict[str, Any] | lis
             raise _not_found(request)
 
 
-def _answer_gemini(request: Request, model: str, verb: str, play: Play) -> AnswerWriter | dict[str, Any] | list[Any]:
+def _answer_gemini(request: Request, model: str, verb: str, play: Play) -> chat.ChatWriter | Json | list[Any]:
     if model != MODEL:
         raise RequestError(404, f"models/{model[:60]} is not found; this is “{MODEL}”.")
     match verb:
@@ -111,13 +131,10 @@ def _list_models(request: Request) -> dict[str, Any]:
         raise _not_found(request)
     if match[2] not in (None, MODEL):
         raise RequestError(404, f"There is no such model; this is “{MODEL}”.", "model_not_found")
-    match dialect_of(request):
-        case "anthropic":
-            listing, models = anthropic_listing(), "data"
-        case "gemini":
-            listing, models = gemini_listing(), "models"
-        case _:
-            listing, models = openai_listing(), "data"
+    if dialect_of(request) == "anthropic":
+        listing, models = anthropic_listing(), "data"
+    else:
+        listing, models = gemini_listing(), "models"
     return listing if match[2] is None else listing[models][0]
 
 

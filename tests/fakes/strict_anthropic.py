@@ -1,26 +1,21 @@
-"""Anthropic's Messages API, read as version 2026-10-21 reads it, written from a script. To be moved to the tests."""
+"""Anthropic's Messages API, read as version 2026-10-21 reads it, written from a script."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from desktop_agent.providers.demo import seals
 from desktop_agent.providers.demo.chat_completions import (
-    CallInHistory,
-    HistoryTurn,
-    ResultInHistory,
+    TimedFrame,
     as_object,
     as_objects,
     bad_request,
-    build_request,
     join_text,
     parse_body,
     picture_from_base64,
     picture_from_url,
     require_model,
-    require_tool_names,
 )
-from desktop_agent.providers.demo.http import AnswerWriter, RequestError, TimedFrame, error_body, sse_event
+from desktop_agent.providers.demo.http import RequestError
 from desktop_agent.providers.demo.script import (
     FAST_PACE,
     MODEL,
@@ -28,12 +23,23 @@ from desktop_agent.providers.demo.script import (
     Call,
     Json,
     ReceivedPicture,
-    ReceivedRequest,
     Say,
     Think,
     split_pieces,
 )
-from desktop_agent.providers.demo.seals import Prefix, sign
+from tests.fakes import seals
+from tests.fakes.seals import Prefix, sign
+from tests.fakes.strict_dialect import (
+    CallInHistory,
+    HistoryTurn,
+    ResultInHistory,
+    StrictRequest,
+    StrictWriter,
+    build_request,
+    error_body,
+    require_tool_names,
+    sse_event,
+)
 
 CURRENT = "2026-10-21"
 VERSIONS = (CURRENT, "2023-06-01")
@@ -46,7 +52,7 @@ _ROLES = ("user", "assistant", "system")
 _MAX_CACHE_MARKS = 4
 
 
-def read_anthropic_request(body: bytes, headers: Mapping[str, str], *, counts: bool = False) -> ReceivedRequest:
+def read_anthropic_request(body: bytes, headers: Mapping[str, str], *, counts: bool = False) -> StrictRequest:
     """Read a request body; `counts`: of a request to count tokens. Raises RequestError."""
     wanted = parse_body(body)
     _check_version(wanted, headers.get("anthropic-version"))
@@ -245,8 +251,10 @@ def _picture(block: Json) -> ReceivedPicture:
     return picture
 
 
-class AnthropicWriter(AnswerWriter):
+class AnthropicWriter(StrictWriter):
     """Writes answers. Thoughts are shown only if `display` is `summarized`; else their text is empty."""
+
+    dialect = "anthropic"
 
     def frames(self) -> Iterator[TimedFrame]:
         """Yield everything from message_start to message_stop."""

@@ -1,46 +1,50 @@
-"""The Responses API, read as OpenAI reads it with `store: false`, written from a script. To be moved to the tests."""
+"""The Responses API, read as OpenAI reads it with `store: false`, written from a script."""
 
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from desktop_agent.providers.demo import seals
 from desktop_agent.providers.demo.chat_completions import (
-    CallInHistory,
-    HistoryTurn,
-    ResultInHistory,
+    TimedFrame,
     as_object,
     as_objects,
     bad_request,
-    build_request,
     join_text,
     parse_arguments,
     parse_body,
     picture_from_url,
     require_model,
-    require_tool_names,
 )
-from desktop_agent.providers.demo.http import AnswerWriter, RequestError, TimedFrame, sse_event
+from desktop_agent.providers.demo.http import RequestError
 from desktop_agent.providers.demo.script import (
     FAST_PACE,
     MODEL,
     Break,
     Call,
     Json,
-    ReceivedRequest,
     Say,
     Think,
     split_pieces,
 )
-from desktop_agent.providers.demo.seals import sign
+from tests.fakes import seals
+from tests.fakes.seals import sign
+from tests.fakes.strict_dialect import (
+    CallInHistory,
+    HistoryTurn,
+    ResultInHistory,
+    StrictRequest,
+    StrictWriter,
+    build_request,
+    require_tool_names,
+    sse_event,
+)
 
 _MAY_FOLLOW = ("message", "function_call", "reasoning")
 _ROLES = ("user", "system", "developer", "assistant")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
-def read_responses_request(body: bytes, *, counts: bool = False) -> ReceivedRequest:
+def read_responses_request(body: bytes, *, counts: bool = False) -> StrictRequest:
     """Read a request body; `counts`: of a request to count tokens. Raises RequestError."""
     wanted = parse_body(body)
     require_model(wanted.get("model"))
@@ -167,10 +171,11 @@ def _is_function(tool: Json) -> bool:
 
 
 @dataclass
-class ResponsesWriter(AnswerWriter):
+class ResponsesWriter(StrictWriter):
     """Writes answers. Ids of items contain the id of their reasoning: one without the other is refused later."""
 
-    created: int = field(default_factory=lambda: int(time.time()))
+    dialect = "openai-responses"
+
     _number: int = -1
 
     def frames(self) -> Iterator[TimedFrame]:
