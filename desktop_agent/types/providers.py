@@ -180,8 +180,8 @@ class Capabilities:
     images: bool | None = None
     tools: bool | None = None
     reasoning: bool | None = None
-    context_window: int | None = None
-    max_output_tokens: int | None = None
+    context_window: Annotated[int, Field(ge=1)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = None
     reasoning_modes: frozenset[ReasoningMode] | None = None
     efforts: tuple[Effort, ...] | None = None
     default_effort: Effort | None = None
@@ -192,7 +192,7 @@ class Capabilities:
     forced_tools: bool | None = None
     binds_prefix: bool | None = None
     late_system: bool | None = None
-    cache_minimum: int | None = None
+    cache_minimum: Annotated[int, Field(ge=0)] | None = None
 
     def over(self, other: "Capabilities") -> "Capabilities":
         """Return these, with the other's values where these are unknown."""

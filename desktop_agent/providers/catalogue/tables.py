@@ -7,59 +7,57 @@ from dataclasses import dataclass, field, fields
 from datetime import date
 from functools import cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
-from desktop_agent.types.providers import Capabilities, Effort, ModelInfo, Price, ReasoningMode
+from desktop_agent.providers.transport.json_codec import is_object
+from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.providers import Capabilities, ModelInfo, Price
 
 VERSION = 1
 # The suffix of a model's snapshot: a day, or "latest".
 _SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)")
 _MAX_ERRORS = 5
+_CAPABILITIES = frozenset(capability.name for capability in fields(Capabilities))
+_GATHERED = "_capabilities"
 
 
-class _FrozenModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PriceChange(_FrozenModel):
+class PriceChange(FrozenModel):
     """The price from a day on, if one was announced."""
 
     since: date = Field(alias="from")
     price: Price
 
 
-class ModelRow(_FrozenModel):
-    """What a table says about one model, or about all whose names begin alike. None: unknown."""
+class ModelRow(FrozenModel):
+    """What a table says about one model, or about all whose names begin alike. None: unknown.
+
+    In the table the capabilities stand beside the other fields.
+    """
 
     title: str | None = None
-    context_window: int | None = Field(default=None, ge=1)
-    max_output_tokens: int | None = Field(default=None, ge=1)
-    images: bool | None = None
-    tools: bool | None = None
-    reasoning: bool | None = None
-    reasoning_modes: frozenset[ReasoningMode] | None = None
-    efforts: tuple[Effort, ...] | None = None
-    default_effort: Effort | None = None
-    reasons_by_default: bool | None = None
-    budget: tuple[int, int] | None = None
-    sampling: bool | None = None
-    structured_output: bool | None = None
-    forced_tools: bool | None = None
-    binds_prefix: bool | None = None
-    late_system: bool | None = None
-    cache_minimum: int | None = Field(default=None, ge=0)
+    # Under another name than in the table, where it is an unknown field.
+    capabilities: Capabilities = Field(default=Capabilities(), alias=_GATHERED)
     price: Price | None = None
     later: tuple[PriceChange, ...] = ()
     retires: date | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_capabilities(cls, entry: Any) -> Any:
+        if not is_object(entry):
+            return entry
+        return {
+            **{name: value for name, value in entry.items() if name not in _CAPABILITIES},
+            _GATHERED: {name: value for name, value in entry.items() if name in _CAPABILITIES},
+        }
+
     def to_model_info(self, model: str, day: date) -> ModelInfo:
         """Return the row as it applies on this day."""
-        capabilities = Capabilities(**{each.name: getattr(self, each.name) for each in fields(Capabilities)})
-        changes = [each for each in self.later if each.since <= day]
-        price = max(changes, key=lambda each: each.since).price if changes else self.price
-        return ModelInfo(model, self.title, capabilities, price, self.retires)
+        changes = [change for change in self.later if change.since <= day]
+        price = max(changes, key=lambda change: change.since).price if changes else self.price
+        return ModelInfo(model, self.title, self.capabilities, price, self.retires)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +113,16 @@ def _entries(data: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for vendor, models in data.items():
         if vendor == "version" and isinstance(models, int):
             continue
-        if not isinstance(models, dict):
+        if not is_object(models):
             yield vendor, "", models
             continue
-        for name, entry in cast("dict[str, Any]", models).items():
+        for name, entry in models.items():
             yield vendor, name, entry
 
 
 def _table_errors(text: str, vendor: str, name: str, error: ValidationError) -> Iterator[TableError]:
     for details in error.errors(include_url=False, include_context=False, include_input=False):
-        steps = [str(step) for step in details["loc"] if isinstance(step, str)]
+        steps = [step for step in details["loc"] if isinstance(step, str) and step != _GATHERED]
         path = ".".join(filter(None, (vendor, f'"{name}"' if name else "", *steps)))
         yield TableError(path, _line(text, vendor, name, steps), details["msg"])
 
