@@ -19,6 +19,7 @@ from desktop_agent.types.providers import (
     Capabilities,
     Effort,
     ModelRequest,
+    ReasoningAdaptive,
     ReasoningBudget,
     ReasoningDisabled,
     ReasoningEffort,
@@ -32,7 +33,8 @@ class OpenAIModelFacts:
     """What one family of models takes. No `efforts`: it does not reason.
 
     `sampling`: takes temperature and top_p while reasoning is off; while it is on, none does. `cache_options`: takes
-    prompt_cache_options, with which a cached prompt may be kept for longer, or not at all.
+    prompt_cache_options, with which a cached prompt may be kept for longer, or not at all. `chat_tools`: what Chat
+    Completions takes beside tools: any effort, the word “none”, no word at all (“silent”), or no tools (“refused”).
     """
 
     efforts: tuple[Effort, ...] = ()
@@ -40,6 +42,11 @@ class OpenAIModelFacts:
     reasons_by_default: bool = False
     sampling: bool = True
     cache_options: bool = False
+    chat_tools: Literal["any", "none", "silent", "refused"] = "any"
+
+    def reasons_at(self, effort: "EffortWord | None") -> bool:
+        """Whether it reasons with this word; None is its own default."""
+        return self.reasons_by_default if effort is None else effort != "none"
 
 
 def _parse_openai_row(row: dict[str, Any]) -> tuple[re.Pattern[str], OpenAIModelFacts]:
@@ -96,6 +103,30 @@ def choose_effort(
     return efforts[0], (Sentence("“{model}” always reasons, so it reasons at “{effort}”.", values),)
 
 
+def choose_openai_effort(
+    request: ModelRequest, facts: OpenAIModelFacts
+) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
+    """Return the same for a model of OpenAI's."""
+    if isinstance(request.config.reasoning, ReasoningAdaptive) and not facts.reasons_by_default:
+        values = {"model": request.model}
+        return None, (Sentence("“{model}” does not choose by itself how much to reason, so it does not.", values),)
+    return choose_effort(request, facts.efforts, can_be_off=facts.can_be_off)
+
+
+def choose_xai_effort(
+    request: ModelRequest, *, always_reasons_since: tuple[int, int]
+) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
+    """Return the same for a Grok: efforts since 4.5. One that reasons cannot be told not to."""
+    version = grok_version(request.model)
+    if isinstance(request.config.reasoning, ReasoningDisabled):
+        values = {"model": request.model}
+        note = Sentence("“{model}” always reasons, so it reasons as it does by itself.", values)
+        return None, (note,) if version >= always_reasons_since else ()
+    efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
+    taken = efforts if version >= (4, 7) else efforts[:3] if version >= (4, 5) else ()
+    return choose_effort(request, taken, can_be_off=False)
+
+
 def level_adjustments(
     request: ModelRequest, reasoning: ReasoningEffort | ReasoningBudget, level: Effort
 ) -> tuple[Sentence, ...]:
@@ -113,12 +144,6 @@ def effort_ignored(request: ModelRequest) -> tuple[Sentence, ...]:
     """Return the note that a level was requested but cannot be sent."""
     values = {"model": request.model}
     return (Sentence("How hard “{model}” reasons cannot be chosen, so that was left out.", values),)
-
-
-def adaptive_ignored(request: ModelRequest) -> tuple[Sentence, ...]:
-    """Return the note that the model was to decide, but does not reason by itself."""
-    values = {"model": request.model}
-    return (Sentence("“{model}” does not choose by itself how much to reason, so it does not.", values),)
 
 
 def grok_version(model: str) -> tuple[int, int]:

@@ -6,7 +6,7 @@ holds the families.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from desktop_agent.providers.data_tables import load_table
@@ -14,38 +14,21 @@ from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF, SUPPORTED_MEDIA_
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.providers import ImageLimits, is_loopback
 
-Family = Literal[
-    "openai",
-    "azure",
-    "openrouter",
-    "deepseek",
-    "groq",
-    "mistral",
-    "xai",
-    "ollama",
-    "lmstudio",
-    "llamacpp",
-    "vllm",
-    "litellm",
-    "google-openai",
-    "stranger",
-]
 ReasoningSwitch = Literal["none", "openai", "openrouter", "deepseek", "ollama", "llamacpp", "xai"]
 ReasoningReplay = Literal["none", "reasoning_content", "reasoning", "reasoning_details", "parts", "thinking_blocks"]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerQuirks:
-    """What one family of servers takes. The defaults are the old core that every compatible server understands."""
+    """What one family of servers takes; the defaults are the old core that every compatible server understands."""
 
-    family: Family = "stranger"
+    family: str = "stranger"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     switch: ReasoningSwitch = "none"  # how reasoning is asked for; "none": there is no documented way
     replay: ReasoningReplay = "none"  # how an assistant message carries its reasoning back
     replay_on_calls_only: bool = False
     extra_content: bool = False  # Google's signatures go back on the calls they came with
     think_tags: bool = False
-    opened_by_template: bool = False
     image_urls: bool = True
     image_gif: bool = True
     tool_choice: bool = True
@@ -68,14 +51,12 @@ class ServerQuirks:
 
 
 _TABLES = load_table(__name__, "server_families.toml")
-FAMILIES: Mapping[str, ServerQuirks] = {
-    name: ServerQuirks(family=cast("Family", name), **fields) for name, fields in _TABLES["families"].items()
-}
-_FAMILY_BY_HOST: Mapping[str, Family] = _TABLES["hosts"]
+FAMILIES = {name: ServerQuirks(family=name, **fields) for name, fields in _TABLES["families"].items()}
+_FAMILY_BY_HOST: Mapping[str, str] = _TABLES["hosts"]
 _VENDOR_HOSTS = (*_FAMILY_BY_HOST, "anthropic.com", "googleapis.com")
-_FAMILY_BY_PORT: Mapping[str, Family] = _TABLES["ports"]
-_FAMILY_BY_LOOPBACK_PORT: Mapping[str, Family] = _TABLES["loopback_ports"]
-_FAMILY_BY_OWNER: Mapping[str, Family] = _TABLES["owners"]
+_FAMILY_BY_PORT: Mapping[str, str] = _TABLES["ports"]
+_FAMILY_BY_LOOPBACK_PORT: Mapping[str, str] = _TABLES["loopback_ports"]
+_FAMILY_BY_OWNER: Mapping[str, str] = _TABLES["owners"]
 
 
 def picture_limits(quirks: ServerQuirks) -> ImageLimits:

@@ -9,7 +9,7 @@ from typing import Any
 
 from desktop_agent.providers.dialects.gemini.request import thinking_ability
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
-from desktop_agent.providers.dialects.openai_chat.model_listing import ReasoningSetting, reasoning_setting
+from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningSetting, reasoning_setting
 from desktop_agent.providers.dialects.request_building import (
     answer_limit,
     check_capabilities,

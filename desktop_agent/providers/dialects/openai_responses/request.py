@@ -11,12 +11,11 @@ from desktop_agent.providers.dialects.openai_responses.messages import Recipient
 from desktop_agent.providers.dialects.request_building import (
     BETWEEN_TOOLS_IGNORED,
     OpenAIModelFacts,
-    adaptive_ignored,
     answer_limit,
     check_capabilities,
     choose_effort,
-    effort_ignored,
-    grok_version,
+    choose_openai_effort,
+    choose_xai_effort,
     openai_model_facts,
     tool_fields,
 )
@@ -25,17 +24,7 @@ from desktop_agent.providers.transport.error_responses import error_words
 from desktop_agent.providers.transport.json_codec import object_in
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import ProviderError, Sentence
-from desktop_agent.types.providers import (
-    Capabilities,
-    Effort,
-    JsonFormat,
-    ModelRequest,
-    ReasoningAdaptive,
-    ReasoningBetweenTools,
-    ReasoningBudget,
-    ReasoningDisabled,
-    ReasoningEffort,
-)
+from desktop_agent.types.providers import Capabilities, JsonFormat, ModelRequest, ReasoningBetweenTools
 from desktop_agent.types.tool_calls import ToolSpec
 
 
@@ -54,7 +43,8 @@ def reasoning_setting(request: ModelRequest, quirks: ServerQuirks, known: Capabi
         case "openai":
             setting = _openai_setting(request, _model_facts(request.model, known), known)
         case "xai":
-            setting = _xai_setting(request)
+            effort, notes = choose_xai_effort(request, always_reasons_since=(4, 5))
+            setting = ReasoningSetting(_fields(effort), adjustments=notes)
         case _:
             effort, notes = choose_effort(request, known.efforts, can_be_off=True)
             setting = ReasoningSetting(_fields(effort), known.sampling is not False, notes)
@@ -85,30 +75,12 @@ def _openai_setting(request: ModelRequest, facts: OpenAIModelFacts | None, known
     summary = {"summary": "auto"} if request.config.show_reasoning else {}
     if facts is None:
         effort, notes = choose_effort(request, None, can_be_off=True)
-        return ReasoningSetting(
-            _fields(effort) | ({} if effort == "none" else summary), known.sampling is not False, notes
-        )
-    effort, notes = choose_effort(request, facts.efforts, can_be_off=facts.can_be_off)
-    if isinstance(request.config.reasoning, ReasoningAdaptive) and not facts.reasons_by_default:
-        notes = adaptive_ignored(request)
-    reasons = facts.reasons_by_default if effort is None else effort != "none"
-    return ReasoningSetting(_fields(effort) | (summary if reasons else {}), facts.sampling and not reasons, notes)
-
-
-def _xai_setting(request: ModelRequest) -> ReasoningSetting:
-    """Send efforts since grok-4.5; a model that reasons cannot be told not to."""
-    version = grok_version(request.model)
-    reasoning = request.config.reasoning
-    if version < (4, 5):
-        return ReasoningSetting(
-            adjustments=effort_ignored(request) if isinstance(reasoning, ReasoningEffort | ReasoningBudget) else ()
-        )
-    if isinstance(reasoning, ReasoningDisabled):
-        note = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
-        return ReasoningSetting(adjustments=(note,))
-    efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
-    effort, adjustments = choose_effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
-    return ReasoningSetting(_fields(effort), adjustments=adjustments)
+        reasons, sampling = effort != "none", known.sampling is not False
+    else:
+        effort, notes = choose_openai_effort(request, facts)
+        reasons = facts.reasons_at(effort)
+        sampling = facts.sampling and not reasons
+    return ReasoningSetting(_fields(effort) | (summary if reasons else {}), sampling, notes)
 
 
 def _fields(effort: str | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.dialects.openai_responses.adapter import OpenAIResponses
 from desktop_agent.providers.dialects.request_building import account_digest
-from desktop_agent.providers.dialects.server_families import FAMILIES, Family
+from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.blocks import Thinking, ToolUse
@@ -57,7 +57,7 @@ async def http() -> AsyncIterator[HttpClient]:
     await client.aclose()
 
 
-def provider(server: Loopback, http: HttpClient, family: Family = "stranger", **more: Any) -> OpenAIResponses:
+def provider(server: Loopback, http: HttpClient, family: str = "stranger", **more: Any) -> OpenAIResponses:
     made = OpenAIResponses(**{"base_url": server.url, "api_key": SecretStr(KEY), "http": http, **more})
     # OpenAI's own server is known by its host name, which is not this machine's.
     made._quirks = FAMILIES[family]  # pyright: ignore[reportPrivateUsage]

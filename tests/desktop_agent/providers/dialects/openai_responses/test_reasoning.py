@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.openai_responses.request import ReasoningSetting, reasoning_setting
-from desktop_agent.providers.dialects.server_families import FAMILIES, Family
+from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import (
     Capabilities,
@@ -22,7 +22,7 @@ NOTHING = Capabilities()
 
 
 def switched(
-    model: str, wish: Reasoning | None, family: Family = "openai", known: Capabilities = NOTHING, **config: Any
+    model: str, wish: Reasoning | None, family: str = "openai", known: Capabilities = NOTHING, **config: Any
 ) -> ReasoningSetting:
     request = ModelRequest(model, (Message.user("hi"),), config=ProviderConfig(reasoning=wish, **config))
     return reasoning_setting(request, FAMILIES[family], known)
@@ -137,7 +137,7 @@ def test_models_of_xai(model: str, wish: Reasoning | None, reasoning: Any, adjus
 
 
 @pytest.mark.parametrize("family", ["stranger", "lmstudio", "llamacpp", "vllm", "ollama", "openrouter"])
-def test_others_get_only_what_was_asked_for(family: Family) -> None:
+def test_others_get_only_what_was_asked_for(family: str) -> None:
     assert switched("qwen3", None, family).reasoning == {}
     assert switched("qwen3", effort("high"), family).reasoning == {"effort": "high"}
     assert switched("qwen3", OFF, family).reasoning == {"effort": "none"}

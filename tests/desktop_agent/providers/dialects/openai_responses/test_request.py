@@ -11,7 +11,7 @@ from desktop_agent.providers.dialects.openai_responses.request import (
     count_fields,
     refused_fields,
 )
-from desktop_agent.providers.dialects.server_families import FAMILIES, Family
+from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.providers.transport.error_responses import error_from_status
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.blocks import Text, Thinking, ToolResult
@@ -36,7 +36,7 @@ NOTHING = Capabilities()
 
 
 def body(
-    family: Family = "openai",
+    family: str = "openai",
     model: str = "gpt-6-sol",
     known: Capabilities = NOTHING,
     without: frozenset[str] = frozenset(),
@@ -66,7 +66,7 @@ def test_the_least_that_is_sent_to_openai() -> None:
 
 
 @pytest.mark.parametrize("family", ["stranger", "lmstudio", "llamacpp", "vllm", "openrouter", "ollama"])
-def test_strangers_get_the_old_core(family: Family) -> None:
+def test_strangers_get_the_old_core(family: str) -> None:
     found = body(family, config={"system_prompt": "Be kind.", "max_tokens": 9}, conversation_id="c", tools=(TOOL,))
     assert set(found.fields) == {"model", "stream", "store", "instructions", "max_output_tokens", "tools", "input"}
     assert found.fields["store"] is False
@@ -148,7 +148,7 @@ def test_a_long_lifetime_that_a_model_does_not_know() -> None:
         ("vllm", "gpt-oss", False),
     ],
 )
-def test_reasoning_state_is_asked_for_where_it_does_not_come_by_itself(family: Family, model: str, asks: bool) -> None:
+def test_reasoning_state_is_asked_for_where_it_does_not_come_by_itself(family: str, model: str, asks: bool) -> None:
     fields = body(family, model).fields
     assert fields.get("include") == (["reasoning.encrypted_content"] if asks else None)
 
@@ -162,7 +162,7 @@ def test_reasoning_state_is_asked_for_where_it_does_not_come_by_itself(family: F
         (ToolChoice("named", "get"), "ollama", NOTHING, None, True),
     ],
 )
-def test_tool_choice(choice: ToolChoice, family: Family, known: Capabilities, sent: Any, adjusted: bool) -> None:
+def test_tool_choice(choice: ToolChoice, family: str, known: Capabilities, sent: Any, adjusted: bool) -> None:
     found = body(family, known=known, tools=(TOOL,), tool_choice=choice)
     assert found.fields.get("tool_choice") == sent
     assert bool(found.adjustments) is adjusted
@@ -252,7 +252,7 @@ REASONED = Message(
         ("vllm", {"message": "max_output_tokens must be smaller"}, set()),
     ],
 )
-def test_which_field_an_error_is_about(family: Family, error: dict[str, Any], named: set[str]) -> None:
+def test_which_field_an_error_is_about(family: str, error: dict[str, Any], named: set[str]) -> None:
     config = {"reasoning": ReasoningEffort(level="high"), "max_tokens": 5, "caching": PromptCaching(lifetime="long")}
     asked = body(family, config=config, messages=(ASKED, REASONED, ASKED))
     answer = error_from_status(400, {}, dumps({"error": {"type": "invalid_request_error", **error}}))

@@ -1,0 +1,199 @@
+"""Choose how a server is told to reason in Chat Completions, family by family.
+
+Nothing is sent that a server is known to refuse; downgrades are reported in an adjustment, and what has none is an
+error before the network.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from desktop_agent.providers.dialects.request_building import (
+    BETWEEN_TOOLS_IGNORED,
+    EffortWord,
+    OpenAIModelFacts,
+    choose_effort,
+    choose_openai_effort,
+    choose_xai_effort,
+    effort_for,
+    effort_ignored,
+    grok_version,
+    level_adjustments,
+    openai_model_facts,
+)
+from desktop_agent.providers.dialects.server_families import ServerQuirks
+from desktop_agent.types.errors import CapabilityMissing, Sentence, ToolCallingNotSupported
+from desktop_agent.types.providers import (
+    Capabilities,
+    Effort,
+    ModelRequest,
+    ReasoningAdaptive,
+    ReasoningBetweenTools,
+    ReasoningBudget,
+    ReasoningDisabled,
+    ReasoningEffort,
+)
+
+_SAMPLING = frozenset({"temperature", "top_p", "top_k"})
+_STOP = frozenset({"stop"})
+_BELOW_MAX: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh")
+# Whatever the version: new ones are expected to be the same.
+_RESPONSES_ONLY = re.compile(r"(gpt-\d|o\d)[\w.]*-(?:\w+-)*pro\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningSetting:
+    """Fields to send, fields of the rest of the body that this model would refuse, and notes."""
+
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
+    refused: frozenset[str] = frozenset()
+    is_reasoning_model: bool = False
+    adjustments: tuple[Sentence, ...] = ()
+
+
+def reasoning_setting(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningSetting:
+    """Return what to send for this request. Raises CapabilityMissing or ToolCallingNotSupported."""
+    match quirks.switch:
+        case "openai":
+            setting = _openai_setting(request, known)
+        case "xai":
+            setting = _xai_setting(request)
+        case "openrouter":
+            setting = _openrouter_setting(request, known)
+        case "deepseek":
+            setting = _deepseek_setting(request)
+        case "llamacpp":
+            setting = _llama_cpp_setting(request)
+        case _ if quirks.family == "mistral":
+            setting = _uncontrollable(request)
+        case _:
+            # The person asked for it, so it is sent; a server that refuses the field is asked again without it.
+            effort, notes = choose_effort(request, known.efforts, can_be_off=True)
+            setting = ReasoningSetting(_fields(effort) | _hide_reasoning(request, quirks, known), adjustments=notes)
+    if isinstance(request.config.reasoning, ReasoningBetweenTools):
+        return replace(setting, adjustments=(*setting.adjustments, BETWEEN_TOOLS_IGNORED))
+    return setting
+
+
+def _openrouter_setting(request: ModelRequest, known: Capabilities) -> ReasoningSetting:
+    reasoning = request.config.reasoning
+    if known.reasoning is False:
+        return _uncontrollable(request)
+    fields: dict[str, Any] = {}
+    notes: tuple[Sentence, ...] = ()
+    if isinstance(reasoning, ReasoningDisabled | ReasoningAdaptive):
+        fields = {"enabled": isinstance(reasoning, ReasoningAdaptive)}
+    elif isinstance(reasoning, ReasoningBudget):
+        fields = {"max_tokens": reasoning.tokens}
+    elif isinstance(reasoning, ReasoningEffort):
+        effort, notes = choose_effort(request, known.efforts or _BELOW_MAX, can_be_off=True)
+        fields = {"effort": effort}
+    if not request.config.show_reasoning and fields.get("enabled", True):
+        fields["exclude"] = True
+    return ReasoningSetting({"reasoning": fields} if fields else {}, adjustments=notes)
+
+
+def _deepseek_setting(request: ModelRequest) -> ReasoningSetting:
+    """Send only the server's own three words: it reads minimal as low and medium as high."""
+    reasoning = request.config.reasoning
+    if isinstance(reasoning, ReasoningDisabled):
+        return ReasoningSetting({"thinking": {"type": "disabled"}})
+    if isinstance(reasoning, ReasoningAdaptive):
+        return ReasoningSetting({"thinking": {"type": "enabled"}})
+    if not isinstance(reasoning, ReasoningEffort | ReasoningBudget):
+        return ReasoningSetting()
+    wanted = effort_for(reasoning)
+    level = "low" if wanted in ("minimal", "low") else "high" if wanted in ("medium", "high") else "max"
+    notes = level_adjustments(request, reasoning, level)
+    return ReasoningSetting({"thinking": {"type": "enabled"}, "reasoning_effort": level}, adjustments=notes)
+
+
+def _llama_cpp_setting(request: ModelRequest) -> ReasoningSetting:
+    if isinstance(request.config.reasoning, ReasoningDisabled):
+        return ReasoningSetting({"chat_template_kwargs": {"enable_thinking": False}})
+    return _uncontrollable(request)
+
+
+def _uncontrollable(request: ModelRequest) -> ReasoningSetting:
+    """Return the setting for a server or model that cannot be told how to reason."""
+    reasoning = request.config.reasoning
+    values = {"model": request.model}
+    if isinstance(reasoning, ReasoningEffort | ReasoningBudget):
+        return ReasoningSetting(adjustments=effort_ignored(request))
+    if isinstance(reasoning, ReasoningDisabled):
+        note = Sentence("Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.", values)
+        return ReasoningSetting(adjustments=(note,))
+    return ReasoningSetting()
+
+
+def _xai_setting(request: ModelRequest) -> ReasoningSetting:
+    """A model that reasons takes no stop sequences."""
+    effort, notes = choose_xai_effort(request, always_reasons_since=(4, 0))
+    reasons = grok_version(request.model) >= (4, 0)
+    return ReasoningSetting(_fields(effort), _STOP if reasons else frozenset(), reasons, notes)
+
+
+def _openai_setting(request: ModelRequest, known: Capabilities) -> ReasoningSetting:
+    name = request.model.rpartition("/")[2].lower()
+    if _RESPONSES_ONLY.match(name):
+        raise CapabilityMissing(
+            f"{request.model} is served by OpenAI's Responses interface only.",
+            "Choose another model, or the Responses dialect for this server.",
+        )
+    facts = _model_facts(name, known)
+    if facts is None:
+        # Newer models tend to refuse an effort with tools.
+        if request.tools:
+            return _uncontrollable(request)
+        effort, notes = choose_effort(request, None, can_be_off=True)
+        return ReasoningSetting(_fields(effort), adjustments=notes)
+    if not facts.efforts:
+        return ReasoningSetting(adjustments=choose_openai_effort(request, replace(facts, reasons_by_default=False))[1])
+    effort, notes = _effort_beside_tools(request, facts) if request.tools else choose_openai_effort(request, facts)
+    refused = _STOP if facts.sampling and not facts.reasons_at(effort) else _STOP | _SAMPLING
+    return ReasoningSetting(_fields(effort), refused, is_reasoning_model=True, adjustments=notes)
+
+
+def _model_facts(name: str, known: Capabilities) -> OpenAIModelFacts | None:
+    """Return the row of this model, corrected by the catalogue. No model takes `max` on this interface."""
+    facts = OpenAIModelFacts() if known.reasoning is False else openai_model_facts(name)
+    if facts is None:
+        return None
+    efforts = facts.efforts if known.efforts is None else known.efforts
+    return replace(
+        facts,
+        efforts=tuple(effort for effort in efforts if effort != "max"),
+        sampling=facts.sampling and known.sampling is not False,
+        reasons_by_default=facts.reasons_by_default if known.reasons_by_default is None else known.reasons_by_default,
+    )
+
+
+def _effort_beside_tools(
+    request: ModelRequest, facts: OpenAIModelFacts
+) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
+    """Return the word to send with tools, or None for the model's own default."""
+    match facts.chat_tools:
+        case "refused":
+            raise ToolCallingNotSupported(
+                f"{request.model} calls tools by OpenAI's Responses interface only.",
+                "Choose another model, the Responses dialect for this server, or turn tools off.",
+            )
+        case "any":
+            return choose_openai_effort(request, facts)
+        case _:
+            values = {"model": request.model}
+            is_asked = isinstance(request.config.reasoning, ReasoningEffort | ReasoningBudget | ReasoningAdaptive)
+            note = Sentence(
+                "“{model}” does not reason here while it has tools; by the Responses dialect it can.", values
+            )
+            return "none" if facts.chat_tools == "none" else None, (note,) if is_asked else ()
+
+
+def _hide_reasoning(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> dict[str, Any]:
+    """Tell Groq to hide reasoning, which it shows otherwise; models that do not reason refuse the field."""
+    is_asked = quirks.family == "groq" and known.reasoning is True and not request.config.show_reasoning
+    return {"reasoning_format": "hidden"} if is_asked else {}
+
+
+def _fields(effort: str | None) -> dict[str, Any]:
+    return {} if effort is None else {"reasoning_effort": effort}

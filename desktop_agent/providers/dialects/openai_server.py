@@ -1,0 +1,295 @@
+"""Servers that speak one of OpenAI's dialects: their family, and the models that they list.
+
+Each family has an endpoint of its own that says more about its models. What is unknown about a model stays None.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from pydantic import SecretStr
+
+from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.dialects.server_adapter import ServerAdapter
+from desktop_agent.providers.dialects.server_families import (
+    ServerQuirks,
+    api_root,
+    join_url,
+    picture_limits,
+    quirks_for_listing,
+    quirks_for_url,
+    url_outside_v1,
+)
+from desktop_agent.providers.text_builder import ThinkTags
+from desktop_agent.providers.transport.error_responses import error_from_listing, has_error, is_bare_error
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.providers.transport.json_codec import (
+    array_in,
+    dumps,
+    flag_in,
+    is_array,
+    is_object,
+    loads,
+    object_in,
+    objects_in,
+    repair_text,
+)
+from desktop_agent.types.errors import ProviderError
+from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, Price, Timeouts
+
+Exchange = Callable[..., Awaitable[bytes]]
+_MAX_PARALLEL_SHOWS = 4
+_MAX_SHOWS = 60
+
+
+class OpenAIServer(ServerAdapter):
+    """One server of a family. `base_url` is what the vendor's own SDK takes, usually ending in /v1.
+
+    `quirks` overrides what the address and the listing suggest. A field that the server does not take is left out, and
+    it is asked once more. Raises WrongUse for an address or a key that cannot be used.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: SecretStr | None = None,
+        http: HttpClient,
+        quirks: ServerQuirks | None = None,
+        catalogue: Catalogue | None = None,
+        listing_timeouts: Timeouts | None = None,
+    ) -> None:
+        self._is_guess = quirks is None
+        self._quirks = quirks or quirks_for_url(api_root(base_url))
+        root, key_name = api_root(base_url, self._quirks.usual_path), self._quirks.key_header
+        super().__init__(root, api_key, http, catalogue, listing_timeouts, key_name=key_name)
+        # Fields that the server refused, by model.
+        self._refused: dict[str, frozenset[str]] = {}
+
+    @property
+    def quirks(self) -> ServerQuirks:
+        return self._quirks
+
+    @property
+    def _vendor(self) -> str:
+        return self._quirks.family
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """Return the server's listing, and learn from it which family the server belongs to."""
+        listing = await fetch_models(self._root, self._quirks, self._exchange)
+        if self._is_guess:
+            self._quirks = listing.quirks
+        return self._set_listing(listing.models)
+
+    def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
+        """Return what this family of servers takes."""
+        return picture_limits(self._quirks)
+
+    def _think_tags(self) -> ThinkTags | None:
+        return ThinkTags() if self._quirks.think_tags else None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelListing:
+    """The models, and the server's family as the listing shows it."""
+
+    models: tuple[ModelInfo, ...]
+    quirks: ServerQuirks
+
+
+async def fetch_models(root: str, quirks: ServerQuirks, exchange: Exchange) -> ModelListing:
+    """Fetch everything. `exchange(url, body=None)` returns bytes. Raises ProviderError."""
+    entries = _parse_entries(await exchange(join_url(root, "models")))
+    quirks = quirks_for_listing(entries, quirks)
+    capabilities = await _family_capabilities(root, quirks, [str(entry["id"]) for entry in entries], exchange)
+    models = [_parse_model(entry, capabilities.get(str(entry["id"])) or capabilities.get("")) for entry in entries]
+    return ModelListing(tuple(models), quirks)
+
+
+def _parse_entries(body: bytes) -> list[dict[str, Any]]:
+    try:
+        data = loads(body)
+    except ValueError:
+        data = ...
+    fields = data if is_object(data) else {}
+    listed = fields.get("data", fields.get("models", ...)) if is_object(data) else data
+    if listed is None and not is_bare_error(data):  # Ollama without any model
+        listed = []
+    entries = [entry for entry in listed if is_object(entry)] if is_array(listed) else []
+    is_refused = fields.get("success") is False and not listed
+    is_listing = is_array(listed) and not has_error(fields.get("error")) and not is_refused
+    if not is_listing or any(has_error(entry.get("error")) for entry in entries[:1]):
+        raise error_from_listing(body)
+    return [entry for entry in entries if isinstance(entry.get("id"), str) and entry["id"]]
+
+
+def _parse_model(entry: dict[str, Any], capabilities: Capabilities | None) -> ModelInfo:
+    title = entry.get("name")
+    own = _capabilities(entry)
+    return ModelInfo(
+        id=repair_text(entry["id"]),
+        title=repair_text(title) if isinstance(title, str) and title and title != entry["id"] else None,
+        capabilities=own if capabilities is None else capabilities.over(own),
+        price=_parse_price(object_in(entry, "pricing")),
+        retires=_parse_day(entry.get("shutdown_date")),
+    )
+
+
+def _parse_price(pricing: dict[str, Any]) -> Price | None:
+    """Parse OpenRouter's prices: dollars for one token, as strings; -1 if it depends on who answers."""
+    price = Price(
+        input=_price_per_million(pricing.get("prompt")),
+        output=_price_per_million(pricing.get("completion")),
+        cache_read=_price_per_million(pricing.get("input_cache_read")),
+        cache_write=_price_per_million(pricing.get("input_cache_write")),
+    )
+    return price if price != Price() else None
+
+
+def _price_per_million(dollars: Any) -> float | None:
+    try:
+        value = float(dollars) * 1_000_000
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return round(value, 6) if 0 <= value < 1_000_000 else None
+
+
+def _capabilities(entry: dict[str, Any]) -> Capabilities:
+    """Return facts from the listing itself, under the names of several families."""
+    flags, meta = object_in(entry, "capabilities"), object_in(entry, "meta")
+    modalities = object_in(entry, "architecture").get("input_modalities")
+    parameters = entry.get("supported_parameters")
+    context = _first_size(
+        entry.get("context_length"),
+        entry.get("max_context_length"),
+        entry.get("max_model_len"),
+        entry.get("context_window"),
+        meta.get("n_ctx"),
+    )
+    output = _first_size(
+        object_in(entry, "top_provider").get("max_completion_tokens"), entry.get("max_completion_tokens")
+    )
+    return Capabilities(
+        images=flag_in(flags, "vision") if not is_array(modalities) else "image" in modalities,
+        tools=flag_in(flags, "function_calling") if not is_array(parameters) else "tools" in parameters,
+        reasoning=flag_in(flags, "reasoning") if not is_array(parameters) else "reasoning" in parameters,
+        context_window=context,
+        max_output_tokens=output,
+    )
+
+
+async def _family_capabilities(
+    root: str, quirks: ServerQuirks, ids: list[str], exchange: Exchange
+) -> Mapping[str, Capabilities]:
+    """Return facts by model id from a family's own endpoint; the empty id is for every model."""
+    try:
+        match quirks.family:
+            case "ollama":
+                return await _ollama_capabilities(root, ids, exchange)
+            case "lmstudio":
+                return await _lm_studio_capabilities(root, exchange)
+            case "litellm":
+                return _litellm_capabilities(loads(await exchange(url_outside_v1(root, "model/info"))))
+            case "llamacpp":
+                return {"": _llama_cpp_capabilities(loads(await exchange(url_outside_v1(root, "props"))))}
+            case _:
+                return {}
+    except (ProviderError, ValueError):
+        return {}
+
+
+async def _ollama_capabilities(root: str, ids: list[str], exchange: Exchange) -> dict[str, Capabilities]:
+    """POST /api/show for each model. The window is `num_ctx` if the model file sets one, else the model's own."""
+    turn = asyncio.Semaphore(_MAX_PARALLEL_SHOWS)
+
+    async def shown(model: str) -> tuple[str, Capabilities]:
+        try:
+            async with turn:
+                data = loads(await exchange(url_outside_v1(root, "api/show"), dumps({"model": model})))
+        except (ProviderError, ValueError):
+            return model, Capabilities()
+        return model, _ollama_model(data if is_object(data) else {})
+
+    return dict(await asyncio.gather(*(shown(model) for model in ids[:_MAX_SHOWS])))
+
+
+def _ollama_model(data: dict[str, Any]) -> Capabilities:
+    names = data.get("capabilities")
+    parameters = data.get("parameters")
+    chosen = re.search(r"^num_ctx\s+(\d+)", parameters, re.MULTILINE) if isinstance(parameters, str) else None
+    lengths = [value for name, value in object_in(data, "model_info").items() if name.endswith(".context_length")]
+    return Capabilities(
+        images=None if not is_array(names) else "vision" in names,
+        tools=None if not is_array(names) else "tools" in names,
+        reasoning=None if not is_array(names) else "thinking" in names,
+        context_window=_first_size(int(chosen[1]) if chosen else None, *lengths),
+    )
+
+
+async def _lm_studio_capabilities(root: str, exchange: Exchange) -> dict[str, Capabilities]:
+    """GET /api/v1/models, or /api/v0/models of older versions; the context of a loaded model is what counts."""
+    try:
+        data = loads(await exchange(url_outside_v1(root, "api/v1/models")))
+        entries, key = objects_in(data, "models"), "key"
+    except ProviderError:
+        data = loads(await exchange(url_outside_v1(root, "api/v0/models")))
+        entries, key = objects_in(data, "data"), "id"
+    capabilities: dict[str, Capabilities] = {}
+    for entry in entries:
+        names = [entry.get(key), *(instance.get("id") for instance in objects_in(entry, "loaded_instances"))]
+        capabilities |= {name: _lm_studio_model(entry) for name in names if isinstance(name, str)}
+    return capabilities
+
+
+def _lm_studio_model(entry: dict[str, Any]) -> Capabilities:
+    loaded = [object_in(instance, "config").get("context_length") for instance in objects_in(entry, "loaded_instances")]
+    flags = object_in(entry, "capabilities")
+    # Not trained for tools is not "no tools": the server adds them to every model's prompt.
+    trained = flag_in(flags, "trained_for_tool_use") or "tool_use" in array_in(entry, "capabilities")
+    kind = entry.get("type")
+    return Capabilities(
+        images=flag_in(flags, "vision") if flags or not isinstance(kind, str) else kind == "vlm",
+        tools=trained or None,
+        context_window=_first_size(*loaded, entry.get("loaded_context_length"), entry.get("max_context_length")),
+    )
+
+
+def _litellm_capabilities(data: Any) -> dict[str, Capabilities]:
+    capabilities: dict[str, Capabilities] = {}
+    for entry in objects_in(data, "data"):
+        facts = object_in(entry, "model_info")
+        if isinstance(name := entry.get("model_name"), str):
+            capabilities[name] = Capabilities(
+                images=flag_in(facts, "supports_vision"),
+                tools=flag_in(facts, "supports_function_calling"),
+                reasoning=flag_in(facts, "supports_reasoning"),
+                context_window=_first_size(facts.get("max_input_tokens"), facts.get("max_tokens")),
+                max_output_tokens=_first_size(facts.get("max_output_tokens")),
+            )
+    return capabilities
+
+
+def _llama_cpp_capabilities(data: Any) -> Capabilities:
+    """GET /props: the context of a slot is what one conversation gets; the trained one is not."""
+    settings = object_in(data, "default_generation_settings")
+    return Capabilities(
+        images=flag_in(object_in(data, "modalities"), "vision"),
+        context_window=_first_size(settings.get("n_ctx"), object_in(data, "modalities").get("n_ctx")),
+    )
+
+
+def _parse_day(value: Any) -> date | None:
+    """Parse OpenAI's `shutdown_date`: a date, or seconds since 1970 as in `created`."""
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value).date()
+        return datetime.fromtimestamp(value, UTC).date() if type(value) is int and value > 0 else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _first_size(*values: Any) -> int | None:
+    return next((value for value in values if type(value) is int and value > 0), None)
