@@ -13,8 +13,8 @@ from desktop_agent.api.client import Client
 from desktop_agent.api.provider import Provider
 from desktop_agent.conversation.history import compacted_view
 from desktop_agent.conversation.items import NoticeItem
+from desktop_agent.providers.dialects.openai_responses.adapter import build_body
 from desktop_agent.providers.dialects.openai_responses.messages import Recipient
-from desktop_agent.providers.dialects.openai_responses.request import build_body
 from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.providers.transport.error_responses import error_from_status

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.providers.dialects.openai_chat.adapter import build_body
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
-from desktop_agent.providers.dialects.openai_chat.request import build_body
 from desktop_agent.providers.dialects.server_families import FAMILIES, ServerQuirks
 from desktop_agent.providers.transport.json_codec import dumps, loads
 from desktop_agent.types.blocks import Base64Source, Block, Image, Json, Text, Thinking, ToolResult, ToolUse

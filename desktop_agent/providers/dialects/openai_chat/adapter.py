@@ -1,18 +1,35 @@
-"""Chat Completions: OpenAI's own and everybody else's."""
+"""Chat Completions: OpenAI's own and everybody else's. Builds the body for a family of servers, and asks.
+
+Whatever cannot be sent as requested is reported in an adjustment.
+"""
 
 import logging
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from desktop_agent.providers.catalogue.catalogue import estimate_tokens
-from desktop_agent.providers.dialects.openai_chat.messages import Recipient
-from desktop_agent.providers.dialects.openai_chat.request import RequestBody, build_body, refused_fields
+from desktop_agent.providers.dialects.gemini.request import thinking_ability
+from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
+from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningSetting, reasoning_setting
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
 from desktop_agent.providers.dialects.openai_server import OpenAIServer
+from desktop_agent.providers.dialects.request_building import (
+    answer_limit,
+    check_capabilities,
+    openai_model_facts,
+    tool_fields,
+)
 from desktop_agent.providers.dialects.response_stream import OpenedStream
-from desktop_agent.providers.dialects.server_families import join_url
+from desktop_agent.providers.dialects.server_families import ServerQuirks, join_url
 from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.error_responses import error_words
 from desktop_agent.providers.transport.http_client import HttpResponse
-from desktop_agent.types.errors import InvalidRequest
-from desktop_agent.types.providers import ModelRequest, TokenCount
+from desktop_agent.providers.transport.json_codec import dumps
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import InvalidRequest, ProviderError, Sentence
+from desktop_agent.types.providers import Capabilities, JsonFormat, ModelRequest, TokenCount
+from desktop_agent.types.tool_calls import ToolSpec
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +52,7 @@ class OpenAIChat(OpenAIServer):
         reader = FrameReader(builder, answer.headers, self._redact_key)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
-    async def _ask(self, request: ModelRequest, recipient: Recipient) -> tuple[HttpResponse, RequestBody]:
+    async def _ask(self, request: ModelRequest, recipient: Recipient) -> tuple[HttpResponse, "RequestBody"]:
         """Return the head of a good answer, and what was asked. Raises the server's error."""
         known = self._capabilities(request.model)
         without = self._refused.get(request.model, frozenset())
@@ -52,3 +69,245 @@ class OpenAIChat(OpenAIServer):
         answer = await self._send(request, url, body.fields)
         self._refused[request.model] = without
         return answer, body
+
+
+_JSON_ONLY = "Answer with a JSON object and nothing else."
+_JSON_BY_SCHEMA = "Answer with a JSON object and nothing else. It must fit this JSON schema: {schema}"
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSetting:
+    """The field to send, what is added to the instructions, and notes."""
+
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
+    extra_instructions: str = ""
+    adjustments: tuple[Sentence, ...] = ()
+
+
+def format_setting(
+    request: ModelRequest, quirks: ServerQuirks, known: Capabilities, *, refused: bool = False
+) -> FormatSetting:
+    """Return how to ask for the requested format; `refused`: this server does not take the field."""
+    json_format = request.config.response_format
+    if json_format is None:
+        return FormatSetting()
+    takes = "none" if refused or known.structured_output is False else quirks.structured
+    schema = (
+        None
+        if json_format.json_schema is None
+        else {k: v for k, v in json_format.json_schema.items() if k != "$schema"}
+    )
+    extra_instructions = _JSON_ONLY if schema is None else _JSON_BY_SCHEMA.format(schema=dumps(schema).decode())
+    if takes == "none":
+        values = {"model": request.model}
+        note = Sentence("“{model}” is asked in words to answer in JSON: nothing makes sure that it does.", values)
+        return FormatSetting({}, extra_instructions, (note,))
+    if schema is not None and takes == "object":
+        values = {"model": request.model}
+        note = Sentence("“{model}” is told the schema in words: only that it is JSON is made sure.", values)
+        return FormatSetting({"response_format": {"type": "json_object"}}, extra_instructions, (note,))
+    if schema is None and takes != "only_schema":
+        # OpenAI and others refuse the mode unless the word JSON is in the messages.
+        return FormatSetting({"response_format": {"type": "json_object"}}, extra_instructions)
+    return FormatSetting({"response_format": _schema_format(json_format, schema or {"type": "object"}, quirks)})
+
+
+def _schema_format(json_format: JsonFormat, schema: JsonObject, quirks: ServerQuirks) -> JsonObject:
+    named: JsonObject = {"name": json_format.name, "schema": schema}
+    # Strict schemas name every property, which "any object" cannot; Mistral refuses the field.
+    if json_format.strict and json_format.json_schema is not None and quirks.family != "mistral":
+        named["strict"] = True
+    return {"type": "json_schema", "json_schema": named}
+
+
+_LONG_LIFETIME = {"mode": "explicit", "ttl": "12h"}
+
+
+def caching_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: list[Sentence]) -> dict[str, Any]:
+    """Return fields of the body. A key leads one conversation to the same cache."""
+    caching = request.config.caching
+    if caching.enabled and caching.lifetime == "long" and not _takes_options(request, quirks):
+        values = {"model": request.model}
+        adjustments.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))
+    if not quirks.cache_key:
+        return {}
+    if not caching.enabled:
+        # Without a breakpoint nothing is cached; older models have no such option.
+        return {"prompt_cache_options": {"mode": "explicit"}} if _takes_options(request, quirks) else {}
+    return {"prompt_cache_key": request.conversation_id} if request.conversation_id else {}
+
+
+def with_cache_breakpoints(
+    messages: list[dict[str, Any]], request: ModelRequest, quirks: ServerQuirks
+) -> list[dict[str, Any]]:
+    """Mark the places for the long lifetime: after the instructions, and after the newest question."""
+    caching = request.config.caching
+    if not (caching.enabled and caching.lifetime == "long" and _takes_options(request, quirks)):
+        return messages
+    marked = list(messages)
+    questions = [index for index, message in enumerate(messages) if message["role"] == "user"]
+    first = [0] if messages and messages[0]["role"] in ("system", "developer") else []
+    for index in (*first, *questions[-1:]):
+        marked[index] = {**messages[index], "content": _with_breakpoint(messages[index]["content"])}
+    return marked
+
+
+def _with_breakpoint(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return [*parts[:-1], {**parts[-1], "prompt_cache_breakpoint": _LONG_LIFETIME}]
+
+
+def _takes_options(request: ModelRequest, quirks: ServerQuirks) -> bool:
+    facts = openai_model_facts(request.model) if quirks.cache_key else None
+    return facts is not None and facts.cache_options
+
+
+# Fields that may be dropped, once, when a server refuses them. A limit on tokens, a stop
+# sequence and a forced tool are not among them: they are promises to the person. A format is: the prompt says it then.
+DROPPABLE_FIELDS = frozenset(
+    {
+        "stream_options",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "reasoning_effort",
+        "reasoning",
+        "reasoning_format",
+        "thinking",
+        "chat_template_kwargs",
+        "response_format",
+        "temperature",
+        "top_p",
+        "top_k",
+    }
+)
+# The person did not ask for these, so dropping them needs no note.
+_UNREQUESTED_FIELDS = frozenset(
+    {"stream_options", "prompt_cache_key", "prompt_cache_options", "max_tokens", "response_format"}
+)
+_MAX_STOPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBody:
+    """The body, the names of its fields that may be dropped, and notes about what differs from the request."""
+
+    fields: dict[str, Any]
+    droppable: frozenset[str]
+    adjustments: tuple[Sentence, ...] = ()
+
+
+def build_body(
+    request: ModelRequest, recipient: Recipient, known: Capabilities, without: frozenset[str] = frozenset()
+) -> RequestBody:
+    """Build the body; `without` names fields that this server refused before (`max_tokens`: by that name).
+
+    Raises ImagesNotSupported and ToolCallingNotSupported if the server's listing says so, CapabilityMissing, and
+    WrongUse for what cannot be sent at all. `extra_options` are merged last and win.
+    """
+    check_capabilities(request, known)
+    quirks = recipient.quirks
+    setting = reasoning_setting(request, quirks, known)
+    format_fields = format_setting(request, quirks, known, refused="response_format" in without)
+    notes = [*setting.adjustments, *format_fields.adjustments]
+    recipient = replace(recipient, checks_signatures=_checks_signatures(request, quirks, known))
+    fields: dict[str, Any] = {"model": request.model, "messages": _messages(request, recipient, setting, format_fields)}
+    fields |= {"stream": True, **format_fields.fields}
+    fields |= _limits(request, quirks, known, setting.refused | without, notes)
+    optional = _sampling(request, quirks, known, setting.refused, notes)
+    optional |= {**setting.fields, **_stream_options(quirks), **caching_fields(request, quirks, notes)}
+    fields |= {name: value for name, value in optional.items() if name not in without}
+    fields |= _tools(request, quirks, known, notes)
+    if missed := sorted(without - _UNREQUESTED_FIELDS):
+        values = {"names": ", ".join(missed)}
+        notes.append(Sentence("This server does not take {names}, so the question was asked without.", values))
+    extra_options = request.config.extra_options
+    # extra_options are the person's own: they win, and they are never dropped.
+    return RequestBody(fields | extra_options, (DROPPABLE_FIELDS & fields.keys()) - extra_options.keys(), tuple(notes))
+
+
+def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
+    """Return which fields of the body an error complains about: the one that it names, else those in its words."""
+    words = error_words(error)
+    named = re.search(r'"param"\s*:\s*"(\w+)', error.detail)
+    # An exactly named parameter is the cause; others in the sentence are advice.
+    if named is not None and named[1] in body.droppable:
+        return frozenset({named[1]})
+    fields = words & body.droppable
+    if "reasoning_effort" in body.droppable and words & {"think", "thinking", "reasoning"}:
+        fields |= {"reasoning_effort"}
+    if "max_tokens" in body.fields and "max_completion_tokens" in words:
+        fields |= {"max_tokens"}
+    return frozenset(fields)
+
+
+def _messages(
+    request: ModelRequest, recipient: Recipient, setting: ReasoningSetting, format_fields: FormatSetting
+) -> list[dict[str, Any]]:
+    developer = recipient.quirks.family == "openai" and setting.is_reasoning_model
+    written = encode_messages(
+        request, recipient, developer=developer, extra_instructions=format_fields.extra_instructions
+    )
+    return with_cache_breakpoints(written, request, recipient.quirks)
+
+
+def _checks_signatures(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> bool:
+    is_google = quirks.family == "google-openai"
+    return is_google and thinking_ability(request.model.removeprefix("models/"), known).checks_signatures
+
+
+def _sampling(
+    request: ModelRequest, quirks: ServerQuirks, known: Capabilities, refused: frozenset[str], notes: list[Sentence]
+) -> dict[str, Any]:
+    config = request.config
+    options = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k}
+    values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if not quirks.top_k and values.pop("top_k", None) is not None:
+        notes.append(Sentence("This interface has no top_k, so it was left out."))
+    taken = {} if known.sampling is False else {name: value for name, value in values.items() if name not in refused}
+    if lost := sorted(values.keys() - taken.keys()):
+        names = {"model": request.model, "names": ", ".join(lost)}
+        notes.append(Sentence("“{model}” does not take {names} while it reasons, so that was left out.", names))
+    return taken
+
+
+def _limits(
+    request: ModelRequest, quirks: ServerQuirks, known: Capabilities, refused: frozenset[str], notes: list[Sentence]
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    tokens, cut = answer_limit(request, known)
+    notes += cut
+    if tokens is not None:
+        fields["max_completion_tokens" if "max_tokens" in refused else quirks.max_tokens_field] = tokens
+    stops = list(request.config.stop_sequences)
+    if stops and "stop" in refused:
+        values = {"model": request.model}
+        notes.append(Sentence("“{model}” takes no stop sequences, so they were left out.", values))
+    elif stops:
+        if quirks.switch == "openai" and len(stops) > _MAX_STOPS:
+            notes.append(Sentence("This server takes four stop sequences, so the others were left out."))
+            stops = stops[:_MAX_STOPS]
+        fields["stop"] = stops
+    return fields
+
+
+def _stream_options(quirks: ServerQuirks) -> dict[str, Any]:
+    if not quirks.ask_for_usage:
+        return {}
+    padding = {"include_obfuscation": False} if quirks.family == "openai" else {}
+    return {"stream_options": {"include_usage": True, **padding}}
+
+
+def _tools(request: ModelRequest, quirks: ServerQuirks, known: Capabilities, notes: list[Sentence]) -> dict[str, Any]:
+    named = {"type": "function", "function": {"name": request.tool_choice.name}}
+    choices = {"none": "none", "required": quirks.required_word, "named": named}
+    tools = [_tool(spec) for spec in request.tools]
+    return tool_fields(request, known, notes, tools, choices, takes_choice=quirks.tool_choice)
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    # Mistral refuses "$schema", which no server needs.
+    schema = {name: value for name, value in spec.input_schema.items() if name != "$schema"}
+    function: dict[str, Any] = {"name": spec.name, "parameters": schema}
+    if spec.description:
+        function["description"] = spec.description
+    return {"type": "function", "function": function}

@@ -1,25 +1,39 @@
-"""The Responses API: OpenAI's own, and servers that offer the same."""
+"""The Responses API: OpenAI's own, and servers that offer the same. Builds the body for a family of servers, and asks.
+
+`store` is false for everybody. Downgrades of reasoning, and fields this interface lacks, are reported in adjustments.
+"""
 
 import logging
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from desktop_agent.providers.catalogue.catalogue import estimate_tokens
-from desktop_agent.providers.dialects.openai_responses.messages import Recipient
+from desktop_agent.providers.dialects.openai_responses.messages import Recipient, encode_input, instructions_for
 from desktop_agent.providers.dialects.openai_responses.output_items import PROVIDER
-from desktop_agent.providers.dialects.openai_responses.request import (
-    RequestBody,
-    build_body,
-    count_fields,
-    refused_fields,
-)
 from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader
 from desktop_agent.providers.dialects.openai_server import OpenAIServer
+from desktop_agent.providers.dialects.request_building import (
+    BETWEEN_TOOLS_IGNORED,
+    OpenAIModelFacts,
+    answer_limit,
+    check_capabilities,
+    choose_effort,
+    choose_openai_effort,
+    choose_xai_effort,
+    openai_model_facts,
+    tool_fields,
+)
 from desktop_agent.providers.dialects.response_stream import OpenedStream
-from desktop_agent.providers.dialects.server_families import join_url
+from desktop_agent.providers.dialects.server_families import ServerQuirks, join_url
 from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.error_responses import error_words
 from desktop_agent.providers.transport.http_client import HttpResponse
-from desktop_agent.providers.transport.json_codec import dumps, loads
-from desktop_agent.types.errors import InvalidRequest, NotFound, Sentence, UnreadableAnswer
-from desktop_agent.types.providers import ModelRequest, TokenCount
+from desktop_agent.providers.transport.json_codec import dumps, loads, object_in
+from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import InvalidRequest, NotFound, ProviderError, Sentence, UnreadableAnswer
+from desktop_agent.types.providers import Capabilities, JsonFormat, ModelRequest, ReasoningBetweenTools, TokenCount
+from desktop_agent.types.tool_calls import ToolSpec
 
 _log = logging.getLogger(__name__)
 _WITHOUT_EARLIER_REASONING = Sentence(
@@ -61,7 +75,7 @@ class OpenAIResponses(OpenAIServer):
             request, answer, builder, reader, adjustments, prefix=body.prefix, long_lived=is_long
         )
 
-    async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, RequestBody, tuple[Sentence, ...]]:
+    async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, "RequestBody", tuple[Sentence, ...]]:
         """Return the head of a good answer, and what was asked in the end. Raises the server's error."""
         without, forgotten = self._refused.get(request.model, frozenset[str]()), frozenset[str]()
         dropped = False
@@ -92,7 +106,7 @@ class OpenAIResponses(OpenAIServer):
         request: ModelRequest,
         without: frozenset[str] = frozenset(),
         forgotten: frozenset[str] = frozenset(),
-    ) -> RequestBody:
+    ) -> "RequestBody":
         known = self._capabilities(request.model)
         recipient = Recipient(
             self._quirks,
@@ -101,3 +115,249 @@ class OpenAIResponses(OpenAIServer):
             unreadable=self._unreadable | forgotten,
         )
         return build_body(request, recipient, known, without)
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningSetting:
+    """What goes into `reasoning`, and whether temperature and top_p may accompany it."""
+
+    reasoning: dict[str, str] = field(default_factory=dict[str, str])
+    sampling: bool = True
+    adjustments: tuple[Sentence, ...] = ()
+
+
+def reasoning_setting(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningSetting:
+    """Return what to send for this request. `known` is believed before the table of names."""
+    match quirks.switch:
+        case "openai":
+            setting = _openai_setting(request, _model_facts(request.model, known), known)
+        case "xai":
+            effort, notes = choose_xai_effort(request, always_reasons_since=(4, 5))
+            setting = ReasoningSetting(_fields(effort), adjustments=notes)
+        case _:
+            effort, notes = choose_effort(request, known.efforts, can_be_off=True)
+            setting = ReasoningSetting(_fields(effort), known.sampling is not False, notes)
+    if isinstance(request.config.reasoning, ReasoningBetweenTools):
+        return replace(setting, adjustments=(*setting.adjustments, BETWEEN_TOOLS_IGNORED))
+    return setting
+
+
+def _model_facts(model: str, known: Capabilities) -> OpenAIModelFacts | None:
+    """Return the row of this model, corrected by what the catalogue or the server says."""
+    facts = openai_model_facts(model)
+    if known.reasoning is False:
+        facts = OpenAIModelFacts()
+    elif known.efforts is not None:
+        facts = replace(facts or OpenAIModelFacts(reasons_by_default=True), efforts=known.efforts)
+    if facts is None:
+        return None
+    modes, by_default = known.reasoning_modes, known.reasons_by_default
+    return replace(
+        facts,
+        can_be_off=facts.can_be_off if modes is None else "disabled" in modes,
+        reasons_by_default=facts.reasons_by_default if by_default is None else by_default,
+        sampling=facts.sampling and known.sampling is not False,
+    )
+
+
+def _openai_setting(request: ModelRequest, facts: OpenAIModelFacts | None, known: Capabilities) -> ReasoningSetting:
+    summary = {"summary": "auto"} if request.config.show_reasoning else {}
+    if facts is None:
+        effort, notes = choose_effort(request, None, can_be_off=True)
+        reasons, sampling = effort != "none", known.sampling is not False
+    else:
+        effort, notes = choose_openai_effort(request, facts)
+        reasons = facts.reasons_at(effort)
+        sampling = facts.sampling and not reasons
+    return ReasoningSetting(_fields(effort) | (summary if reasons else {}), sampling, notes)
+
+
+def _fields(effort: str | None) -> dict[str, Any]:
+    return {} if effort is None else {"effort": effort}
+
+
+# What may be dropped, once, when a server refuses it; a dot leads into an object. A limit on
+# tokens, a format and a forced tool are not among them: they are promises to the person.
+DROPPABLE_FIELDS = (
+    "reasoning.summary",
+    "reasoning.effort",
+    "reasoning",
+    "stream_options",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "include",
+    "store",
+    "temperature",
+    "top_p",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBody:
+    """The body, what may be dropped from it, notes about changes, its digest, and the keys of reasoning in it."""
+
+    fields: dict[str, Any]
+    droppable: frozenset[str]
+    adjustments: tuple[Sentence, ...]
+    prefix: str
+    reasoning: frozenset[str]
+
+
+def build_body(
+    request: ModelRequest, recipient: Recipient, known: Capabilities, without: frozenset[str] = frozenset()
+) -> RequestBody:
+    """Build the body; `without` names what this server refused before. `extra_options` are merged last and win.
+
+    Raises ImagesNotSupported and ToolCallingNotSupported if the server's listing says so, ImageRefused, and WrongUse
+    for what cannot be sent at all.
+    """
+    check_capabilities(request, known)
+    quirks, extra_options = recipient.quirks, request.config.extra_options
+    setting = reasoning_setting(request, quirks, known)
+    limit, cut = answer_limit(request, known)
+    adjustments = [*setting.adjustments, *cut]
+    fields: dict[str, Any] = {"model": request.model, "stream": True, "store": False}
+    if instructions := instructions_for(request, recipient):
+        fields["instructions"] = instructions
+    if limit is not None:
+        fields["max_output_tokens"] = limit
+    if request.config.response_format is not None:
+        fields["text"] = {"format": _format(request.config.response_format)}
+    fields |= _reasoning_fields(setting, request.model, quirks)
+    fields |= _sampling(request, setting, adjustments)
+    fields |= _tools(request, known, quirks, adjustments)
+    fields |= _openai_only_fields(request, quirks, adjustments)
+    if request.config.stop_sequences:
+        adjustments.append(Sentence("This interface has no stop sequences, so they were left out."))
+    for name in without:
+        _drop_field(fields, name)
+    if without:
+        adjustments.append(_dropped_fields_note(without))
+    # extra_options are the person's own: they win, and they are never dropped.
+    fields |= extra_options
+    written = encode_input(request, recipient, _header(fields))
+    droppable = frozenset(
+        name for name in DROPPABLE_FIELDS if name.partition(".")[0] not in extra_options and _has_field(fields, name)
+    )
+    body = {**fields, "input": extra_options.get("input", written.items)}
+    return RequestBody(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
+
+
+def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
+    """Return what the next attempt should omit: the field that the error names, else one in its words."""
+    named = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
+    if named is not None:
+        path = re.sub(r"\[.*", "", named[1])
+        fits = [name for name in body.droppable if path == name or path.startswith(f"{name}.")]
+        return frozenset(sorted(fits, key=len)[-1:])
+    words = error_words(error)
+    if words & {"summary", "summaries"} and "reasoning.summary" in body.droppable:
+        return frozenset({"reasoning.summary"})
+    if words & {"effort", "reasoning_effort"} and "reasoning.effort" in body.droppable:
+        return frozenset({"reasoning.effort"})
+    # An error about reasoning items is not one about the field.
+    about_items = frozenset({"reasoning"}) if body.reasoning else frozenset[str]()
+    return (words & body.droppable) - about_items
+
+
+def count_fields(body: RequestBody) -> dict[str, Any]:
+    """Return the fields that the endpoint for counting takes (POST /responses/input_tokens)."""
+    names = ("model", "input", "instructions", "reasoning", "text", "tool_choice", "tools", "truncation")
+    return {name: body.fields[name] for name in names if name in body.fields}
+
+
+def _header(fields: dict[str, Any]) -> list[Any]:
+    """Return what the model reads before the input, and what a server counts as its prefix."""
+    effort, form = object_in(fields, "reasoning").get("effort"), object_in(fields, "text").get("format")
+    return [fields.get("instructions"), fields.get("tools"), effort, form]
+
+
+def _format(json_format: JsonFormat) -> JsonObject:
+    if json_format.json_schema is None:
+        return {"type": "json_object"}
+    return {
+        "type": "json_schema",
+        "name": json_format.name,
+        "schema": json_format.json_schema,
+        "strict": json_format.strict,
+    }
+
+
+def _reasoning_fields(setting: ReasoningSetting, model: str, quirks: ServerQuirks) -> dict[str, Any]:
+    fields: dict[str, Any] = {"reasoning": setting.reasoning} if setting.reasoning else {}
+    facts = openai_model_facts(model)
+    # A model that does not reason refuses this field.
+    if quirks.family == "xai" or (quirks.family == "azure" and facts is not None and facts.efforts):
+        fields["include"] = ["reasoning.encrypted_content"]
+    return fields
+
+
+def _sampling(request: ModelRequest, setting: ReasoningSetting, adjustments: list[Sentence]) -> dict[str, Any]:
+    config = request.config
+    options = {"temperature": config.temperature, "top_p": config.top_p}
+    values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if values and not setting.sampling:
+        note_values = {"model": request.model, "names": ", ".join(values)}
+        adjustments.append(
+            Sentence("“{model}” does not take {names} while it reasons, so that was left out.", note_values)
+        )
+        values = {}
+    if config.top_k is not None:
+        adjustments.append(Sentence("This interface has no top_k, so it was left out."))
+    return values
+
+
+def _tools(request: ModelRequest, known: Capabilities, quirks: ServerQuirks, notes: list[Sentence]) -> dict[str, Any]:
+    named = {"type": "function", "name": request.tool_choice.name}
+    choices = {"none": "none", "required": "required", "named": named}
+    tools = [_tool(spec) for spec in request.tools]
+    return tool_fields(request, known, notes, tools, choices, takes_choice=quirks.tool_choice)
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    # Without `strict` both OpenAI and llama.cpp assume true, and few schemas are made for that.
+    schema = {name: value for name, value in spec.input_schema.items() if name != "$schema"}
+    tool: dict[str, Any] = {"type": "function", "name": spec.name, "parameters": schema, "strict": False}
+    return {**tool, "description": spec.description} if spec.description else tool
+
+
+def _openai_only_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: list[Sentence]) -> dict[str, Any]:
+    """Return fields for OpenAI alone. Caching is automatic; the key leads one conversation to the same cache."""
+    if quirks.family != "openai":
+        return {}
+    fields: dict[str, Any] = {"stream_options": {"include_obfuscation": False}}
+    caching, facts = request.config.caching, openai_model_facts(request.model)
+    takes_options = facts is not None and facts.cache_options
+    if not caching.enabled:
+        # Without a breakpoint nothing is cached; older models have no such option.
+        return {**fields, "prompt_cache_options": {"mode": "explicit"}} if takes_options else fields
+    if request.conversation_id:
+        fields["prompt_cache_key"] = request.conversation_id
+    if caching.lifetime == "long" and takes_options:
+        fields["prompt_cache_options"] = {"mode": "implicit", "ttl": "12h"}
+    elif caching.lifetime == "long":
+        values = {"model": request.model}
+        adjustments.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))
+    return fields
+
+
+def _dropped_fields_note(without: frozenset[str]) -> Sentence:
+    if "store" in without:
+        return Sentence("This server does not say whether it keeps the conversation: it refuses to be told not to.")
+    values = {"names": ", ".join(sorted(without))}
+    return Sentence("This server does not take {names}, so the question was asked without.", values)
+
+
+def _has_field(fields: dict[str, Any], name: str) -> bool:
+    outer, _, inner = name.partition(".")
+    return outer in fields and (not inner or inner in object_in(fields, outer))
+
+
+def _drop_field(fields: dict[str, Any], name: str) -> None:
+    """Remove a field; an object that becomes empty is removed with it."""
+    outer, _, inner = name.partition(".")
+    other_fields = {key: value for key, value in object_in(fields, outer).items() if inner and key != inner}
+    if other_fields:
+        fields[outer] = other_fields
+    else:
+        fields.pop(outer, None)

@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.gemini.request import build_body as gemini_body
+from desktop_agent.providers.dialects.openai_chat.adapter import build_body as chat_body
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient as ChatRecipient
-from desktop_agent.providers.dialects.openai_chat.request import build_body as chat_body
+from desktop_agent.providers.dialects.openai_responses.adapter import build_body as responses_body
 from desktop_agent.providers.dialects.openai_responses.messages import Recipient as ResponsesRecipient
-from desktop_agent.providers.dialects.openai_responses.request import build_body as responses_body
 from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.types.blocks import Image, Text, ToolResult, ToolUse, UrlSource
 from desktop_agent.types.errors import ImagesNotSupported, ToolCallingNotSupported

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 
+from desktop_agent.providers.dialects.openai_chat.adapter import RequestBody, build_body
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
-from desktop_agent.providers.dialects.openai_chat.request import RequestBody, build_body
 from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.types.blocks import Text, ToolUse
 from desktop_agent.types.messages import Message, Role

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.providers.dialects.openai_chat.adapter import build_body
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
-from desktop_agent.providers.dialects.openai_chat.request import build_body
 from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.types.errors import CapabilityMissing, ToolCallingNotSupported
 from desktop_agent.types.messages import Message

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.providers.dialects.openai_chat.adapter import build_body
 from desktop_agent.providers.dialects.openai_chat.messages import CONTINUE_PROMPT, Recipient
-from desktop_agent.providers.dialects.openai_chat.request import build_body
 from desktop_agent.providers.dialects.request_building import NO_RESULT
 from desktop_agent.providers.dialects.server_families import FAMILIES, ServerQuirks
 from desktop_agent.providers.transport.json_codec import dumps

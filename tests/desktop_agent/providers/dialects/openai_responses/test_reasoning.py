@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_responses.request import ReasoningSetting, reasoning_setting
+from desktop_agent.providers.dialects.openai_responses.adapter import ReasoningSetting, reasoning_setting
 from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import (

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_responses.messages import Recipient
-from desktop_agent.providers.dialects.openai_responses.request import (
+from desktop_agent.providers.dialects.openai_responses.adapter import (
     RequestBody,
     build_body,
     count_fields,
     refused_fields,
 )
+from desktop_agent.providers.dialects.openai_responses.messages import Recipient
 from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.providers.transport.error_responses import error_from_status
 from desktop_agent.providers.transport.json_codec import dumps
