@@ -12,8 +12,8 @@ from desktop_agent.providers.demo import chat_completions as chat
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.http import Request, RequestError
 from desktop_agent.providers.demo.script import MODEL, ReceivedRequest, Script
-from desktop_agent.providers.demo.server import DemoServer, RequestRecord
 from desktop_agent.types.providers import Dialect, Endpoint
+from tests.fakes.recording_server import RecordingServer, RequestRecord
 from tests.fakes.strict_anthropic import AnthropicWriter, read_anthropic_request
 from tests.fakes.strict_dialect import StrictRequest, refusing_as
 from tests.fakes.strict_gemini import GeminiWriter, read_gemini_count_request, read_gemini_request
@@ -28,13 +28,13 @@ def strict_server(
     speed: float = 1.0,
     on_disconnect: Callable[[RequestRecord], None] | None = None,
     play: Play = scripted_model.play,
-) -> DemoServer:
+) -> RecordingServer:
     """Return a server; `play` is the model, which is called in a thread."""
 
     async def answer(request: Request) -> Any:
         return await answer_request(request, play)
 
-    return DemoServer(speed, on_disconnect, answer)
+    return RecordingServer(speed, on_disconnect, answer)
 
 
 def demo_endpoint(base_url: str, dialect: Dialect = "openai-chat") -> Endpoint:

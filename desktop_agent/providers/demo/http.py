@@ -38,13 +38,10 @@ class Request:
     body: bytes = field(repr=False)
 
 
-async def read_request(reader: asyncio.StreamReader, begun: bytes) -> Request | None:
-    """Return the next request of a connection, or None if the client has closed it. Raises RequestError.
-
-    `begun` is what was already read of it.
-    """
+async def read_request(reader: asyncio.StreamReader) -> Request | None:
+    """Return the next request of a connection, or None if the client has closed it. Raises RequestError."""
     try:
-        head = begun + await reader.readuntil(b"\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
         return None
     except asyncio.LimitOverrunError:

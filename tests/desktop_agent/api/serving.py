@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from desktop_agent.providers.demo.server import DemoServer
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT
+from tests.fakes.recording_server import RecordingServer
 from tests.fakes.strict_server import demo_endpoint, strict_server
 
 DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
@@ -19,7 +19,7 @@ KEY = "demo-key-of-nobody-0123456789"
 class Served:
     """A server, and options to ask it."""
 
-    def __init__(self, server: DemoServer, base_url: str) -> None:
+    def __init__(self, server: RecordingServer, base_url: str) -> None:
         self.server = server
         self.base_url = base_url
 

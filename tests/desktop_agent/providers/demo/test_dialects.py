@@ -12,7 +12,6 @@ from PIL import Image
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.demo import scripted_model
-from desktop_agent.providers.demo import server as demo
 from desktop_agent.providers.demo.http import Request
 from desktop_agent.providers.provider import Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -31,6 +30,7 @@ from desktop_agent.types.providers import (
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.sdk_types import judge_bytes
 from tests.fakes import strict_server
+from tests.fakes.recording_server import RecordingServer
 
 DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 SIGNED = DIALECTS[1:]
@@ -53,7 +53,7 @@ class Talk:
     """One provider, its server, and what was said so far."""
 
     provider: Provider
-    server: demo.DemoServer
+    server: RecordingServer
     sent: list[Request]
     history: list[Message] = field(default_factory=list)
     request: ModelRequest = field(default_factory=lambda: ModelRequest("demo", (), TOOLS, conversation_id="c"))

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from desktop_agent.providers.demo import scripted_model
-from desktop_agent.providers.demo.server import DemoServer
 from tests.desktop_agent.providers.demo.sdk_clients import CLIENTS, Client
+from tests.fakes.recording_server import RecordingServer
 from tests.fakes.strict_server import strict_server
 
 BOTH = ("Created notes/hello.txt (82 bytes).", "6 * 7 = 42")
@@ -19,18 +19,18 @@ pytestmark = pytest.mark.parametrize("sdk", CLIENTS, ids=lambda each: each.name)
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[DemoServer]:
+async def server() -> AsyncIterator[RecordingServer]:
     server = strict_server(speed=math.inf)
     yield server
     await server.aclose()
 
 
-async def url_of(server: DemoServer) -> str:
+async def url_of(server: RecordingServer) -> str:
     return (await server.start()).removesuffix("/v1")
 
 
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
-async def test_text_and_thought(server: DemoServer, sdk: Client, streams: bool) -> None:
+async def test_text_and_thought(server: RecordingServer, sdk: Client, streams: bool) -> None:
     async with sdk.client(await url_of(server)) as client:
         said = await sdk.ask(client, sdk.has_begun("Hello!"), streams=streams)
     assert (said.text, said.thought) == (scripted_model.GREETING, scripted_model.GREETING_THOUGHT)
@@ -40,7 +40,7 @@ async def test_text_and_thought(server: DemoServer, sdk: Client, streams: bool) 
 
 
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
-async def test_parallel_calls_and_their_results(server: DemoServer, sdk: Client, streams: bool) -> None:
+async def test_parallel_calls_and_their_results(server: RecordingServer, sdk: Client, streams: bool) -> None:
     async with sdk.client(await url_of(server)) as client:
         history = sdk.has_begun("use both tools")
         said = await sdk.ask(client, history, tools=True, streams=streams)
@@ -56,7 +56,7 @@ async def test_parallel_calls_and_their_results(server: DemoServer, sdk: Client,
     assert last.calls == []
 
 
-async def test_a_second_round_of_calls_brings_both_thoughts_back(server: DemoServer, sdk: Client) -> None:
+async def test_a_second_round_of_calls_brings_both_thoughts_back(server: RecordingServer, sdk: Client) -> None:
     async with sdk.client(await url_of(server)) as client:
         history = sdk.has_begun("write a file and check it")
         for result in ("Created notes/hello.txt (82 bytes).", scripted_model.FILE_CONTENT):
@@ -72,7 +72,7 @@ async def test_a_second_round_of_calls_brings_both_thoughts_back(server: DemoSer
     assert question.replayed == (0 if sdk.name == "openai-chat" else 2)
 
 
-async def test_a_picture(server: DemoServer, sdk: Client) -> None:
+async def test_a_picture(server: RecordingServer, sdk: Client) -> None:
     out = io.BytesIO()
     Image.new("RGB", (31, 17), "teal").save(out, "PNG")
     async with sdk.client(await url_of(server)) as client:
@@ -81,13 +81,13 @@ async def test_a_picture(server: DemoServer, sdk: Client) -> None:
 
 
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
-async def test_an_error_in_the_middle_is_raised(server: DemoServer, sdk: Client, streams: bool) -> None:
+async def test_an_error_in_the_middle_is_raised(server: RecordingServer, sdk: Client, streams: bool) -> None:
     async with sdk.client(await url_of(server)) as client:
         with pytest.raises(sdk.failure(), match="The demo was asked for an error"):
             await sdk.ask(client, sdk.has_begun("error please"), streams=streams)
 
 
-async def test_models_and_token_counts(server: DemoServer, sdk: Client) -> None:
+async def test_models_and_token_counts(server: RecordingServer, sdk: Client) -> None:
     async with sdk.client(await url_of(server)) as client:
         assert await sdk.models(client) == ["demo"]
         assert await sdk.count(client, sdk.has_begun("Hello, how are you?")) in (None, 5)

@@ -15,8 +15,9 @@ from PIL import Image
 from desktop_agent.agent.tool_calls.tool_results import with_edit_note
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.script import split_pieces
-from desktop_agent.providers.demo.server import DemoServer, RequestRecord
+from desktop_agent.providers.demo.server import DemoServer
 from desktop_agent.types.blocks import Text, ToolResult
+from tests.fakes.recording_server import RecordingServer, RequestRecord
 from tests.frame.patience import PATIENCE
 
 Json = dict[str, Any]
@@ -27,14 +28,14 @@ TOOLS = [
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[DemoServer]:
-    server = DemoServer(speed=math.inf)
+async def server() -> AsyncIterator[RecordingServer]:
+    server = RecordingServer(speed=math.inf)
     yield server
     await server.aclose()
 
 
 @pytest.fixture
-async def client(server: DemoServer) -> AsyncIterator[httpx.AsyncClient]:
+async def client(server: RecordingServer) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(base_url=await server.start(), trust_env=False, timeout=30) as client:
         yield client
 
@@ -311,7 +312,9 @@ async def test_an_error_comes_in_the_middle_and_nothing_after_it(client: httpx.A
     assert whole.status_code == 500
 
 
-async def test_one_connection_serves_one_request_after_another(server: DemoServer, client: httpx.AsyncClient) -> None:
+async def test_one_connection_serves_one_request_after_another(
+    server: RecordingServer, client: httpx.AsyncClient
+) -> None:
     for _ in range(3):
         await ask(client, user("Hello!"))
     await client.get("/models")
@@ -332,7 +335,7 @@ async def test_parallel_connections_do_not_mix(client: httpx.AsyncClient) -> Non
 async def test_a_client_that_goes_is_noticed_and_nothing_more_is_produced() -> None:
     gone: asyncio.Future[RequestRecord] = asyncio.get_running_loop().create_future()
     # So slow that the next piece would come long after the test: only the closing itself can be noticed.
-    server = DemoServer(speed=0.0001, on_disconnect=gone.set_result)
+    server = RecordingServer(speed=0.0001, on_disconnect=gone.set_result)
     async with httpx.AsyncClient(base_url=await server.start(), trust_env=False) as client:
         async with client.stream("POST", "/chat/completions", json=asked(user("long"))) as response:
             await anext(response.aiter_bytes())
@@ -342,6 +345,17 @@ async def test_a_client_that_goes_is_noticed_and_nothing_more_is_produced() -> N
         assert server.connections == (record,)
     await server.aclose()
     assert record.frames_sent == 1
+
+
+async def test_the_server_stops_for_a_client_that_goes() -> None:
+    server = DemoServer()
+    async with httpx.AsyncClient(base_url=await server.start(), trust_env=False) as client:
+        async with client.stream("POST", "/chat/completions", json=asked(user("long"))) as response:
+            await anext(response.aiter_bytes())
+        async with asyncio.timeout(PATIENCE):
+            while server._tasks:
+                await asyncio.sleep(0.01)
+    await server.aclose()
 
 
 async def test_closing_ends_open_streams_and_can_be_repeated() -> None:
@@ -408,7 +422,7 @@ async def test_calls_and_results_must_fit(client: httpx.AsyncClient, messages: l
     assert response.json()["error"]["type"] == "invalid_request_error"
 
 
-async def test_unknown_addresses_and_broken_requests(server: DemoServer, client: httpx.AsyncClient) -> None:
+async def test_unknown_addresses_and_broken_requests(server: RecordingServer, client: httpx.AsyncClient) -> None:
     assert (await client.get("/nothing")).status_code == 404
     assert (await client.get("/chat/completions")).status_code == 404
     assert client.base_url.port is not None
