@@ -9,8 +9,10 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.blocks import (
     Base64Source,
@@ -179,40 +181,9 @@ class Pricing:
 
 
 ESTIMATE_MARGIN = 0.3
-# Vendors add tokens of their own to each message and to each tool.
-_PER_MESSAGE = 4
-_PER_TOOL = 8
-# Sealed reasoning is encrypted and in base64: four characters of content for a token.
-_SEALED_PER_TOKEN = 6
-_TEXT_FACTORS = {"anthropic": 1.3}
 # The size of a JPEG may come after a preview and a colour profile; in characters of base64, a multiple of four.
 _HEADER = 4 * 48 * 1024
 _DEFAULT_SIZE = (1024, 1024)
-
-# Tokens for a character, by the first byte of its UTF-8 form; continuation bytes count nothing.
-_WEIGHTS: tuple[tuple[bytes, float], ...] = (
-    (bytes(range(0x80, 0xC0)), 0.0),
-    (b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 0.245),
-    (b" \t\r\n", 0.07),
-    (b"0123456789", 0.4),
-    (bytes(range(0xC0, 0xE0)), 0.33),  # accents, Greek, Cyrillic, Hebrew, Arabic
-    (b"\xe0\xe1", 0.6),  # the scripts of India and South-East Asia
-    (b"\xe2\xee\xef", 0.8),  # typographer's marks and symbols
-    (bytes(range(0xE3, 0xEE)), 0.75),  # Chinese, Japanese, Korean
-    (bytes(range(0xF0, 0x100)), 2.0),  # emoji
-)
-_OTHER_WEIGHT = 0.55  # punctuation, of which several often share a token
-
-
-def _class_of_each_byte() -> bytes:
-    table = bytearray(b"\xff" * 256)
-    for number, (members, _) in enumerate(_WEIGHTS):
-        for byte in members:
-            table[byte] = number
-    return bytes(table)
-
-
-_CLASSES = _class_of_each_byte()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +196,21 @@ class _ImageTokenRule:
     low_detail: int | None = None
 
 
-# Anthropic: vision guide. OpenAI: images and vision guide. Gemini counts the same for every picture: media resolution
-# guide. Other servers: the squares that most open models use.
-_IMAGE_RULES = {"anthropic": _ImageTokenRule(28, 2576, 8464), "openai": _ImageTokenRule(32, 2048, 2500, 85)}
-_DEFAULT_IMAGE_RULE = _ImageTokenRule(32, 2048, 2500)
-_TOKENS_PER_IMAGE = {"gemini": 1120}
+@cache
+def _estimates() -> dict[str, Any]:
+    """Return the table of estimates.toml; read with the first estimate."""
+    return load_table(__name__, "estimates.toml")
+
+
+@cache
+def _character_weights() -> tuple[bytes, tuple[float, ...]]:
+    """Return the class of each byte, and the tokens for a character of each class."""
+    classes = bytearray(256)
+    rows = _estimates()["characters"]
+    for number, row in enumerate(rows):
+        for first, last in row["bytes"]:
+            classes[first : last + 1] = bytes([number]) * (last + 1 - first)
+    return bytes(classes), tuple(row["tokens"] for row in rows)
 
 
 def estimate_tokens(request: ModelRequest, vendor: str = "", *, useful_edge: int | None = None) -> TokenCount:
@@ -239,29 +220,31 @@ def estimate_tokens(request: ModelRequest, vendor: str = "", *, useful_edge: int
     """
     text = estimate_text_tokens(request.config.system_prompt or "")
     text += sum(estimate_text_tokens(dumps([tool.name, tool.description, tool.input_schema])) for tool in request.tools)
-    tokens = float(len(request.messages) * _PER_MESSAGE + len(request.tools) * _PER_TOOL)
+    table = _estimates()
+    tokens = float(len(request.messages) * table["per_message"] + len(request.tools) * table["per_tool"])
     for message in request.messages:
         for part in _weights_and_images(message.blocks):
             if isinstance(part, Image):
                 tokens += estimate_image_tokens(part, vendor, useful_edge)
             else:
                 text += part
-    return TokenCount(math.ceil(tokens + text * _TEXT_FACTORS.get(vendor, 1.0)), ESTIMATE_MARGIN)
+    return TokenCount(math.ceil(tokens + text * table["text_factors"].get(vendor, 1.0)), ESTIMATE_MARGIN)
 
 
 def estimate_text_tokens(text: str | bytes) -> float:
     """Estimate the tokens of a text by its kinds of characters; takes some nanoseconds for each."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    classes = data.translate(_CLASSES)
-    total = sum(classes.count(number) * weight for number, (_, weight) in enumerate(_WEIGHTS))
-    return total + classes.count(0xFF) * _OTHER_WEIGHT
+    class_of_byte, weights = _character_weights()
+    classes = data.translate(class_of_byte)
+    return sum(classes.count(number) * weight for number, weight in enumerate(weights))
 
 
 def estimate_image_tokens(image: Image, vendor: str = "", useful_edge: int | None = None) -> int:
     """Estimate the tokens of one picture, by its size if that is known."""
-    if vendor in _TOKENS_PER_IMAGE:
-        return _TOKENS_PER_IMAGE[vendor]
-    rule = _IMAGE_RULES.get(vendor, _DEFAULT_IMAGE_RULE)
+    table = _estimates()
+    if vendor in table["per_image"]:
+        return table["per_image"][vendor]
+    rule = _ImageTokenRule(**table["images"].get(vendor, table["images"]["other"]))
     if rule.low_detail is not None and image.detail is ImageDetail.LOW:
         return rule.low_detail
     width, height = _image_size(image.source) or _DEFAULT_SIZE
@@ -279,7 +262,7 @@ def _weights_and_images(blocks: tuple[Block, ...]) -> Iterator[float | Image]:
             case Text() | Summary():
                 yield estimate_text_tokens(block.text)
             case Thinking():
-                yield estimate_text_tokens(block.text) or len(dumps(block.metadata)) / _SEALED_PER_TOKEN
+                yield estimate_text_tokens(block.text) or len(dumps(block.metadata)) / _estimates()["sealed"]
             case ToolUse():
                 yield estimate_text_tokens(block.name) + estimate_text_tokens(block.malformed or dumps(block.input))
             case ToolResult():
