@@ -6,13 +6,13 @@ Each family has an endpoint of its own that says more about its models. What is 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
 from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import (
     ServerQuirks,
@@ -23,7 +23,6 @@ from desktop_agent.providers.dialects.server_families import (
     quirks_for_url,
     url_outside_v1,
 )
-from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.error_responses import error_from_listing, has_error, is_bare_error
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.providers.transport.json_codec import (
@@ -45,6 +44,11 @@ _MAX_PARALLEL_SHOWS = 4
 _MAX_SHOWS = 60
 
 
+def droppable_fields(name: str) -> frozenset[str]:
+    """Return one list of droppable_fields.toml."""
+    return frozenset(load_table(__name__, "droppable_fields.toml")[name])
+
+
 class OpenAIServer(ServerAdapter):
     """One server of a family. `base_url` is what the vendor's own SDK takes, usually ending in /v1.
 
@@ -64,6 +68,7 @@ class OpenAIServer(ServerAdapter):
     ) -> None:
         self._is_guess = quirks is None
         self._quirks = quirks or quirks_for_url(api_root(base_url))
+        self._vendor = self._quirks.family
         root, key_name = api_root(base_url, self._quirks.usual_path), self._quirks.key_header
         super().__init__(root, api_key, http, catalogue, listing_timeouts, key_name=key_name)
         # Fields that the server refused, by model.
@@ -73,40 +78,28 @@ class OpenAIServer(ServerAdapter):
     def quirks(self) -> ServerQuirks:
         return self._quirks
 
-    @property
-    def _vendor(self) -> str:
-        return self._quirks.family
-
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return the server's listing, and learn from it which family the server belongs to."""
-        listing = await fetch_models(self._root, self._quirks, self._exchange)
+        models, quirks = await fetch_models(self._root, self._quirks, self._exchange)
         if self._is_guess:
-            self._quirks = listing.quirks
-        return self._set_listing(listing.models)
+            self._quirks, self._vendor = quirks, quirks.family
+        return self._set_listing(models)
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """Return what this family of servers takes."""
         return picture_limits(self._quirks)
 
-    def _think_tags(self) -> ThinkTags | None:
-        return ThinkTags() if self._quirks.think_tags else None
 
+async def fetch_models(root: str, quirks: ServerQuirks, exchange: Exchange) -> tuple[list[ModelInfo], ServerQuirks]:
+    """Return the models, and the server's family as its listing shows it. Raises ProviderError.
 
-@dataclass(frozen=True, slots=True)
-class ModelListing:
-    """The models, and the server's family as the listing shows it."""
-
-    models: tuple[ModelInfo, ...]
-    quirks: ServerQuirks
-
-
-async def fetch_models(root: str, quirks: ServerQuirks, exchange: Exchange) -> ModelListing:
-    """Fetch everything. `exchange(url, body=None)` returns bytes. Raises ProviderError."""
+    `exchange(url, body=None)` returns bytes.
+    """
     entries = _parse_entries(await exchange(join_url(root, "models")))
     quirks = quirks_for_listing(entries, quirks)
     capabilities = await _family_capabilities(root, quirks, [str(entry["id"]) for entry in entries], exchange)
     models = [_parse_model(entry, capabilities.get(str(entry["id"])) or capabilities.get("")) for entry in entries]
-    return ModelListing(tuple(models), quirks)
+    return models, quirks
 
 
 def _parse_entries(body: bytes) -> list[dict[str, Any]]:

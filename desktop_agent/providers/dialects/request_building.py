@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.transport.json_codec import dumps
@@ -80,14 +80,14 @@ def nearest_effort(level: Effort, efforts: tuple[Effort, ...]) -> Effort:
 
 
 EffortWord = Effort | Literal["none"]
+EffortChoice: TypeAlias = tuple[EffortWord | None, tuple[Sentence, ...]]
+"""The word to send, None for the model's own, and notes about it."""
 BETWEEN_TOOLS_IGNORED = Sentence("Reasoning only between calls cannot be asked for here, so the model decides.")
 _GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?(?!.*non-reasoning)")
 
 
-def choose_effort(
-    request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool
-) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
-    """Return the word to send, None for the model's own, and notes about it. `efforts` None: unknown."""
+def choose_effort(request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool) -> EffortChoice:
+    """Return what to send for a wish. `efforts` None: unknown."""
     reasoning = request.config.reasoning
     if isinstance(reasoning, ReasoningEffort | ReasoningBudget):
         if efforts == ():
@@ -103,9 +103,7 @@ def choose_effort(
     return efforts[0], (Sentence("“{model}” always reasons, so it reasons at “{effort}”.", values),)
 
 
-def choose_openai_effort(
-    request: ModelRequest, facts: OpenAIModelFacts
-) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
+def choose_openai_effort(request: ModelRequest, facts: OpenAIModelFacts) -> EffortChoice:
     """Return the same for a model of OpenAI's."""
     if isinstance(request.config.reasoning, ReasoningAdaptive) and not facts.reasons_by_default:
         values = {"model": request.model}
@@ -113,9 +111,7 @@ def choose_openai_effort(
     return choose_effort(request, facts.efforts, can_be_off=facts.can_be_off)
 
 
-def choose_xai_effort(
-    request: ModelRequest, *, always_reasons_since: tuple[int, int]
-) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
+def choose_xai_effort(request: ModelRequest, *, always_reasons_since: tuple[int, int]) -> EffortChoice:
     """Return the same for a Grok: efforts since 4.5. One that reasons cannot be told not to."""
     version = grok_version(request.model)
     if isinstance(request.config.reasoning, ReasoningDisabled):
@@ -157,7 +153,7 @@ def check_capabilities(request: ModelRequest, known: Capabilities) -> None:
     model = {"model": request.model}
     if request.tools and known.tools is False:
         raise ToolCallingNotSupported(Sentence("“{model}” does not call tools.", model))
-    if known.images is False and any(_has_image(message.blocks) for message in request.messages):
+    if known.images is False and any(images_of(message.blocks) for message in request.messages):
         raise ImagesNotSupported(Sentence("“{model}” does not read pictures.", model))
 
 
@@ -199,10 +195,10 @@ def tool_fields(
     return {"tools": tools, "tool_choice": choices[mode]}
 
 
-def _has_image(blocks: Iterable[Any]) -> bool:
-    return any(
-        isinstance(block, Image) or (isinstance(block, ToolResult) and _has_image(block.content)) for block in blocks
-    )
+def images_of(blocks: Iterable[Any]) -> list[Image]:
+    """Return all pictures in blocks and in results among them."""
+    images = [block for block in blocks if isinstance(block, Image)]
+    return images + [image for block in blocks if isinstance(block, ToolResult) for image in images_of(block.content)]
 
 
 def account_digest(base_url: str, model: str) -> str:

@@ -21,6 +21,7 @@ from desktop_agent.providers.dialects.response_stream import (
 )
 from desktop_agent.providers.dialects.server_families import may_repeat
 from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.errors import CachingNotSupported, Sentence
@@ -35,6 +36,8 @@ class ServerAdapter(ABC):
     """
 
     dialect: str
+    # As in the catalogue.
+    _vendor: str
 
     def __init__(
         self,
@@ -53,10 +56,6 @@ class ServerAdapter(ABC):
         self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
         self._state = ProviderState()
         self._listed: dict[str, ModelInfo] = {}
-
-    @property
-    @abstractmethod
-    def _vendor(self) -> str: ...
 
     @abstractmethod
     async def _open(self, request: ModelRequest) -> OpenedStream: ...
@@ -104,9 +103,13 @@ class ServerAdapter(ABC):
         call = HttpRequest(url, self._listing_timeouts, body, self._secret, method=method)
         return await self._http.exchange(call)
 
-    @property
-    def _may_repeat(self) -> bool:
-        return may_repeat(self._root)
+    def _part_builder(
+        self, provider: str, *, has_think_tags: bool | None = None, keeps_arguments: bool = False
+    ) -> PartBuilder:
+        """Return a builder for one answer. Servers that may repeat themselves may also put reasoning into tags."""
+        repeats = may_repeat(self._root)
+        tags = ThinkTags() if (repeats if has_think_tags is None else has_think_tags) else None
+        return PartBuilder(provider, tags=tags, keeps_arguments=keeps_arguments, may_repeat=repeats)
 
     def _redact_key(self, data: Any) -> Any:
         return redact_key(data, self._secret)

@@ -15,8 +15,6 @@ from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER,
 from desktop_agent.providers.dialects.response_stream import EVENT_STREAM, OpenedStream, send_request
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root, join_url
-from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.http_client import LISTING_LIMIT, HttpClient, HttpRequest, HttpResponse
 from desktop_agent.providers.transport.json_codec import dumps, is_object, loads, object_in, token_count
 from desktop_agent.types.errors import (
@@ -57,6 +55,7 @@ class Anthropic(ServerAdapter):
     """
 
     dialect = "anthropic"
+    _vendor = PROVIDER
 
     def __init__(
         self,
@@ -71,10 +70,6 @@ class Anthropic(ServerAdapter):
         root = parts._replace(path=parts.path.removesuffix("/v1")).geturl()
         super().__init__(root, api_key, http, catalogue, listing_timeouts, key_name="x-api-key")
         self._is_vendors = parts.hostname == _VENDORS_HOST
-
-    @property
-    def _vendor(self) -> str:
-        return PROVIDER
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return all pages of the server's listing, filled up from the catalogue."""
@@ -100,8 +95,8 @@ class Anthropic(ServerAdapter):
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = _SHORT_LIFETIME) -> CachedPrompt:
         """Have the prompt read and cached, without an answer; for an hour if `seconds` is more than five minutes."""
         caching = PromptCaching(lifetime="long" if seconds > _SHORT_LIFETIME else "short")
-        request = _with_caching(request, caching)
-        body = self._body(request)
+        config = request.config.model_copy(update={"caching": caching})
+        body = self._body(replace(request, config=config))
         call = self._call("v1/messages", body, body.cache_warming_fields, self._limits(request))
         try:
             answer = await send_request(self._http, call, self._state)
@@ -125,8 +120,7 @@ class Anthropic(ServerAdapter):
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, more = await self._ask(request)
-        tags = ThinkTags() if self._may_repeat else None
-        builder = PartBuilder(PROVIDER, tags=tags, may_repeat=self._may_repeat)
+        builder = self._part_builder(PROVIDER)
         reader = FrameReader(builder, answer.headers, self._redact_key, body.names)
         is_long = request.config.caching.lifetime == "long"
         adjustments = (*body.adjustments, *more)
@@ -170,7 +164,3 @@ class Anthropic(ServerAdapter):
 
 def _headers(betas: tuple[str, ...] = ()) -> dict[str, str]:
     return {"anthropic-version": VERSION, **({"anthropic-beta": ",".join(betas)} if betas else {})}
-
-
-def _with_caching(request: ModelRequest, caching: PromptCaching) -> ModelRequest:
-    return replace(request, config=request.config.model_copy(update={"caching": caching}))

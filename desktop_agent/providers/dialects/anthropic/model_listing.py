@@ -30,7 +30,6 @@ from desktop_agent.types.providers import (
     Effort,
     ImageLimits,
     ModelInfo,
-    ModelRequest,
     Reasoning,
     ReasoningAdaptive,
     ReasoningBetweenTools,
@@ -44,12 +43,7 @@ MIN_BUDGET = 1024
 _PAGE_SIZE = 1000
 _MAX_PAGES = 20
 _LISTED_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
-_MODES_BY_TYPE: tuple[tuple[str, ReasoningMode], ...] = (
-    ("adaptive", "adaptive"),
-    ("between_tools", "between_tools"),
-    ("disabled", "disabled"),
-    ("enabled", "budget"),
-)
+_LISTED_MODES: tuple[ReasoningMode, ...] = ("adaptive", "between_tools", "disabled")
 
 
 async def fetch_models(exchange: Callable[[str], Awaitable[bytes]]) -> tuple[ModelInfo, ...]:
@@ -113,7 +107,9 @@ def _modes(thinking: dict[str, Any], effort: dict[str, Any]) -> frozenset[Reason
     types = object_in(thinking, "types")
     if not types:
         return None
-    modes: set[ReasoningMode] = {mode for name, mode in _MODES_BY_TYPE if _supported(types, name)}
+    modes: set[ReasoningMode] = {mode for mode in _LISTED_MODES if _supported(types, mode)}
+    if _supported(types, "enabled"):
+        modes.add("budget")
     if flag_in(effort, "supported"):
         modes.add("effort")
     return frozenset(modes)
@@ -132,14 +128,7 @@ def _parse_day(value: Any) -> date | None:
 
 _USUAL_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "max")
 _UP_TO_HIGH = ("low", "medium", "high")
-_BUDGETS: dict[Effort, int] = {
-    "minimal": 1024,
-    "low": 2048,
-    "medium": 8192,
-    "high": 16_384,
-    "xhigh": 32_768,
-    "max": 1_000_000,
-}
+_BUDGETS: dict[Effort, int] = dict(zip(EFFORTS, (1024, 2048, 8192, 16_384, 32_768, 1_000_000), strict=True))
 # Thinking can be off, but not with the two highest levels.
 _OFF_UP_TO_HIGH = frozenset({"claude-opus-5"})
 
@@ -153,19 +142,22 @@ class ThinkingSetting:
     adjustments: tuple[Sentence, ...] = ()
 
     @property
-    def is_on(self) -> bool:
-        return self.thinking is not None and self.thinking["type"] in ("adaptive", "enabled")
+    def kind(self) -> str:
+        return "" if self.thinking is None else self.thinking["type"]
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingAbility:
-    """What a model takes. `modes` is None if unknown."""
+    """What the model of one request takes. `room` is its max_tokens: a budget must be smaller."""
 
     model: str
     known: Capabilities
-    modes: frozenset[str] | None = None
-    shows: bool = True
-    room: int = 0  # max_tokens: a budget must be smaller
+    shows: bool
+    room: int
+
+    @property
+    def modes(self) -> frozenset[ReasoningMode] | None:
+        return self.known.reasoning_modes
 
     @property
     def always_thinks(self) -> bool:
@@ -175,7 +167,7 @@ class ThinkingAbility:
     def takes_forced_calls(self) -> bool:
         return not self.always_thinks if self.known.forced_tools is None else self.known.forced_tools
 
-    def takes(self, mode: str) -> bool:
+    def takes(self, mode: ReasoningMode) -> bool:
         """Whether this mode can be requested; of an unknown model anything can."""
         return self.modes is None or mode in self.modes
 
@@ -184,10 +176,11 @@ class ThinkingAbility:
         """Return the field that lets the model decide; current models show nothing unless they are asked to."""
         return {"type": "adaptive", "display": "summarized"} if self.shows else {"type": "adaptive"}
 
-
-def thinking_ability(request: ModelRequest, known: Capabilities, room: int) -> ThinkingAbility:
-    """Return what this request's model takes. `room` is its max_tokens."""
-    return ThinkingAbility(request.model, known, known.reasoning_modes, request.config.show_reasoning, room)
+    @property
+    def levels(self) -> tuple[Effort, ...]:
+        """Return the efforts that can be sent, lowest first; none if it takes no effort."""
+        known = self.known.efforts or _USUAL_EFFORTS
+        return tuple(level for level in EFFORTS if level in known) if self.takes("effort") else ()
 
 
 def thinking_setting(reasoning: Reasoning | None, ability: ThinkingAbility) -> ThinkingSetting:
@@ -211,10 +204,9 @@ def resolve_conflicts(
     setting: ThinkingSetting, ability: ThinkingAbility, *, forced: bool, effort: str | None
 ) -> ThinkingSetting:
     """Adapt the setting to a forced call, and to an `effort` that the person put into the body."""
-    if forced and setting.is_on and ability.known.reasons_by_default is not True:
+    if forced and setting.kind in ("adaptive", "enabled") and ability.known.reasons_by_default is not True:
         setting = _with_adjustments(replace(setting, thinking=None), _NO_THINKING_WHEN_FORCED)
-    kind = setting.thinking["type"] if setting.thinking is not None else ""
-    is_bound = kind == "between_tools" or (kind == "disabled" and ability.model in _OFF_UP_TO_HIGH)
+    is_bound = setting.kind == "between_tools" or (setting.kind == "disabled" and ability.model in _OFF_UP_TO_HIGH)
     if is_bound and effort is not None and effort not in _UP_TO_HIGH:
         setting = _with_adjustments(replace(setting, thinking=None), Sentence(_ON_AT_THIS_LEVEL, {"level": effort}))
     return setting
@@ -238,9 +230,8 @@ def _with_adjustments(setting: ThinkingSetting, *sentences: Sentence) -> Thinkin
 
 def _default_setting(ability: ThinkingAbility) -> ThinkingSetting:
     """Ask a model that thinks anyway to show it; switch nothing else on or off."""
-    thinks = ability.known.reasons_by_default
-    if thinks is None:
-        thinks = ability.always_thinks
+    by_default = ability.known.reasons_by_default
+    thinks = ability.always_thinks if by_default is None else by_default
     if ability.shows and thinks and ability.modes is not None and "adaptive" in ability.modes:
         return ThinkingSetting(ability.adaptive)
     return ThinkingSetting()
@@ -253,8 +244,7 @@ def _off_setting(ability: ThinkingAbility) -> ThinkingSetting:
         return ThinkingSetting({"type": "between_tools"}, adjustments=(_BETWEEN,))
     if not ability.always_thinks:
         return ThinkingSetting()
-    levels = _effort_levels(ability)
-    return ThinkingSetting(ability.adaptive, levels[0] if levels else None, (_NOT_OFF,))
+    return ThinkingSetting(ability.adaptive, next(iter(ability.levels), None), (_NOT_OFF,))
 
 
 def _adaptive_setting(ability: ThinkingAbility) -> ThinkingSetting:
@@ -273,34 +263,28 @@ def _between_tools_setting(ability: ThinkingAbility) -> ThinkingSetting:
 
 
 def _effort_setting(level: Effort, ability: ThinkingAbility) -> ThinkingSetting:
-    levels = _effort_levels(ability)
-    if not levels:
-        setting = (
-            _adaptive_setting(ability)
-            if not ability.takes("budget") or ability.takes("adaptive")
-            else _budget_setting(_BUDGETS[level], ability)
-        )
-        note = _AS_IT_LIKES if ability.takes("adaptive") else _AS_A_BUDGET
-        return _with_adjustments(ThinkingSetting(setting.thinking), note) if setting.thinking is not None else setting
-    sent = nearest_effort(level, levels)
+    budget = _budget_setting(_BUDGETS[level], ability) if ability.takes("budget") else None
+    if not ability.levels:
+        if ability.takes("adaptive"):
+            return ThinkingSetting(ability.adaptive, adjustments=(_AS_IT_LIKES,))
+        if budget is None:
+            return ThinkingSetting(adjustments=(_NO_REASONING,))
+        return budget if budget.thinking is None else replace(budget, adjustments=(_AS_A_BUDGET,))
+    sent = nearest_effort(level, ability.levels)
     changed = () if sent == level else (Sentence(_LEVEL, {"level": level, "sent": sent}),)
     if ability.modes is None:
         return ThinkingSetting(None, sent, changed)
-    if "adaptive" in ability.modes:
-        return ThinkingSetting(ability.adaptive, sent, changed)
-    thinking = _budget_setting(_BUDGETS[level], ability).thinking if "budget" in ability.modes else None
+    thinking = ability.adaptive if "adaptive" in ability.modes else budget and budget.thinking
     return ThinkingSetting(thinking, sent, changed)
 
 
 def _budget_setting(tokens: int, ability: ThinkingAbility) -> ThinkingSetting:
     if not ability.takes("budget"):
-        levels = _effort_levels(ability)
-        setting = _effort_setting(effort_for_tokens(tokens), ability) if levels else _adaptive_setting(ability)
-        values = {"level": f"{tokens} tokens", "sent": setting.effort or ""}
-        return (
-            _with_adjustments(ThinkingSetting(setting.thinking, setting.effort), Sentence(_LEVEL, values))
-            if setting.effort
-            else setting
+        if not ability.levels:
+            return _adaptive_setting(ability)
+        setting = _effort_setting(effort_for_tokens(tokens), ability)
+        return replace(
+            setting, adjustments=(Sentence(_LEVEL, {"level": f"{tokens} tokens", "sent": setting.effort or ""}),)
         )
     least, most = ability.known.budget or (MIN_BUDGET, tokens)
     least = max(least, MIN_BUDGET)
@@ -313,14 +297,10 @@ def _budget_setting(tokens: int, ability: ThinkingAbility) -> ThinkingSetting:
     return ThinkingSetting({"type": "enabled", "budget_tokens": fit}, adjustments=changed)
 
 
-def _effort_levels(ability: ThinkingAbility) -> tuple[Effort, ...]:
-    if not ability.takes("effort"):
-        return ()
-    return tuple(level for level in EFFORTS if level in (ability.known.efforts or _USUAL_EFFORTS))
-
-
 # The limit is for base64 text, so a file may have three quarters of it.
 _LONGEST_BASE64 = 10 * 1024 * 1024
+_MAX_EDGE = 8000
+_MANY, _MAX_EDGE_OF_MANY = 20, 2000
 _SMALL_WINDOW = 200_000
 # The size of a JPEG may come after a preview and a colour profile; in characters of base64, a multiple of four.
 _HEADER = 4 * 48 * 1024
@@ -328,23 +308,20 @@ _HEADER = 4 * 48 * 1024
 
 def picture_limits_for(known: Capabilities) -> ImageLimits:
     """Return what pictures may be sent to a model with these capabilities."""
-    window = known.context_window
     # Models up to 4.6 scale down further; only those with thinking by budget can be recognised.
     is_older = known.reasoning_modes is not None and "budget" in known.reasoning_modes
     return ImageLimits(
         max_bytes=_LONGEST_BASE64 // 4 * 3,
-        max_edge=8000,
-        max_count=100 if window is not None and window <= _SMALL_WINDOW else 600,
-        many_images=20,
-        many_images_max_edge=2000,
+        max_edge=_MAX_EDGE,
+        max_count=_max_count(known),
+        many_images=_MANY,
+        many_images_max_edge=_MAX_EDGE_OF_MANY,
         downscale_edge=1568 if is_older else 2576,
     )
 
 
-@dataclass(slots=True)
-class _SeenPicture:
-    edge: int | None
-    name: str
+def _max_count(known: Capabilities) -> int:
+    return 100 if known.context_window is not None and known.context_window <= _SMALL_WINDOW else 600
 
 
 class PictureEncoder:
@@ -353,47 +330,38 @@ class PictureEncoder:
     def __init__(self, model: str, known: Capabilities) -> None:
         self._model = model
         self._known = known
-        self._limits = picture_limits_for(known)
-        self._seen: list[_SeenPicture] = []
+        # The longest edge, None for a picture on the web, and the name of each.
+        self._seen: list[tuple[int | None, str]] = []
 
     def encode(self, image: Image) -> dict[str, Any]:
         """Return a picture's block. Raises ImagesNotSupported, ImageRefused, and WrongUse if it is not loaded."""
         if self._known.images is False:
             raise ImagesNotSupported(Sentence("{model} does not read pictures.", {"model": self._model}))
-        source = image.source
+        source, name = image.source, image.name or ""
         if isinstance(source, UrlSource):
-            self._seen.append(_SeenPicture(None, image.name or ""))
+            self._seen.append((None, name))
             return {"type": "image", "source": {"type": "url", "url": source.url}}
         if not isinstance(source, Base64Source):
             raise WrongUse("A stored picture must be loaded before a request is made.")
-        name = image.name or ""
         if len(source.data) > _LONGEST_BASE64:
             raise ImageRefused.too_large(name, "7.5 MB")
         edge = _longest_edge(source.data)
-        if edge is not None and self._limits.max_edge is not None and edge > self._limits.max_edge:
-            raise ImageRefused.too_large(name, f"{self._limits.max_edge} pixels on one side")
-        self._seen.append(_SeenPicture(edge, name))
-        return {
-            "type": "image",
-            "source": {"type": "base64", "media_type": source.media_type, "data": source.data},
-        }
+        if edge is not None and edge > _MAX_EDGE:
+            raise ImageRefused.too_large(name, f"{_MAX_EDGE} pixels on one side")
+        self._seen.append((edge, name))
+        return {"type": "image", "source": {"type": "base64", "media_type": source.media_type, "data": source.data}}
 
     def check_all(self) -> None:
         """Check the limits for all pictures together. Raises CapabilityMissing and ImageRefused."""
-        limits, count = self._limits, len(self._seen)
-        if limits.max_count is not None and count > limits.max_count:
-            values = {"count": str(limits.max_count)}
+        max_count = _max_count(self._known)
+        if len(self._seen) > max_count:
             raise CapabilityMissing(
-                Sentence("A request can hold at most {count} pictures.", values),
+                Sentence("A request can hold at most {count} pictures.", {"count": str(max_count)}),
                 "Start a new conversation, or remove some of the pictures.",
             )
-        if limits.many_images is None or limits.many_images_max_edge is None or count <= limits.many_images:
-            return
-        for picture in self._seen:
-            if picture.edge is not None and picture.edge > limits.many_images_max_edge:
-                raise ImageRefused.too_large(
-                    picture.name, f"{limits.many_images_max_edge} pixels beside {limits.many_images} others"
-                )
+        for edge, name in self._seen if len(self._seen) > _MANY else ():
+            if edge is not None and edge > _MAX_EDGE_OF_MANY:
+                raise ImageRefused.too_large(name, f"{_MAX_EDGE_OF_MANY} pixels beside {_MANY} others")
 
 
 def _longest_edge(data: str) -> int | None:

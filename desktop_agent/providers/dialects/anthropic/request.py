@@ -18,7 +18,6 @@ from desktop_agent.providers.dialects.anthropic.model_listing import (
     ThinkingAbility,
     ThinkingSetting,
     resolve_conflicts,
-    thinking_ability,
     thinking_setting,
 )
 from desktop_agent.providers.dialects.request_building import PrefixDigest
@@ -118,7 +117,7 @@ def build_body(request: ModelRequest, known: Capabilities, account: str, *, olde
         digest.add([name, extra.get(name, top.get(name))])
     written = writer.encode(digest)
     limit, cut = _token_limit(config, known)
-    ability = thinking_ability(request, known, limit)
+    ability = ThinkingAbility(request.model, known, config.show_reasoning, limit)
     setting = _thinking(request, ability, written, extra)
     choice, freed = _tool_choice(request, ability)
     fields = {
@@ -188,7 +187,7 @@ def _thinking(
     own_effort = object_in(extra, "output_config").get("effort")
     effort = own_effort if isinstance(own_effort, str) else setting.effort
     setting = resolve_conflicts(setting, ability, forced=is_forced, effort=effort)
-    if written.is_bare and setting.thinking is not None and setting.thinking["type"] == "enabled":
+    if written.is_bare and setting.kind == "enabled":
         return ThinkingSetting(None, setting.effort, (*setting.adjustments, _BARE_LOOP))
     return setting
 

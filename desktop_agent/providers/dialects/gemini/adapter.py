@@ -31,8 +31,6 @@ from desktop_agent.providers.dialects.request_building import PrefixDigest
 from desktop_agent.providers.dialects.response_stream import OpenedStream
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root
-from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.error_responses import error_from_listing, has_error, not_a_model_server_error
 from desktop_agent.providers.transport.http_client import HttpClient, HttpResponse
 from desktop_agent.providers.transport.json_codec import (
@@ -279,6 +277,7 @@ class Gemini(ServerAdapter):
     """
 
     dialect = PROVIDER
+    _vendor = PROVIDER
 
     def __init__(
         self,
@@ -291,10 +290,6 @@ class Gemini(ServerAdapter):
     ) -> None:
         super().__init__(_root(base_url), api_key, http, catalogue, listing_timeouts, key_name="x-goog-api-key")
         self._caches = PromptCaches(self._ask)
-
-    @property
-    def _vendor(self) -> str:
-        return PROVIDER
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return the server's models that answer questions, filled up from the catalogue."""
@@ -345,8 +340,7 @@ class Gemini(ServerAdapter):
     async def _open(self, request: ModelRequest) -> OpenedStream:
         body = self._body(request)
         answer = await self._ask_with_cache(request, body)
-        tags = ThinkTags() if self._may_repeat else None
-        builder = PartBuilder(PROVIDER, tags=tags, may_repeat=self._may_repeat)
+        builder = self._part_builder(PROVIDER)
         reader = FrameReader(builder, answer.headers, self._redact_key)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 

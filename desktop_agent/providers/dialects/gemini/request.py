@@ -4,10 +4,10 @@ Levels from Gemini 3 on, a budget of tokens in 2.5, never both (ai.google.dev/ge
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.dialects.gemini.messages import (
     MAX_INLINE_BYTES,
     TOOL_NAME,
@@ -21,27 +21,23 @@ from desktop_agent.providers.dialects.request_building import (
     answer_limit,
     check_capabilities,
     effort_for_tokens,
+    images_of,
     nearest_effort,
 )
 from desktop_agent.providers.transport.json_codec import is_object
-from desktop_agent.types.blocks import Base64Source, Block, Image, JsonObject, ToolResult
-from desktop_agent.types.errors import (
-    CapabilityMissing,
-    ImageRefused,
-    Sentence,
-    WrongUse,
-)
+from desktop_agent.types.blocks import Base64Source, JsonObject
+from desktop_agent.types.errors import CapabilityMissing, ImageRefused, Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import (
     Capabilities,
     Effort,
     ModelRequest,
     ProviderConfig,
-    Reasoning,
     ReasoningAdaptive,
     ReasoningBetweenTools,
     ReasoningBudget,
     ReasoningDisabled,
+    ReasoningEffort,
 )
 from desktop_agent.types.tool_calls import ToolSpec
 
@@ -50,7 +46,7 @@ _USUAL_LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
 # ai.google.dev/gemini-api/docs/openai, "Thinking": what levels mean in tokens.
 _TOKENS: dict[Effort, int] = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24_576}
 _DYNAMIC = -1
-_VERSION = re.compile(r"^gemini-(\d+)(?:\.(\d+))?")
+_MODELS: list[dict[str, Any]] = load_table(__name__, "models.toml")["models"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,98 +89,73 @@ def thinking_ability(model: str, known: Capabilities) -> ThinkingAbility:
 
 
 def _ability_by_name(model: str) -> ThinkingAbility:
-    """Return the ability of a model that no table has. Only here a version is read out of a name."""
-    match = _VERSION.match(model)
-    if match is None:
-        # "gemini-flash-latest" and the like mean the newest; others, such as Gemma, do not think.
-        return ThinkingAbility("level") if model.startswith("gemini-") else ThinkingAbility()
-    version = (int(match[1]), int(match[2] or 0))
-    if version >= (3, 0):
-        return ThinkingAbility("level")
-    if version < (2, 5):
-        return ThinkingAbility()
-    if "-pro" in model:
-        return ThinkingAbility("budget", budget=(128, 32_768))
-    return ThinkingAbility("budget", budget=(512 if "-lite" in model else 0, 24_576), can_be_off=True)
+    """Return the ability of a model that no catalogue has."""
+    row = next((row for row in _MODELS if re.match(row["pattern"], model)), _MODELS[-1])
+    least, most = row["budget"]
+    return ThinkingAbility(row["way"], budget=(least, most), can_be_off=row["can_be_off"])
 
 
 def thinking_setting(config: ProviderConfig, model: str, ability: ThinkingAbility) -> ThinkingSetting:
     """Return what to send for the requested reasoning."""
     reasoning = config.reasoning
     if ability.way == "none":
-        return ThinkingSetting(
-            {}, () if reasoning is None or isinstance(reasoning, ReasoningDisabled) else (_no_thinking_sentence(model),)
-        )
-    setting = _by_level(reasoning, model, ability) if ability.way == "level" else _by_budget(reasoning, model, ability)
+        is_asked = not (reasoning is None or isinstance(reasoning, ReasoningDisabled))
+        note = Sentence("{model} does not think, so it was not asked to.", {"model": model})
+        return ThinkingSetting({}, (note,) if is_asked else ())
+    if isinstance(reasoning, ReasoningBetweenTools):
+        note = Sentence("{model} cannot think between tools only; it decides by itself.", {"model": model})
+        setting = ThinkingSetting({}, (note,))
+    else:
+        choose = _by_level if ability.way == "level" else _by_budget
+        setting = choose(reasoning, model, ability)
     if config.show_reasoning and setting.config.get("thinkingBudget") != 0:
         return ThinkingSetting({"includeThoughts": True, **setting.config}, setting.adjustments)
     return setting
 
 
-def _by_level(reasoning: Reasoning | None, model: str, ability: ThinkingAbility) -> ThinkingSetting:
+_Choice = ReasoningDisabled | ReasoningEffort | ReasoningAdaptive | ReasoningBudget | None
+
+
+def _by_level(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingSetting:
+    words, asked = "", ""
     match reasoning:
         case None | ReasoningAdaptive():
             return ThinkingSetting({})
-        case ReasoningBetweenTools():
-            return ThinkingSetting({}, (_not_between_tools_sentence(model),))
         case ReasoningDisabled():
-            lowest = min(ability.levels, key=EFFORTS.index)
+            level = min(ability.levels, key=EFFORTS.index)
             words = "{model} cannot stop thinking; it was asked for its lowest level, {level}."
-            return ThinkingSetting(_level_field(lowest), (Sentence(words, {"model": model, "level": lowest}),))
         case ReasoningBudget():
             level = nearest_effort(effort_for_tokens(reasoning.tokens, low=1024), ability.levels)
             words = "{model} takes no number of tokens to think with; it was asked for the level {level}."
-            return ThinkingSetting(_level_field(level), (Sentence(words, {"model": model, "level": level}),))
-        case _:
-            level = nearest_effort(reasoning.level, ability.levels)
-            if level == reasoning.level:
-                return ThinkingSetting(_level_field(level))
-            words = "{model} has no thinking level {asked}; it was asked for {level}."
-            return ThinkingSetting(
-                _level_field(level), (Sentence(words, {"model": model, "asked": reasoning.level, "level": level}),)
-            )
+        case ReasoningEffort():
+            level, asked = nearest_effort(reasoning.level, ability.levels), reasoning.level
+            words = "" if level == asked else "{model} has no thinking level {asked}; it was asked for {level}."
+    note = Sentence(words, {"model": model, "asked": asked, "level": level})
+    return ThinkingSetting({"thinkingLevel": level.upper()}, (note,) if words else ())
 
 
-def _by_budget(reasoning: Reasoning | None, model: str, ability: ThinkingAbility) -> ThinkingSetting:
+def _by_budget(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingSetting:
     least, most = ability.budget
+    words, asked = "", ""
     match reasoning:
         case None:
             return ThinkingSetting({})
         case ReasoningAdaptive():
-            return ThinkingSetting({"thinkingBudget": _DYNAMIC})
-        case ReasoningBetweenTools():
-            return ThinkingSetting({}, (_not_between_tools_sentence(model),))
+            tokens = _DYNAMIC
+        case ReasoningDisabled() if ability.can_be_off:
+            tokens = 0
         case ReasoningDisabled():
-            if ability.can_be_off:
-                return ThinkingSetting({"thinkingBudget": 0})
+            tokens = least
             words = "{model} cannot stop thinking; it was given its smallest limit, {tokens} tokens."
-            return ThinkingSetting(
-                {"thinkingBudget": least}, (Sentence(words, {"model": model, "tokens": str(least)}),)
-            )
         case ReasoningBudget():
             tokens = min(max(reasoning.tokens, least), most)
-            words = "{model} thinks with {least} to {most} tokens; it was given {tokens}."
-            values = {"model": model, "least": str(least), "most": str(most), "tokens": str(tokens)}
-            return ThinkingSetting(
-                {"thinkingBudget": tokens}, () if tokens == reasoning.tokens else (Sentence(words, values),)
-            )
-        case _:
-            tokens = min(max(_TOKENS.get(reasoning.level, most), least), most)
+            if tokens != reasoning.tokens:
+                words = "{model} thinks with {least} to {most} tokens; it was given {tokens}."
+        case ReasoningEffort():
+            tokens, asked = min(max(_TOKENS.get(reasoning.level, most), least), most), reasoning.level
             words = "{model} has no thinking levels; for {asked} it was given {tokens} tokens."
-            values = {"model": model, "asked": reasoning.level, "tokens": str(tokens)}
-            return ThinkingSetting({"thinkingBudget": tokens}, (Sentence(words, values),))
-
-
-def _level_field(level: Effort) -> dict[str, Any]:
-    return {"thinkingLevel": level.upper()}
-
-
-def _no_thinking_sentence(model: str) -> Sentence:
-    return Sentence("{model} does not think, so it was not asked to.", {"model": model})
-
-
-def _not_between_tools_sentence(model: str) -> Sentence:
-    return Sentence("{model} cannot think between tools only; it decides by itself.", {"model": model})
+    values = {"model": model, "asked": asked, "least": str(least), "most": str(most), "tokens": str(tokens)}
+    return ThinkingSetting({"thinkingBudget": tokens}, (Sentence(words, values),) if words else ())
 
 
 MAX_STOP_SEQUENCES = 5  # ai.google.dev/api/generate-content, GenerationConfig
@@ -251,21 +222,11 @@ def _check(request: ModelRequest, known: Capabilities) -> None:
             )
     if len(request.config.stop_sequences) > MAX_STOP_SEQUENCES:
         raise WrongUse(f"Gemini takes at most {MAX_STOP_SEQUENCES} stop sequences.", "Remove some of them.")
-    images = [image for message in request.messages for image in _images(message.blocks)]
+    images = [image for message in request.messages for image in images_of(message.blocks)]
     if sum(len(image.source.data) for image in images if isinstance(image.source, Base64Source)) > MAX_INLINE_BYTES:
         raise ImageRefused(
             "The pictures of this conversation are together larger than 100 MB.", "Remove some, or make them smaller."
         )
-
-
-def _images(blocks: Iterable[Block | Any]) -> list[Image]:
-    images: list[Image] = []
-    for block in blocks:
-        if isinstance(block, Image):
-            images.append(block)
-        elif isinstance(block, ToolResult):
-            images += _images(block.content)
-    return images
 
 
 def _instructions(request: ModelRequest) -> JsonObject:

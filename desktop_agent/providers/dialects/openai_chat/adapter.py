@@ -13,7 +13,7 @@ from desktop_agent.providers.dialects.gemini.request import thinking_ability
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
 from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningSetting, reasoning_setting
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
-from desktop_agent.providers.dialects.openai_server import OpenAIServer
+from desktop_agent.providers.dialects.openai_server import OpenAIServer, droppable_fields
 from desktop_agent.providers.dialects.request_building import (
     answer_limit,
     check_capabilities,
@@ -22,7 +22,6 @@ from desktop_agent.providers.dialects.request_building import (
 )
 from desktop_agent.providers.dialects.response_stream import OpenedStream
 from desktop_agent.providers.dialects.server_families import ServerQuirks, join_url
-from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.error_responses import error_words
 from desktop_agent.providers.transport.http_client import HttpResponse
 from desktop_agent.providers.transport.json_codec import dumps
@@ -46,9 +45,8 @@ class OpenAIChat(OpenAIServer):
     async def _open(self, request: ModelRequest) -> OpenedStream:
         quirks = self._quirks
         answer, body = await self._ask(request, Recipient(quirks, self._account(request.model)))
-        builder = PartBuilder(
-            quirks.thinking_provider, tags=self._think_tags(), keeps_arguments=True, may_repeat=self._may_repeat
-        )
+        provider, has_tags = quirks.thinking_provider, quirks.think_tags
+        builder = self._part_builder(provider, has_think_tags=has_tags, keeps_arguments=True)
         reader = FrameReader(builder, answer.headers, self._redact_key)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
@@ -162,28 +160,8 @@ def _takes_options(request: ModelRequest, quirks: ServerQuirks) -> bool:
     return facts is not None and facts.cache_options
 
 
-# Fields that may be dropped, once, when a server refuses them. A limit on tokens, a stop
-# sequence and a forced tool are not among them: they are promises to the person. A format is: the prompt says it then.
-DROPPABLE_FIELDS = frozenset(
-    {
-        "stream_options",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "reasoning_effort",
-        "reasoning",
-        "reasoning_format",
-        "thinking",
-        "chat_template_kwargs",
-        "response_format",
-        "temperature",
-        "top_p",
-        "top_k",
-    }
-)
-# The person did not ask for these, so dropping them needs no note.
-_UNREQUESTED_FIELDS = frozenset(
-    {"stream_options", "prompt_cache_key", "prompt_cache_options", "max_tokens", "response_format"}
-)
+DROPPABLE_FIELDS = droppable_fields("chat")
+_UNREQUESTED_FIELDS = droppable_fields("chat_unrequested")
 _MAX_STOPS = 4
 
 

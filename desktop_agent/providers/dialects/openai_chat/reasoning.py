@@ -10,7 +10,7 @@ from typing import Any
 
 from desktop_agent.providers.dialects.request_building import (
     BETWEEN_TOOLS_IGNORED,
-    EffortWord,
+    EffortChoice,
     OpenAIModelFacts,
     choose_effort,
     choose_openai_effort,
@@ -168,9 +168,7 @@ def _model_facts(name: str, known: Capabilities) -> OpenAIModelFacts | None:
     )
 
 
-def _effort_beside_tools(
-    request: ModelRequest, facts: OpenAIModelFacts
-) -> tuple[EffortWord | None, tuple[Sentence, ...]]:
+def _effort_beside_tools(request: ModelRequest, facts: OpenAIModelFacts) -> EffortChoice:
     """Return the word to send with tools, or None for the model's own default."""
     match facts.chat_tools:
         case "refused":

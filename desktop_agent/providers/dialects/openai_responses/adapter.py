@@ -12,7 +12,7 @@ from desktop_agent.providers.catalogue.catalogue import estimate_tokens
 from desktop_agent.providers.dialects.openai_responses.messages import Recipient, encode_input, instructions_for
 from desktop_agent.providers.dialects.openai_responses.output_items import PROVIDER
 from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader
-from desktop_agent.providers.dialects.openai_server import OpenAIServer
+from desktop_agent.providers.dialects.openai_server import OpenAIServer, droppable_fields
 from desktop_agent.providers.dialects.request_building import (
     BETWEEN_TOOLS_IGNORED,
     OpenAIModelFacts,
@@ -26,7 +26,6 @@ from desktop_agent.providers.dialects.request_building import (
 )
 from desktop_agent.providers.dialects.response_stream import OpenedStream
 from desktop_agent.providers.dialects.server_families import ServerQuirks, join_url
-from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.error_responses import error_words
 from desktop_agent.providers.transport.http_client import HttpResponse
 from desktop_agent.providers.transport.json_codec import dumps, loads, object_in
@@ -68,7 +67,7 @@ class OpenAIResponses(OpenAIServer):
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, adjustments = await self._ask(request)
-        builder = PartBuilder(PROVIDER, tags=self._think_tags(), keeps_arguments=True, may_repeat=self._may_repeat)
+        builder = self._part_builder(PROVIDER, has_think_tags=self._quirks.think_tags, keeps_arguments=True)
         reader = FrameReader(builder, answer.headers, self._redact_key)
         is_long = "ttl" in body.fields.get("prompt_cache_options", ())
         return self._opened_stream(
@@ -102,10 +101,7 @@ class OpenAIResponses(OpenAIServer):
             return answer, body, (*body.adjustments, *([_WITHOUT_EARLIER_REASONING] if forgotten else []))
 
     def _body(
-        self,
-        request: ModelRequest,
-        without: frozenset[str] = frozenset(),
-        forgotten: frozenset[str] = frozenset(),
+        self, request: ModelRequest, without: frozenset[str] = frozenset(), forgotten: frozenset[str] = frozenset()
     ) -> "RequestBody":
         known = self._capabilities(request.model)
         recipient = Recipient(
@@ -176,20 +172,7 @@ def _fields(effort: str | None) -> dict[str, Any]:
     return {} if effort is None else {"effort": effort}
 
 
-# What may be dropped, once, when a server refuses it; a dot leads into an object. A limit on
-# tokens, a format and a forced tool are not among them: they are promises to the person.
-DROPPABLE_FIELDS = (
-    "reasoning.summary",
-    "reasoning.effort",
-    "reasoning",
-    "stream_options",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "include",
-    "store",
-    "temperature",
-    "top_p",
-)
+DROPPABLE_FIELDS = droppable_fields("responses")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,7 @@ from desktop_agent.providers.dialects.openai_responses.output_items import PROVI
 from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, results_after
 from desktop_agent.providers.dialects.server_families import ServerQuirks
 from desktop_agent.providers.transport.json_codec import dumps, is_object
-from desktop_agent.types.blocks import (
-    Block,
-    Image,
-    ServerStep,
-    Text,
-    Thinking,
-    ToolResult,
-    ToolUse,
-    Unknown,
-)
+from desktop_agent.types.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.providers import ModelRequest
 

@@ -332,10 +332,7 @@ class ToolCallReader:
     def _fragment(self, arguments: Any) -> None:
         name = self._item.get("name")
         self._builder.add_call_fragment(
-            index=self._number,
-            id=self._call_id,
-            name=name if isinstance(name, str) else None,
-            arguments=arguments,
+            index=self._number, id=self._call_id, name=name if isinstance(name, str) else None, arguments=arguments
         )
 
 
