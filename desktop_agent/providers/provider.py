@@ -5,7 +5,8 @@ address only before any content; `AddressHealth` remembers which addresses back 
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Protocol, TypeVar
@@ -120,19 +121,7 @@ def load_dialects(dialects: Iterable[str]) -> None:
         _provider_class(dialect)
 
 
-class _ProviderFactory(Protocol):
-    def __call__(
-        self,
-        *,
-        base_url: str,
-        api_key: SecretStr | None,
-        http: HttpClient,
-        catalogue: Catalogue | None,
-        listing_timeouts: Timeouts | None,
-    ) -> Provider: ...
-
-
-def _provider_class(dialect: str) -> _ProviderFactory:
+def _provider_class(dialect: str) -> Callable[..., Provider]:
     """Import a dialect and return its class. Late: most people use one dialect, and the start is measured."""
     match dialect:
         case "openai-chat":
@@ -266,20 +255,18 @@ class Failover:
         """Ask, and try the next address as long as there is no content. Raises the last address's error."""
         errors: list[ProviderError] = []
         for number in self._health.order(self._last_address(request)):
-            events = self._attempt(number, request)
             has_content = False
             try:
-                async for event in events:
-                    has_content = has_content or not isinstance(event, _BEFORE_CONTENT)
-                    yield event
+                async with aclosing(self._attempt(number, request)) as events:
+                    async for event in events:
+                        has_content = has_content or not isinstance(event, _BEFORE_CONTENT)
+                        yield event
                 return
             except _RETRY_ELSEWHERE as error:
                 # What may be billed already is not sent a second time, there or elsewhere.
                 if has_content or (isinstance(error, TimedOut) and error.is_after_sending):
                     raise
                 errors.append(error)
-            finally:
-                await events.aclose()
         raise _all_failed(errors)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
@@ -321,44 +308,39 @@ class Failover:
             await provider.aclose()
 
     async def _attempt(self, number: int, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        events = self._providers[number].stream(request)
-        self._health.request_started(number)
         is_settled = False
-        try:
-            async for event in events:
-                if isinstance(event, AnswerStarted):
-                    yield self._with_failover_note(event, number)
-                    continue
-                if not is_settled and not isinstance(event, _BEFORE_CONTENT):
-                    is_settled = True
-                    self._health.request_succeeded(number)
-                    self._remember(request, number)
-                yield event
-        except AgentError as error:
-            self._record_error(number, error)
-            raise
-        finally:
-            self._health.request_abandoned(number)
-            await events.aclose()
+        async with aclosing(self._providers[number].stream(request)) as events:
+            with self._watching(number):
+                async for event in events:
+                    if isinstance(event, AnswerStarted):
+                        yield self._with_failover_note(event, number)
+                        continue
+                    if not is_settled and not isinstance(event, _BEFORE_CONTENT):
+                        is_settled = True
+                        self._health.request_succeeded(number)
+                        self._remember(request, number)
+                    yield event
 
     async def _track(self, number: int, ask: Callable[[], Awaitable[T]]) -> T:
-        self._health.request_started(number)
-        try:
+        with self._watching(number):
             answer = await ask()
-        except AgentError as error:
-            self._record_error(number, error)
-            raise
-        finally:
-            self._health.request_abandoned(number)
         self._health.request_succeeded(number)
         return answer
 
-    def _record_error(self, number: int, error: AgentError) -> None:
-        """Record an error: a server that refuses is alive; one that breaks off in the middle may not be."""
-        if isinstance(error, _RETRY_ELSEWHERE):
-            self._health.request_failed(number, error.retry_after)
-        elif isinstance(error, ProviderError) and error.status is not None:
-            self._health.request_succeeded(number)
+    @contextmanager
+    def _watching(self, number: int) -> Generator[None, None, None]:
+        """Record how a request ends: a server that refuses is alive; one that breaks off in the middle may not be."""
+        self._health.request_started(number)
+        try:
+            yield
+        except AgentError as error:
+            if isinstance(error, _RETRY_ELSEWHERE):
+                self._health.request_failed(number, error.retry_after)
+            elif isinstance(error, ProviderError) and error.status is not None:
+                self._health.request_succeeded(number)
+            raise
+        finally:
+            self._health.request_abandoned(number)
 
     def _with_failover_note(self, event: AnswerStarted, number: int) -> AnswerStarted:
         if number == 0:

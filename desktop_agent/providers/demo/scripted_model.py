@@ -62,13 +62,6 @@ def _chapters() -> Iterator[str]:
 
 
 _ARITHMETIC = re.compile(r"[\d(][\d\s.()]*(?:\*\*|[-+*/])[\d\s.()+*/-]*[\d)]")
-_DENIED = re.compile(r"\b(denied|not allowed|refused)\b", re.IGNORECASE)
-_CANCELLED = re.compile(r"\b(cancelled|canceled|stopped)\b", re.IGNORECASE)
-_FAILED = re.compile(
-    r"\b(error|failed|fails|timed out|too long|outside|cannot|is not|does not|do not|there is no|limit|"
-    r"write-protected|larger than)\b",
-    re.IGNORECASE,
-)
 
 
 def play(question: ReceivedRequest) -> Script:
@@ -165,19 +158,9 @@ def _after_tools(question: ReceivedRequest) -> Script:
 
 
 def _describe_result(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
-    fence = "````"
-    quoted = f"{fence}text\n{call.answer[:2000]}\n{fence}"
-    match _call_outcome(call, answered):
-        case "denied":
-            return f"You **denied** `{call.name}`, so nothing was done. In place of a result came:\n\n{quoted}"
-        case "cancelled":
-            return f"`{call.name}` was **cancelled** before it was finished:\n\n{quoted}"
-        case "failed":
-            return f"`{call.name}` **failed**. It answered:\n\n{quoted}"
-        case "succeeded":
-            return f"`{call.name}` **succeeded**{_describe_request(call)}. It answered:\n\n{quoted}"
-        case _:
-            return f"`{call.name}` answered, and I cannot tell from it how it went:\n\n{quoted}"
+    words = Template(_TABLE["results"][_call_outcome(call, answered)])
+    head = words.substitute(name=call.name, request=_describe_request(call))
+    return f"{head}\n\n````text\n{call.answer[:2000]}\n````"
 
 
 def _describe_request(call: AnsweredCall) -> str:
@@ -199,10 +182,7 @@ def _call_outcome(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str
     contents = [str(other.effective_arguments.get("content", "")) for other in answered if other.name == "write_file"]
     if _shows_success(call.name, start, [FILE_CONTENT, *contents]):
         return "succeeded"
-    for outcome, pattern in (("denied", _DENIED), ("cancelled", _CANCELLED), ("failed", _FAILED)):
-        if pattern.search(start):
-            return outcome
-    return "unclear"
+    return next((outcome for outcome, words in _TABLE["outcomes"].items() if _mentions(start, words)), "unclear")
 
 
 def _shows_success(name: str, start: str, contents: Sequence[str]) -> bool:
