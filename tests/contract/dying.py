@@ -8,13 +8,13 @@ from pathlib import Path
 
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_opening import reopen_session
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.messages import Message
 from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
+from tests.fakes.scripted_provider import Turn
 
 
 class Machine:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from desktop_agent.conversation.items import AnswerItem, Item, ThinkingItem, ToolCallItem, UserItem
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.builtin_tools import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import ToolResult, ToolUse
@@ -17,6 +16,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import Decision
 from tests.desktop_agent.agent.desk import Desk, tool
 from tests.desktop_agent.engine.stage import LIMIT, Stage, shaky_store
+from tests.fakes.scripted_provider import Turn
 
 LOOK = tool("look", read_only=True)
 ACT = tool("act")

@@ -12,7 +12,6 @@ from PIL import Image as Pictures
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from desktop_agent.api.provider import Provider
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage.records import message_to_json, read_message
 from desktop_agent.types.blocks import (
     Base64Source,
@@ -45,6 +44,7 @@ from desktop_agent.types.providers import (
 from tests.desktop_agent.agent.desk import Desk
 from tests.desktop_agent.api.acting import Gate, acting, adder
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import Turn
 
 
 def picture(kind: str) -> bytes:

@@ -12,7 +12,6 @@ from desktop_agent.agent.continuation import Guards
 from desktop_agent.agent.modes import PromptPolicies
 from desktop_agent.api.client import Client
 from desktop_agent.api.provider import Provider
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types import engine_events as engine
 from desktop_agent.types import provider_events as provided
 from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
@@ -27,6 +26,7 @@ from tests.desktop_agent.agent.desk import Desk, call
 from tests.desktop_agent.api.acting import Gate, blocks_of, listed
 from tests.desktop_agent.engine.stage import Stage
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import Turn, Wait
 
 HELPER = Specialist(name="helper", description="Helps.", system_prompt="You help.", tools=("look",))
 

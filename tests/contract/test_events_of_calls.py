@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.types import engine_events as engine
 from desktop_agent.types.blocks import Outcome, Text, ToolUse
@@ -16,6 +15,7 @@ from tests.contract.scenes import ACT, DONE, LOOK, answer_all, decided, in_folde
 from tests.desktop_agent.agent.desk import Desk, Words, call, tool
 from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import Stage, results_of
+from tests.fakes.scripted_provider import Turn
 
 
 async def test_tool_call_pending__comes_when_the_turn_has_ended_and_knows_the_class() -> None:

@@ -25,7 +25,6 @@ from desktop_agent import (
     collect_text,
     query,
 )
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.builtin_tools import calculate
 from desktop_agent.types.blocks import Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.engine_events import RunEnd, ToolFinished, ToolStarted
@@ -51,6 +50,7 @@ from tests.contract.scenes import one, only
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
 from tests.desktop_agent.api.serving import DIALECTS, KEY, demo
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import Turn
 
 
 def result(call_id: str, text: str = "3") -> ToolResult:

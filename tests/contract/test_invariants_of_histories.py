@@ -9,7 +9,6 @@ import pytest
 from desktop_agent.agent.continuation import Guards
 from desktop_agent.api.provider import Provider
 from desktop_agent.conversation.history import compacted_view, normalised_history
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.blocks import Summary, Text, Thinking, ToolResult
 from desktop_agent.types.engine_events import (
     CheckpointCreated,
@@ -40,6 +39,7 @@ from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.engine.stage import check_invariants
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "gemini"])

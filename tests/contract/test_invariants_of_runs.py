@@ -9,7 +9,6 @@ import pytest
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.permissions.gate import Allowed
 from desktop_agent.permissions.policy import PermissionPolicy
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolResult
 from desktop_agent.types.engine_events import (
     ToolStarted,
@@ -34,6 +33,7 @@ from tests.contract.scenes import (
 from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import check_invariants
+from tests.fakes.scripted_provider import Turn
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 2, 3, 5, 8, 13, 21, 34, 55])

@@ -8,7 +8,6 @@ import pytest
 
 from desktop_agent.api.client import Client
 from desktop_agent.permissions.approvals import AnswerStatus
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import JsonObject, Outcome, ToolUse
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
@@ -40,6 +39,7 @@ from desktop_agent.types.tool_calls import (
     Deny,
 )
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
+from tests.fakes.scripted_provider import Turn
 
 ASK = Rule(effect=RuleEffect.ASK, tool="add", scope=RuleScope.ALWAYS)
 POLICY = PromptPolicy(id="brief", text="Be brief.")

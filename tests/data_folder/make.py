@@ -27,7 +27,6 @@ from desktop_agent.engine.mcp_tools import ToolDigestStore
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.providers.provider import Provider
-from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage import conversation_rows
 from desktop_agent.storage.records import ConversationRecord, Draft, DraftResource
 from desktop_agent.storage.store import Store
@@ -59,6 +58,7 @@ from desktop_agent.types.tool_calls import (
     UntrustedSource,
 )
 from tests.data_folder.reading import DATABASE, EXPECTED, GARDEN, KEPT, described
+from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.strict_server import demo_endpoint, strict_server
 from ui.shell.window import WindowStateFile, save_appearance
 from ui.style.theme import ReadingStyle

@@ -7,7 +7,6 @@ from typing import Any
 
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, ToolStarted
 from desktop_agent.types.messages import Message
@@ -15,6 +14,7 @@ from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, ArgumentsPattern,
 from desktop_agent.types.tool_calls import AllowAlways, Decision, Deny
 from tests.desktop_agent.engine.stage import LIMIT, results_of
 from tests.desktop_agent.engine.test_taking_back import Office
+from tests.fakes.scripted_provider import Turn
 
 BAIT = "bait"
 ATTACK = "attack"

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.approvals import AnswerStatus, Approval
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import ToolRegistry
@@ -30,6 +29,7 @@ from tests.desktop_agent.engine.test_taking_back import card
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, fetch, run, write
 from tests.escape.test_web import ANY, Net
+from tests.fakes.scripted_provider import Turn
 
 LS = allows("run_command", CommandPattern(words=("ls",)))
 PAGE = UntrustedSource("web", "evil.example")

@@ -6,11 +6,11 @@ import pytest
 
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.permissions.rule_proposals import describe_rule
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.permissions import CommandPattern, CommandsPattern, RuleEffect
 from desktop_agent.types.tool_calls import AllowAlways, AllowOnce, Decision, Deny
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
+from tests.fakes.scripted_provider import Turn
 
 LS = CommandPattern(words=("ls",))
 READ_ONLY = CommandsPattern(title="git", beginnings=(("git", "status"),), folder=None)

@@ -10,7 +10,6 @@ import pytest
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolved, Event, ToolStarted
 from desktop_agent.types.mcp import McpServer
@@ -21,6 +20,7 @@ from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
 from tests.desktop_agent.engine.stand import own
 from tests.desktop_agent.engine.test_mcp_servers import engine_with
 from tests.desktop_agent.mcp.stage import until
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 
 TURN = "own__turn"

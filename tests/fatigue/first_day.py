@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.builtin_tools import builtin_tools
 from desktop_agent.tools.tool import AnyTool, ToolRegistry
 from desktop_agent.tools.web.fetch_page import fetch_page
@@ -31,6 +30,7 @@ from desktop_agent.types.policies import Limits
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
 from tests.escape.attack import Trial
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 DATA = tomllib.loads((Path(__file__).parent / "first_day.toml").read_text(encoding="utf-8"))
 _GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")

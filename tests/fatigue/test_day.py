@@ -7,7 +7,6 @@ from pathlib import Path
 
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.builtin_tools import builtin_tools
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.web.fetch_page import fetch_page
@@ -19,6 +18,7 @@ from desktop_agent.types.policies import Limits, Specialist
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
 from tests.escape.attack import Trial, is_for_more_than_this
+from tests.fakes.scripted_provider import Turn
 from tests.fatigue.day import Step, day
 
 REVIEWER = Specialist(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 
-from desktop_agent.providers.scripted import Turn
+from tests.fakes.scripted_provider import Turn
 from desktop_agent.sandbox.backends import landlock_sandbox
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import ToolRegistry

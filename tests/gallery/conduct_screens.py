@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from desktop_agent.providers.scripted import Turn
+from tests.fakes.scripted_provider import Turn
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Outcome, Summary, ToolUse
 from desktop_agent.types.policies import HookDeny, Hooks, UserPromptSubmit

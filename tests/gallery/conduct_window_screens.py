@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from desktop_agent.providers.scripted import Turn, Wait
+from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.policies import Limits

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from desktop_agent.providers.scripted import Turn, Wait
+from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.errors import ConnectionFailed

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from desktop_agent.providers.scripted import Turn
+from tests.fakes.scripted_provider import Turn
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.types.blocks import Text, ToolUse

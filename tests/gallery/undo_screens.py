@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.engine.session import Session
-from desktop_agent.providers.scripted import Turn, Wait
+from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.permissions import Rule, RuleEffect

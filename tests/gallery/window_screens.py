@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QListWidget
 
 from desktop_agent.engine.connections import FoundServer
 from desktop_agent.storage.write_behind import UnsavedConversation
-from desktop_agent.providers.scripted import Turn, Wait
+from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.permissions import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope

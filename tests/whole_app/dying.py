@@ -23,7 +23,6 @@ from pydantic import BaseModel
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.content_files import CheckpointRows
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolRegistry
@@ -41,6 +40,7 @@ from desktop_agent.types.policies import Specialist
 from desktop_agent.types.provider_events import ContentDelta, ProviderEvent
 from desktop_agent.types.providers import ModelRequest
 from desktop_agent.types.tool_calls import AllowOnce, Effect, ToolClass
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 
 FINDER = Specialist(name="finder", description="Finds.", system_prompt="You find.", tools=("look", "write", "mark"))

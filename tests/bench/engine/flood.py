@@ -11,11 +11,11 @@ from typing import Any
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.messages import Message, MessageState, now
 from desktop_agent.types.provider_events import ContentDelta, ProviderEvent, ThinkingDelta
 from desktop_agent.types.providers import ModelRequest
 from tests.bench.engine.sessions import MODEL, kept, set_up, unkept
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 EVENTS = 50_000
 THOUGHTS = 10_000

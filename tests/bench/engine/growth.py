@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import HookAllow, Hooks, PreToolUse
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from tests.bench.engine.sessions import Noting, kept, say, set_up
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 SIZES = (100, 300, 1_000, 3_000, 10_000)
 PROMPTS = 12

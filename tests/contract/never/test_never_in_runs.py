@@ -9,7 +9,6 @@ import pytest
 from desktop_agent.agent.continuation import Guards
 from desktop_agent.api.client import Client
 from desktop_agent.conversation.history import compacted_view
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.decorator import tool as made_tool
 from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import RunEnd, ToolCallPending, ToolStarted
@@ -25,6 +24,7 @@ from tests.desktop_agent.agent.team import Team, ask
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, listed, says
 from tests.desktop_agent.api.acting import call as sum_of
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import Turn
 
 
 async def test_never_a_lost_stop__between_two_turns_the_model_is_not_asked_again() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from desktop_agent.permissions.approvals import AnswerStatus
 from desktop_agent.permissions.rule_proposals import describe_rule
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
@@ -33,6 +32,7 @@ from desktop_agent.types.tool_calls import (
 )
 from tests.contract.scenes import ACT, DONE, LOOK, answer_all, decided, in_folder, on_disk, one, only, until, write
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.fakes.scripted_provider import Turn
 
 FETCH = replace(tool("fetch", read_only=True), effects=frozenset({Effect.NETWORK}))
 

@@ -10,7 +10,6 @@ from desktop_agent.agent.continuation import Guards
 from desktop_agent.agent.modes import PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker, ask_user
 from desktop_agent.engine.session_opening import reopen_session
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, Text, ToolUse
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
@@ -43,6 +42,7 @@ from tests.desktop_agent.agent.desk import Desk, call
 from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of
+from tests.fakes.scripted_provider import Turn
 
 
 def instructions(desk: Desk) -> list[list[str]]:

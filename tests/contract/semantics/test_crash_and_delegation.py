@@ -8,7 +8,6 @@ import pytest
 
 from desktop_agent.permissions.gate import Denied
 from desktop_agent.permissions.policy import PermissionPolicy
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
@@ -31,6 +30,7 @@ from tests.contract.scenes import ACT, DONE, LOOK, on_disk, one, until
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of
+from tests.fakes.scripted_provider import Turn
 
 
 async def waiting(stage: Stage, count: int = 1) -> None:

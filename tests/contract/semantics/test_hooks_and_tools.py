@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from desktop_agent.agent.continuation import Guards
 from desktop_agent.api.client import Client
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import read_event
 from desktop_agent.tools.decorator import tool as made_tool
@@ -41,6 +40,7 @@ from tests.contract.scenes import ACT, DONE, LOOK, answer_all, in_folder, on_dis
 from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.desktop_agent.api.acting import acting, blocks_of, says
 from tests.desktop_agent.engine.stage import Stage, shaky_store
+from tests.fakes.scripted_provider import Turn
 
 Verdict = Any
 

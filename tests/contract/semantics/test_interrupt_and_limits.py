@@ -15,7 +15,6 @@ from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_opening import in_memory_session
 from desktop_agent.processes.run_process import Termination, run_process
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.decorator import tool as made_tool
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Outcome, ToolUse
@@ -38,6 +37,7 @@ from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import LIMIT, check_invariants
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 class Hanging:

@@ -9,7 +9,6 @@ import pytest
 
 from desktop_agent.engine import session_lifecycle
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.blocks import ToolResult
 from desktop_agent.types.engine_events import Envelope, ErrorOccurred, RunFinished, RunStarted, ToolFinished
 from desktop_agent.types.errors import ConversationInUse, WrittenElsewhere, WrongUse
@@ -19,6 +18,7 @@ from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.api.asking import Asker, finished
 from tests.desktop_agent.api.test_ask import calls, says
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.another_loop import raised_on_another_loop
 
 # Long enough for a loaded machine.

@@ -9,7 +9,6 @@ import pytest
 
 from desktop_agent.permissions.gate import Allowed, Ask, Denied
 from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.types.blocks import Outcome, Text, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, ToolFinished, ToolStarted
@@ -29,6 +28,7 @@ from tests.contract.scenes import ACT, DONE, LOOK, on_disk, one, until
 from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.permissions.conftest import open_tool
+from tests.fakes.scripted_provider import Turn
 
 ALLOW, ASK, DENY = RuleEffect.ALLOW, RuleEffect.ASK, RuleEffect.DENY
 

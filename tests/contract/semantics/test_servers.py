@@ -16,7 +16,6 @@ from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.providers.dialects.openai_responses.adapter import build_body
 from desktop_agent.providers.dialects.openai_responses.messages import Recipient
 from desktop_agent.providers.dialects.server_families import FAMILIES
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.providers.transport.error_responses import error_from_status
 from desktop_agent.tools.decorator import tool as made_tool
 from desktop_agent.types.blocks import Summary, Text, Thinking, ToolUse
@@ -41,6 +40,7 @@ from tests.desktop_agent.api.acting import acting, says
 from tests.desktop_agent.api.serving import DIALECTS, demo
 from tests.desktop_agent.engine.stage import check_invariants
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+from tests.fakes.scripted_provider import Turn
 
 NUMBERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
 

@@ -12,7 +12,6 @@ from desktop_agent.agent.run import Run
 from desktop_agent.agent.run_context import RetryPolicy, RunContext
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool, ToolRegistry
 from desktop_agent.types.blocks import Outcome, StoredSource, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import Event, RunEnd, RunFinished
@@ -22,6 +21,7 @@ from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.providers import ImageLimits, ModelInfo
 from desktop_agent.types.tool_calls import Effect, ToolClass
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from desktop_agent.agent import run_context as module
 from desktop_agent.agent.run_context import Budget
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.engine_events import RunEnd, ToolFinished
 from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.policies import Limits
@@ -14,6 +13,7 @@ from desktop_agent.types.provider_events import ContentDelta, Usage
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.agent.team import Team, ask, specialist
+from tests.fakes.scripted_provider import Turn
 
 
 class Clock:

@@ -23,7 +23,6 @@ from desktop_agent.conversation.history import compacted_view
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.providers.catalogue.catalogue import ESTIMATE_MARGIN, estimate_tokens
-from desktop_agent.providers.scripted import Expect, ScriptedProvider, Turn, Wait
 from desktop_agent.tools.builtin_tools import calculate
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Summary, ToolUse
@@ -40,6 +39,7 @@ from desktop_agent.types.providers import (
     TokenCount,
 )
 from tests.desktop_agent.conversation.histories import answer, results
+from tests.fakes.scripted_provider import Expect, ScriptedProvider, Turn, Wait
 
 OLD = [Message.user("Paint the shed."), answer("", "1"), results("1"), answer("It is red now.")]
 KEPT = [Message.user("And the door?"), answer("", "2"), results("2")]

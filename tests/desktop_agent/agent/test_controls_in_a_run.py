@@ -6,7 +6,6 @@ from desktop_agent.agent.continuation import Guards, SteeringQueue
 from desktop_agent.agent.modes import PromptPolicies, change_mode
 from desktop_agent.agent.questions import QuestionBroker, ask_user
 from desktop_agent.agent.run import Run
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.engine_events import (
@@ -27,6 +26,7 @@ from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, PLAN_MODE
 from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, GuardVerdict, Limits
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 
 
 def with_tools(desk: Desk, *tools: object) -> Desk:

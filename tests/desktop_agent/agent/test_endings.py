@@ -3,7 +3,6 @@
 import pytest
 
 from desktop_agent.agent.turn import MAX_PAUSES
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, Text
 from desktop_agent.types.engine_events import LimitReached, RetryScheduled, RunEnd, ToolStarted, TurnStarted
 from desktop_agent.types.errors import Sentence
@@ -21,6 +20,7 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.fakes.scripted_provider import Turn
 
 PAUSE = MessageDelta(StopReason.PAUSE_TURN)
 MISWRITTEN = MessageDelta(StopReason.MALFORMED_TOOL_CALL, "MALFORMED_FUNCTION_CALL", {"finishMessage": "print("})

@@ -7,7 +7,6 @@ import pytest
 from desktop_agent.agent.compaction import INSTRUCTIONS
 from desktop_agent.conversation.history import COMPACTION_AUTHOR, ConversationUsage, normalised_history
 from desktop_agent.providers.catalogue.catalogue import estimate_tokens
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.blocks import Outcome, Summary
 from desktop_agent.types.engine_events import ContextCompacted, CostUpdated, Event, RunEnd
 from desktop_agent.types.errors import ContextLengthExceeded
@@ -23,6 +22,7 @@ from desktop_agent.types.provider_events import (
 from desktop_agent.types.providers import Capabilities, ModelInfo, ModelRequest
 from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.desktop_agent.agent.team import Team, ask, specialist
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 FULL = UsageUpdate(Usage(input_tokens=9_000, output_tokens=500))
 SUMMARY = Turn(ContentDelta("They greeted each other."))

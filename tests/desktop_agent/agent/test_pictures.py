@@ -9,7 +9,6 @@ from PIL import Image as Pillow
 
 from desktop_agent.agent.model_request import PictureSupport, prepare_pictures
 from desktop_agent.conversation.picture_preparation import PictureFitter
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, ToolResult, UrlSource
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd
 from desktop_agent.types.errors import AgentError, ImageRefused, ImagesNotSupported, StorageFailed
@@ -17,6 +16,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, RequestAdjusted
 from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo
 from tests.desktop_agent.agent.desk import Desk
+from tests.fakes.scripted_provider import Turn
 
 
 def png(width: int = 60, height: int = 40) -> bytes:

@@ -5,7 +5,6 @@ import math
 import pytest
 
 from desktop_agent.agent.run_context import MAX_RETRY_AFTER, RetryPolicy, long_wait_remedy
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.providers.transport.error_responses import error_from_status
 from desktop_agent.types import errors
 from desktop_agent.types.engine_events import ErrorOccurred, RetryScheduled, RunEnd
@@ -29,6 +28,7 @@ from desktop_agent.types.provider_events import (
     ToolArgsDelta,
 )
 from tests.desktop_agent.agent.desk import Desk, call
+from tests.fakes.scripted_provider import Turn
 
 ASKED_AGAIN = {
     errors.ConnectionFailed,

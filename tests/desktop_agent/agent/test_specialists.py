@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from desktop_agent.agent.run import Run
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
@@ -27,6 +26,7 @@ from desktop_agent.types.providers import PromptCaching, ProviderConfig, Timeout
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.agent.team import Team, ask, specialist
+from tests.fakes.scripted_provider import Turn, Wait
 
 DONE = Turn(ContentDelta("Done."))
 

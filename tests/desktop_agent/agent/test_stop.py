@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from desktop_agent.agent import run
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, ToolStarted
 from desktop_agent.types.errors import ConnectionFailed
@@ -16,6 +15,7 @@ from desktop_agent.types.messages import Message, MessageState
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
 from desktop_agent.types.tool_calls import DenyAndStop, Effect
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 
 SECRET = "sk-" + "secret"
 

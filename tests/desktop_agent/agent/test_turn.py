@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from desktop_agent.agent.run import Run
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.blocks import Base64Source, Image, Outcome, StoredSource, Text, ToolUse
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
@@ -25,6 +24,7 @@ from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 
 
 async def test_an_answer_is_streamed_and_committed() -> None:

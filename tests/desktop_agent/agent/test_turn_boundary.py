@@ -9,7 +9,6 @@ from desktop_agent.agent.continuation import Guards, SteeringQueue
 from desktop_agent.agent.modes import PromptPolicies
 from desktop_agent.agent.run import Run
 from desktop_agent.providers.provider import Provider
-from desktop_agent.providers.scripted import Expect, Turn, Wait
 from desktop_agent.types.blocks import Summary
 from desktop_agent.types.engine_events import (
     ContextCompacted,
@@ -44,6 +43,7 @@ from desktop_agent.types.policies import (
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.fakes.scripted_provider import Expect, Turn, Wait
 from tests.frame.patience import PATIENCE
 
 

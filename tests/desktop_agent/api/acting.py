@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.types.blocks import Text, ToolUse
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import ToolClass
+from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.frame.patience import PATIENCE
 
 LIMIT = PATIENCE

@@ -16,7 +16,6 @@ import pytest
 from PIL import Image
 
 from desktop_agent.agent import provider_stream
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import ToolUse
@@ -26,6 +25,7 @@ from desktop_agent.types.policies import QueuedMessage
 from desktop_agent.types.providers import ReasoningBudget, ReasoningDisabled, ReasoningEffort
 from tests.desktop_agent.api.asking import ROOT, Asker, finished, serving
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 
 JSON = {"content-type": "application/json"}

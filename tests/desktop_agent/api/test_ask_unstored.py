@@ -10,13 +10,13 @@ import pytest
 
 from desktop_agent.api.headless_commands import ERROR, _AskRun
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.api.asking import ROOT, Asked, Asker, finished, serving
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 LARGEST_KB = 400
 

@@ -12,7 +12,6 @@ from desktop_agent.api.chat_loop import (
     ToolCallsRequested,
 )
 from desktop_agent.api.provider import Provider
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.builtin_tools import calculate
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, ToolResultsReceived
@@ -24,6 +23,7 @@ from desktop_agent.types.providers import Dialect
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.api.acting import LIMIT, Gate, adder, call, listed, says
 from tests.desktop_agent.api.serving import DIALECTS, KEY, demo
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from desktop_agent.api.client import Client
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.blocks import Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, RunFinished, ToolFinished
@@ -27,6 +26,7 @@ from desktop_agent.types.policies import (
 )
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, ThinkingDelta
 from tests.desktop_agent.api.acting import Gate, acting, adder, blocks_of, call, listed, says, sent
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 
 

@@ -13,7 +13,7 @@ from tests.desktop_agent.api.asking import LIMIT, ROOT, finished
 PROGRAM = """
     import asyncio, signal, time, sys
     from desktop_agent.api.client import Client
-    from desktop_agent.providers.scripted import ScriptedProvider, Turn
+    from tests.fakes.scripted_provider import ScriptedProvider, Turn
     from desktop_agent.tools.decorator import tool
     from desktop_agent.types.blocks import ToolUse
     from desktop_agent.types.policies import Guard

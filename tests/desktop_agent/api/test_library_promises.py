@@ -12,7 +12,6 @@ from pydantic import BaseModel, Field
 from desktop_agent.api.client import Client, query, run
 from desktop_agent.api.command_line import parse_ask_arguments
 from desktop_agent.api.provider import ChatDone, Provider
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.decorator import tool
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult, ToolUse, UrlSource
@@ -37,6 +36,7 @@ from desktop_agent.types.providers import ProviderConfig
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, says
 from tests.desktop_agent.api.serving import demo
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-of-the-environment"

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from desktop_agent.api.client import Client
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.builtin_tools import calculate
 from desktop_agent.types.blocks import Block, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished
@@ -18,6 +17,7 @@ from desktop_agent.types.provider_events import Done, MessageDelta, StopReason
 from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, says
 from tests.desktop_agent.api.serving import DIALECTS, demo
+from tests.fakes.scripted_provider import Turn
 
 
 async def conversation(client: Client, prompt: str, run: Callable[[ToolUse], Any]) -> list[Block]:

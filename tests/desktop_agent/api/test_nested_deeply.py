@@ -12,13 +12,13 @@ from desktop_agent.api.chat_loop import (
     TwoPhaseAgent,
 )
 from desktop_agent.api.client import Client
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import RunEnd, ToolFinished
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import HookEdit, Hooks, PreToolUse
 from tests.desktop_agent.api.acting import acting, adder, call, listed, says
+from tests.fakes.scripted_provider import Turn
 
 
 def nested(levels: int) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from PIL import Image as Pictures
 
 from desktop_agent.api.provider import Provider
 from desktop_agent.api.responses import collect_text
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.builtin_tools import calculate
 from desktop_agent.types.errors import (
     AuthenticationFailed,
@@ -26,6 +25,7 @@ from desktop_agent.types.providers import Capabilities, Dialect, ModelInfo, Mode
 from tests.desktop_agent.api.acting import LIMIT, Gate, call, says, sent
 from tests.desktop_agent.api.serving import DIALECTS, KEY, demo
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

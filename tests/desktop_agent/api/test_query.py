@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from desktop_agent.api.client import query
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.errors import AuthenticationFailed, ConnectionFailed, Truncated, WrongUse
 from desktop_agent.types.messages import Message
@@ -16,6 +15,7 @@ from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, call, listed, says, sent
 from tests.desktop_agent.api.asking import ROOT
 from tests.desktop_agent.api.serving import DIALECTS, demo
+from tests.fakes.scripted_provider import Turn
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -3,7 +3,6 @@
 import pytest
 
 from desktop_agent.api.run_events import FailureRecordingProvider, error_from_event
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.engine_events import ErrorOccurred
 from desktop_agent.types.errors import (
     AgentError,
@@ -15,6 +14,7 @@ from desktop_agent.types.errors import (
 )
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import ModelRequest
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 @pytest.mark.parametrize(

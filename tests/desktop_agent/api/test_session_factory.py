@@ -7,7 +7,6 @@ import pytest
 
 from desktop_agent.api.client import Client
 from desktop_agent.permissions.approvals import Approval
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.blocks import Outcome, Text
 from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, ToolFinished
 from desktop_agent.types.options import AgentOptions
@@ -15,6 +14,7 @@ from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import HookAsk, HookEdit, Hooks, PreToolUse, Specialist
 from desktop_agent.types.tool_calls import AllowOnce, Decision, Deny, DenyAndStop
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, call, listed, says
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 ASK = Rule(effect=RuleEffect.ASK, tool="add", scope=RuleScope.ALWAYS)
 

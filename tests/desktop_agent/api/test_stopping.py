@@ -7,7 +7,6 @@ import pytest
 
 from desktop_agent.api.client import Client
 from desktop_agent.api.conversation import InterruptHandle
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolResult
 from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished, ToolStarted
 from desktop_agent.types.errors import WrongUse
@@ -17,6 +16,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says
 from tests.desktop_agent.api.serving import DIALECTS, demo
+from tests.fakes.scripted_provider import Turn
 
 
 def in_thread(handle: InterruptHandle, times: int = 1) -> None:

@@ -11,7 +11,6 @@ from typing_extensions import TypedDict
 
 from desktop_agent.api.client import Client
 from desktop_agent.api.responses import INJECTED_BY
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.errors import OutputInvalid, WrongUse
 from desktop_agent.types.messages import Role
@@ -21,6 +20,7 @@ from tests.desktop_agent.api.acting import Gate, acting, adder, call, says
 from tests.desktop_agent.api.serving import DIALECTS
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.desktop_agent.providers.vendor_streams import ROOTS, said
+from tests.fakes.scripted_provider import Turn
 
 
 class Town(BaseModel):

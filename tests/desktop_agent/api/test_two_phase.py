@@ -7,7 +7,6 @@ import pytest
 
 from desktop_agent.api.chat_loop import AgentResponse, NeedsToolExecution, StreamingResponse, TwoPhaseAgent
 from desktop_agent.api.responses import collect_text
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.builtin_tools import calculate
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, RunFinished
@@ -17,6 +16,7 @@ from desktop_agent.types.policies import PromptPolicy, Specialist
 from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, call, listed, says, sent
 from tests.desktop_agent.api.serving import DIALECTS, demo
+from tests.fakes.scripted_provider import Turn
 
 
 def results(needs: NeedsToolExecution, text: str = "3") -> Message:

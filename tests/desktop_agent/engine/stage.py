@@ -11,7 +11,6 @@ from desktop_agent.engine.recovery import OpenCalls
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
@@ -22,6 +21,7 @@ from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message, Role, new_id, now
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.providers import ProviderConfig
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 
 LIMIT = PATIENCE

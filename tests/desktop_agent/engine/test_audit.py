@@ -9,12 +9,12 @@ from desktop_agent.engine import permission_records
 from desktop_agent.engine.permission_records import AuditTrail, to_json_lines
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.gate import Allowed, Ask, Denied
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import AllowOnce, Decision, Deny, DenyAndStop
 from tests.desktop_agent.engine.test_taking_back import WRITES, Office, card, write
+from tests.fakes.scripted_provider import Turn
 
 READ = Turn(ToolUse(id="r", name="read_file", input={"path": "a.txt"}))
 

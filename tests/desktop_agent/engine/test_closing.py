@@ -12,7 +12,6 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import MAX_RETURNED
-from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage.records import LoadedConversation
 from desktop_agent.tools.decorator import tool
 from desktop_agent.tools.workspace import Workspace
@@ -39,6 +38,7 @@ from desktop_agent.types.policies import (
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import Effect, ToolClass
 from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
+from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 
 ALWAYS = Rule(effect=RuleEffect.ALLOW, tool="act", scope=RuleScope.ALWAYS)
 GIVEN = Rule(effect=RuleEffect.DENY, tool="other", scope=RuleScope.ALWAYS)

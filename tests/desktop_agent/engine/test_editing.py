@@ -12,7 +12,6 @@ import pytest
 from desktop_agent.conversation.history import compacted_view
 from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.engine.session_opening import reopen_session
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.blocks import Summary, Text
 from desktop_agent.types.engine_events import (
     CheckpointCreated,
@@ -28,6 +27,7 @@ from desktop_agent.types.provider_events import ContentDelta, MessageDelta, Stop
 from desktop_agent.types.tool_calls import Effect
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, check_invariants, shaky_store
+from tests.fakes.scripted_provider import Turn, Wait
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from pydantic import SecretStr
 from desktop_agent.engine.connections import DEMO
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
-from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage.opening import open_database
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import ToolRegistry
@@ -40,6 +39,7 @@ from desktop_agent.types.providers import (
 )
 from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.servers import answer, endpoint, keys_seen, model_server
+from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.frame.patience import PATIENCE
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")

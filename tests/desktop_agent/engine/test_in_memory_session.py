@@ -8,7 +8,6 @@ import pytest
 
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_opening import in_memory_session
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import StoredSource, Text, ToolResult
 from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished
@@ -18,6 +17,7 @@ from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ProviderConfig
 from tests.desktop_agent.agent.desk import call, tool
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 async def no_picture(source: StoredSource) -> bytes:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from desktop_agent.conversation.items import AnswerItem, ToolCallItem
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.blocks import Outcome, Text, ToolUse
 from desktop_agent.types.engine_events import RunFinished, ToolFinished, ToolStarted, TurnStarted
 from desktop_agent.types.errors import QuotaExhausted, Truncated
@@ -20,6 +19,7 @@ from desktop_agent.types.provider_events import ContentDelta, MessageDelta, Stop
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
 from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.stage import Stage, check_invariants, shaky_store
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 MUTATING = ("act", "break")
 _text = st.builds(ContentDelta, st.text("ab \U0001f600é", min_size=1, max_size=4))

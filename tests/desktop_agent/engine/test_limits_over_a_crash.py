@@ -11,7 +11,6 @@ import pytest
 
 from desktop_agent.agent.run_context import PriorUse
 from desktop_agent.engine.recovery import recover
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Outcome, Summary, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
@@ -39,6 +38,7 @@ from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call
 from tests.desktop_agent.engine.stage import Shaky, results_of, shaky_store
 from tests.desktop_agent.engine.test_resuming import Life, copied
+from tests.fakes.scripted_provider import Turn, Wait
 
 FINDER = Specialist(name="finder", description="Finds.", system_prompt="You find.", tools=("look",), share=1.0)
 FIND = ToolUse(id="f", name="finder", input={"task": "t"})

@@ -8,7 +8,6 @@ import pytest
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.mcp_servers import MAX_TOKENS, SamplingHandler
-from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.errors import Overloaded, ToolUseFailed, WrongUse
 from desktop_agent.types.mcp import ConsentHandlers, SamplingAnswer, SamplingRequest, SamplingTool
@@ -17,6 +16,7 @@ from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import Endpoint, ModelInfo, Price, ToolChoice
 from desktop_agent.types.tool_calls import ToolSpec
+from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
 ASKED = SamplingRequest("Server", (("user", "Name a colour."), ("assistant", "Which kind?")), "Be short.", 50)

@@ -9,7 +9,6 @@ from pathlib import Path
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import CostUpdated, RunEnd, RunFinished
 from desktop_agent.types.mcp import McpServer, SamplingAnswer, SamplingTool, StdioConnection
@@ -20,6 +19,7 @@ from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.engine.test_mcp_sampling import Person
 from tests.desktop_agent.engine.test_mcp_servers import engine_with, own
 from tests.desktop_agent.mcp.stage import until
+from tests.fakes.scripted_provider import Turn
 
 SERVER = str(Path(__file__).parents[1] / "mcp" / "raw_server.py")
 

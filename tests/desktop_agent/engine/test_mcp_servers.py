@@ -10,7 +10,6 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.mcp.config_import import import_servers
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.blocks import ToolResult, ToolUse
 from desktop_agent.types.engine_events import OutsideContentArrived
 from desktop_agent.types.errors import SecretsUnavailable
@@ -21,6 +20,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import Endpoint
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.mcp.stage import own_server, until
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")

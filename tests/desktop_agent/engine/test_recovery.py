@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from desktop_agent.conversation.history import normalised_history
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.recovery import recover
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage.records import event_to_json, read_event
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Citation, Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
@@ -44,6 +43,7 @@ from desktop_agent.types.provider_events import (
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Stage, calls_of, envelope, results_of, shaky_store
+from tests.fakes.scripted_provider import Turn
 
 PROMPT = Message.user("go")
 

@@ -9,7 +9,6 @@ import pytest
 from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.session_opening import reopen_session
 from desktop_agent.engine.session_writer import SAVED_NOW
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.decorator import tool
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.engine_events import ErrorOccurred, ToolFinished, ToolStarted
@@ -19,6 +18,7 @@ from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import ToolClass
 from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
+from tests.fakes.scripted_provider import Turn
 
 
 @pytest.fixture

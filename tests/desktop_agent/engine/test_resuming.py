@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_opening import reopen_session
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import ToolRegistry
@@ -34,6 +33,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import LIMIT, Shaky, Stage, calls_of, results_of, shaky_store
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 class Life:

@@ -10,7 +10,6 @@ from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.session import TITLE_LENGTH
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.types.blocks import Image, Outcome, Text, UrlSource
 from desktop_agent.types.engine_events import (
@@ -40,6 +39,7 @@ from desktop_agent.types.provider_events import (
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, check_invariants, results_of, shaky_store
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.frame.patience import PATIENCE
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.session_opening import reopen_session
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, LimitReached, ModeChanged, PolicyInstalled
@@ -28,6 +27,7 @@ from desktop_agent.types.policies import Limits, PromptPolicy, QueuedMessage, Sp
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import Shaky, Stage, results_of, shaky_store
+from tests.fakes.scripted_provider import Turn, Wait
 
 ALLOWS = Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS)
 

@@ -12,7 +12,6 @@ from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session_opening import reopen_session
 from desktop_agent.engine.session_permissions import SessionPermissionPolicy
 from desktop_agent.permissions.gate import Allowed, Ask
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.engine_events import ApprovalRequested
@@ -21,6 +20,7 @@ from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, Deny
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, record, results_of, shaky_store
+from tests.fakes.scripted_provider import Turn
 
 
 @pytest.fixture

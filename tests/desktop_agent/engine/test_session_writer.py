@@ -10,7 +10,6 @@ import pytest
 from desktop_agent.conversation.items import Added, AnswerItem, NoticeItem, Removed, ToolCallItem, UserItem
 from desktop_agent.engine.session_runs import RunRecorder
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.types.blocks import Summary
 from desktop_agent.types.engine_events import (
@@ -29,6 +28,7 @@ from desktop_agent.types.provider_events import ContentDelta, ToolArgsDelta, Usa
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, record, shaky_store
+from tests.fakes.scripted_provider import Turn
 
 
 def writer(shaky: Shaky, *messages: Message) -> SessionWriter:

@@ -9,7 +9,6 @@ import pytest
 from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_opening import MESSAGE_WAITS, reopen_session
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.engine_events import (
     Envelope,
     ErrorOccurred,
@@ -35,6 +34,7 @@ from desktop_agent.types.policies import (
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import Shaky, Stage, check_invariants, shaky_store
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.frame.patience import PATIENCE
 
 

@@ -10,7 +10,6 @@ import pytest
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
-from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, CheckpointRestored, Envelope
@@ -20,6 +19,7 @@ from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny, Effect
 from tests.desktop_agent.engine.stage import LIMIT, results_of
+from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 
 WRITES = Rule(effect=RuleEffect.ALLOW, tool="write_file", scope=RuleScope.ALWAYS)
 READ_A_PAGE = Sentence("A page from the web was read.")

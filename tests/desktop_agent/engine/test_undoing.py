@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from desktop_agent.engine.checkpoints import Checkpoints
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
 from desktop_agent.tools.decorator import tool as made_tool
 from desktop_agent.tools.tool import AnyTool, ToolRegistry
@@ -19,6 +18,7 @@ from desktop_agent.types.errors import StorageFailed, ToolFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.engine.stage import Shaky, Stage, results_of, shaky_store
+from tests.fakes.scripted_provider import Turn
 
 USE = ToolUse(id="1", name="book", input={"city": "Oslo"})
 Undo = Callable[[dict[str, Any]], Awaitable[str]]

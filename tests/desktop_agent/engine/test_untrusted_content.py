@@ -6,7 +6,6 @@ from pydantic import BaseModel
 
 from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.session import Session
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.tool import ModelSchema, Tool, ToolRegistry
 from desktop_agent.types.blocks import Text, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, OutsideContentArrived
@@ -14,6 +13,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import AllowOnce, Effect, ToolClass, UntrustedSource
 from tests.desktop_agent.engine.test_taking_back import Office, card, say
+from tests.fakes.scripted_provider import Turn
 
 
 class Where(BaseModel):

@@ -10,7 +10,6 @@ from pydantic import SecretStr
 
 from desktop_agent.providers.dialects.openai_chat.adapter import OpenAIChat
 from desktop_agent.providers.provider import INITIAL_BACKOFF, AddressHealth, Failover, Provider
-from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.errors import (
     AgentError,
@@ -41,6 +40,7 @@ from desktop_agent.types.provider_events import (
 )
 from desktop_agent.types.providers import ModelInfo, ModelRequest
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 
 STARTED = AnswerStarted(Origin(provider="p"))
 HELLO = Turn(STARTED, ContentDelta("Hello"))

@@ -9,12 +9,12 @@ import pytest
 
 from desktop_agent.engine import session_lifecycle
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import unsaved_as_markdown
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 async def test_what_was_said_while_the_folder_was_gone_can_be_read_from_the_file(tmp_path: Path) -> None:

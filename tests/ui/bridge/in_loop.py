@@ -8,10 +8,10 @@ import pytest
 import qasync
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import Endpoint
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.library import ConversationLibrary

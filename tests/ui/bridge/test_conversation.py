@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from desktop_agent.conversation.items import Added, AnswerItem, Removed, Updated
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, RunFinished, RunStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.tool_calls import AllowOnce, DiffPreview, TextPreview
 from tests.desktop_agent.agent.desk import call
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import Bridge, Heard, until
 from ui.bridge.conversation import OpenConversation
 

@@ -8,7 +8,6 @@ from PIL import Image as Picture
 from shiboken6 import isValid
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationState
@@ -20,6 +19,7 @@ from desktop_agent.types.policies import QueuedMessage
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, UntrustedSource
 from tests.desktop_agent.agent.desk import call
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import Bridge, Heard, until
 from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
 

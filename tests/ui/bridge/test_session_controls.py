@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.blocks import Image, Text, UrlSource
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import Bridge, Heard, until
 
 PICTURE = Image(source=UrlSource(url="https://example.org/a.png"))

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
 from desktop_agent.api.command_line import LaunchOptions
 from desktop_agent.conversation.items import AnswerItem
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.providers.scripted import ScriptedProvider
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from tests.fakes.scripted_provider import ScriptedProvider
 from tests.ui.bridge.in_loop import SCRIPTED, Heard, until
 from ui.app import AppController
 from ui.shell.startup_window import StartupWindow

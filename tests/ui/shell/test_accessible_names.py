@@ -5,8 +5,8 @@ import re
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 
 MARKUP = re.compile(r"</?(qt|b|i|br|p|html|span)\b[^>]*>")

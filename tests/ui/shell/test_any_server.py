@@ -6,10 +6,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.engine.servers import JSON, answer, endpoint, listing, model_server, refusal
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 
 

@@ -2,11 +2,11 @@
 
 from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QRadioButton
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.permissions import CommandPattern, CommandsPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowAlways, AllowOnce
 from tests.desktop_agent.agent.desk import call
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 from ui.bridge.permissions import offer_rules
 

@@ -1,7 +1,7 @@
 """The caret, and the word about how it goes again."""
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 
 
 def test_the_first_caret_comes_with_a_word_about_how_it_goes_again(on_screen):

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
 from desktop_agent.conversation.picture_preparation import ImportedPicture
 from desktop_agent.engine import connections
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.api.test_ask import png
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import LIMIT, until
 from ui.composer.attachment_items import PendingPicture
 

@@ -5,9 +5,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QListView, QListWidget
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelInfo
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 from ui.preferences.settings_dialog import SettingsDialog
 from ui.shell.command_palette import (

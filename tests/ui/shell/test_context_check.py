@@ -4,9 +4,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.ui.bridge.in_loop import until
 
 MODELS = (ModelInfo("m", "Small", Capabilities(context_window=4_000)), ModelInfo("n", "Unknown"))

@@ -4,9 +4,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QPlainTextEdit, QToolButton
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ConversationParameters
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 
 SET = ConversationParameters(temperature=0.2, max_tokens=500, system_prompt="Be brief.")

@@ -3,10 +3,10 @@
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from desktop_agent.engine import session_opening
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage import database_thread
 from desktop_agent.storage.guarded_database import NO_DAMAGE
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from tests.frame.disks import remount
 from tests.ui.bridge.in_loop import until
 from ui.bridge import storage

@@ -11,11 +11,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
 from shiboken6 import delete
 
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import until
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import ComposerDraft, Draft

@@ -1,10 +1,10 @@
 """A call whose arguments a person changed shows what ran: while it runs, and when the conversation is opened again."""
 
 from desktop_agent.conversation.items import ToolCallItem
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 
 ASKED = {"path": "hello.txt", "content": "Hello"}

@@ -9,9 +9,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 from tests.ui.transcript.feeding import NoPictures
 from ui.shell import find_and_caret

@@ -10,10 +10,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QToolButton
 
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.types.errors import ConversationInUse
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo, ReasoningDisabled, ReasoningEffort
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.fake_opener import fake_opener
 from tests.ui.bridge.in_loop import until

@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QMenu, QPushButton, QRadioButto
 
 from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.engine import RunDefaults
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode, Rule
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import until
 from ui.approval.approval_dialog import ApprovalDialog
 

@@ -4,9 +4,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QToolButton
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.errors import StorageFailed, WrongUse
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 
 LONG = "\n\n".join(f"Paragraph {number}." for number in range(120))

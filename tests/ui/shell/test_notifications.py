@@ -4,9 +4,9 @@ import asyncio
 
 from PySide6.QtWidgets import QListView
 
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import call
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import until
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.style.list_rows import RowRole

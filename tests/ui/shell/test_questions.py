@@ -6,9 +6,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QFrame, QPlainTextEdit, QPushButton, QRadioButton
 
 from desktop_agent.engine.engine import RunDefaults
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import ToolResult, ToolUse
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 
 ASKS = RunDefaults(questions=True)

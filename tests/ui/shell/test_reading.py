@@ -4,9 +4,9 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QFontDatabase, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.preferences import Preferences
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from ui.style.theme import READING_WIDTH
 
 

@@ -10,9 +10,9 @@ from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.conversation.picture_preparation import import_picture_async
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.policies import HookDeny, Hooks
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 
 

@@ -6,8 +6,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation

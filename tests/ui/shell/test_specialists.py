@@ -5,11 +5,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QPushButton
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import SpecialistPreferences
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 from ui.approval.approval_dialog import ApprovalDialog
 

@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
 from shiboken6 import isValid
 
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.preferences import AppearancePreferences, ChatPreferences, Preferences
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import in_loop, until
 from tests.ui.shell.conftest import no_pause
 from tests.ui.shell.screen import Screen, on_screen

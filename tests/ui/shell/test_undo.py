@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QDialog, QFrame, QPushButton, QTreeWidget
 
 from desktop_agent.conversation.items import CallState, NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript_notices import is_undo_note
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.permissions import Rule
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import SpecialistPreferences
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import until
 from ui.approval.code_view import CodeView
 from ui.approval.dialog_layout import ShrinkingScrollArea

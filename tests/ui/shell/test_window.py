@@ -13,7 +13,6 @@ from desktop_agent.api.command_line import LaunchOptions
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem
 from desktop_agent.engine import connections
 from desktop_agent.engine.engine import RunDefaults
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.engine_events import Envelope, ErrorOccurred
 from desktop_agent.types.errors import DiskFull, QuotaExhausted, RemedyAction, WrongUse
@@ -21,6 +20,7 @@ from desktop_agent.types.messages import Role, now
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
 from tests.desktop_agent.agent.desk import call
 from tests.desktop_agent.engine.servers import endpoint, model_server
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
 from ui.approval.approval_dialog import ApprovalDialog

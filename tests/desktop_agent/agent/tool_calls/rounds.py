@@ -12,7 +12,6 @@ from desktop_agent.agent.tool_calls.tool_batch import BatchEnd, ToolBatch
 from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
-from desktop_agent.providers.scripted import ScriptedProvider
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolRegistry
 from desktop_agent.types.blocks import Outcome, StoredSource, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import Event, ToolFinished
@@ -21,6 +20,7 @@ from desktop_agent.types.messages import Message, Role, new_id
 from desktop_agent.types.permissions import Mode
 from desktop_agent.types.policies import Hooks, Limits
 from desktop_agent.types.tool_calls import Decision, Effect, ToolClass
+from tests.fakes.scripted_provider import ScriptedProvider
 from tests.frame.patience import PATIENCE
 
 

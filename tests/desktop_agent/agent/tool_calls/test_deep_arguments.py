@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from desktop_agent.engine.session_opening import reopen_session
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.json_schema import JsonSchema
 from desktop_agent.tools.tool import AnyTool, RunningCall, Tool
 from desktop_agent.types.blocks import Json, Outcome, ToolUse
@@ -16,6 +15,7 @@ from desktop_agent.types.policies import HookEdit, Hooks, PreToolUse
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
 from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of, shaky_store
+from tests.fakes.scripted_provider import Turn
 
 
 def nested(levels: int) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 from desktop_agent.engine.session import Session
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, Text, ToolUse
 from desktop_agent.types.engine_events import ToolFinished, ToolProgress
 from desktop_agent.types.messages import Message
@@ -12,6 +11,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, CommandPreview, FileChanges, Preview, Risk
 from tests.desktop_agent.engine.stage import LIMIT, results_of
 from tests.desktop_agent.engine.test_taking_back import Office, card
+from tests.fakes.scripted_provider import Turn
 from tests.frame.children import Children
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ToolFinished, ToolProgress
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import FileChanges
 from tests.desktop_agent.engine.test_taking_back import Office
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 
 ALLOWED = Rule(effect=RuleEffect.ALLOW, tool="run_command", scope=RuleScope.ALWAYS)

@@ -5,7 +5,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.web.fetch_page import fetch_page
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.permissions import HostPattern, Rule, RuleEffect
@@ -13,6 +12,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, NetworkPreview
 from tests.desktop_agent.agent.desk import Desk
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 
 HTML = answer(b"<title>T</title><main><p>What it says.</p></main>", content_type="text/html")

@@ -2,12 +2,12 @@
 
 from PySide6.QtWidgets import QDialog, QPushButton
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import ToolResult, ToolUse
 from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.preferences import McpPreferences
 from tests.desktop_agent.mcp.reference_servers import node_server
+from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 
 TITLE = "Everything"

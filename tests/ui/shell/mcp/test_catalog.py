@@ -5,13 +5,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QPushButton, QToolButton
 
-from desktop_agent.providers.scripted import Turn
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import UntrustedSource
 from tests.desktop_agent.mcp.stage import own_server
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.mcp.everything import TITLE, turn_on

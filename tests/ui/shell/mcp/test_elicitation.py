@@ -9,9 +9,9 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLineEdit, QPlainTextEdit, QPushButton
 
-from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.types.mcp import ElicitationRequest
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.mcp.everything import TITLE, calls, command, dialog, result, turn_on
 

@@ -3,13 +3,13 @@ import asyncio
 import pytest
 
 from desktop_agent.providers.provider import Provider
-from desktop_agent.providers.scripted import Expect, ScriptBroken, ScriptedProvider, Turn, Wait
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.errors import CachingNotSupported, RateLimited
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import ImageLimits, ModelInfo
 from tests.desktop_agent.providers.canon import simple_request
+from tests.fakes.scripted_provider import Expect, ScriptBroken, ScriptedProvider, Turn, Wait
 from tests.frame.patience import PATIENCE
 
 

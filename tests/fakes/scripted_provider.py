@@ -1,4 +1,4 @@
-"""A provider that plays a script: for tests and demonstrations without a server."""
+"""A provider that plays a script: for tests without a server."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -105,7 +105,7 @@ class ScriptedProvider:
         """Return the model it was made with, or only its name."""
         return next((info for info in self._models if info.id == model), ModelInfo(model))
 
-    def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
+    def picture_limits(self, model: str) -> ImageLimits:
         """Return the limits it was made with; without any, every picture may be sent."""
         return self._pictures
 
@@ -113,7 +113,7 @@ class ScriptedProvider:
         """Count four characters as a token, exactly."""
         return TokenCount(sum(len(message.text) for message in request.messages) // 4)
 
-    async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
+    async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
         """Raise CachingNotSupported: a script reads nothing twice."""
         raise CachingNotSupported("A script has no prompt cache.")
 
