@@ -31,8 +31,6 @@ from desktop_agent.types.errors import ImageRefused, Sentence
 from desktop_agent.types.providers import is_loopback
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx
 
 
@@ -336,27 +334,26 @@ async def fetch_image(
 
 
 async def _fetch_image(url: str, allowed: frozenset[str], patience: FetchTimeouts) -> bytes:
-    address = url
+    address = _parse_url(url)
     try:
         async with asyncio.timeout(patience.total):
             for _ in range(MAX_REDIRECTS + 1):
-                async with open_url(
-                    _parse_url(address), _IMAGE_HEADERS, allowed=allowed, patience=patience
-                ) as response:
-                    result = await _read_response(response, url_host(_parse_url(address)))
+                async with open_url(address, _IMAGE_HEADERS, allowed=allowed, patience=patience) as response:
+                    result = await _read_response(response, url_host(address))
                 if isinstance(result, bytes):
                     return result
-                address = _join_redirect(address, result)
+                address = _follow_redirect(address, result)
     except TimeoutError:
-        raise timeout_error(url_host(_parse_url(address)), patience.total) from None
+        raise timeout_error(url_host(address), patience.total) from None
     raise ImageRefused(Sentence("The address leads from one to the next, without end."), "Open it in a browser.")
 
 
-def _join_redirect(address: str, target: str) -> str:
+def _follow_redirect(address: "httpx.URL", target: str) -> "httpx.URL":
     try:
-        return urljoin(address, target)
+        joined = urljoin(str(address), target)
     except ValueError:
         raise ImageRefused.not_a_web_address(target) from None
+    return _parse_url(joined)
 
 
 def _parse_url(url: str) -> "httpx.URL":
