@@ -16,10 +16,9 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from desktop_agent.mcp.diagnostics import ServerLog
-from desktop_agent.mcp.host_policy import allowed_private_hosts
-from desktop_agent.mcp.http import HttpTarget, http_streams
+from desktop_agent.mcp.host_policy import HttpTarget, allowed_private_hosts
 from desktop_agent.mcp.lifecycle import OnSignInRequired, Transport, load_library
-from desktop_agent.mcp.oauth_flow import OAuthRecord, OAuthRecordStore
+from desktop_agent.mcp.oauth_records import OAuthRecord, OAuthRecordStore
 from desktop_agent.storage.conversation_locks import process_lock
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.types.errors import KeyringMissing, SecretsUnavailable, Sentence, ToolFailed, WrongUse
@@ -33,7 +32,8 @@ from desktop_agent.types.mcp import (
 )
 
 if TYPE_CHECKING:
-    from desktop_agent.mcp.oauth_session import AuthChallenge, BearerAuth, OAuthSession
+    from desktop_agent.mcp.oauth_flow import AuthChallenge
+    from desktop_agent.mcp.oauth_session import BearerAuth, OAuthSession
 
 _UNSENDABLE_CHARACTERS = re.compile(r"[\r\n\0]")
 # Seconds that token renewals get to end when the program is left.
@@ -242,7 +242,7 @@ async def _no_revocation() -> None:
 
 async def _revoke(record: OAuthRecord, target: HttpTarget) -> None:
     await load_library()
-    from desktop_agent.mcp.oauth_session import revoke_tokens
+    from desktop_agent.mcp.oauth_flow import revoke_tokens
 
     await revoke_tokens(record, target)
 
@@ -293,6 +293,8 @@ class TransportFactory:
         log: ServerLog,
         on_sign_in_required: OnSignInRequired,
     ) -> Transport:
+        from desktop_agent.mcp.http import http_streams
+
         target = replace(self._oauth.http_target(connection), headers=headers)
         if connection.sign_in:
             return partial(

@@ -1,12 +1,34 @@
 """Which hosts an MCP server may lead to, by which scheme, and through which proxy."""
 
 import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from desktop_agent.network.hosts import canonical_host, is_local_name, is_public_address
 from desktop_agent.types.providers import is_loopback
 
+if TYPE_CHECKING:
+    from desktop_agent.network.fetch import Resolver
+
 MAX_OPENED_URL_LENGTH = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTarget:
+    """The address of a server. `headers` go to it alone; `private_hosts` may have a private address.
+
+    `on_unauthorized` is called for a 401. `allows_other_servers`: also the servers that it names for signing in are
+    asked.
+    """
+
+    url: str
+    private_hosts: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    on_unauthorized: Callable[[], None] = lambda: None
+    allows_other_servers: bool = False
+    resolve: "Resolver | None" = None
 
 
 def allowed_private_hosts(url: str, allowed: frozenset[str] = frozenset()) -> frozenset[str]:

@@ -1,20 +1,39 @@
-"""Streamable HTTP transport of a remote MCP server, with bounded responses."""
+"""The HTTP client of a remote MCP server: address checks before each connection, and bounded responses. Loaded late.
+
+The library's transport speaks HTTP with httpx2, so the checks of `desktop_agent.network` are done here once more.
+"""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+import ssl
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from http import HTTPStatus
+from typing import Any, cast
+
+import httpcore2
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.streamable_http import streamable_http_client
 
 from desktop_agent.mcp.diagnostics import ServerLog
+from desktop_agent.mcp.host_policy import HttpTarget, host_of_url, is_private_host, is_secure, proxy_for
+from desktop_agent.mcp.http_bodies import (
+    Body,
+    bound_size,
+    failure_body,
+    pending_request,
+    repair_events,
+    repair_message,
+)
+from desktop_agent.network.fetch import MAX_REDIRECTS, Resolver, resolve_checked, resolve_host
+from desktop_agent.network.hosts import PrivateHost
+from desktop_agent.types.errors import Sentence, ToolFailed
 
-if TYPE_CHECKING:
-    import httpx2
-    from mcp.client._transport import TransportStreams
-
-    from desktop_agent.network.fetch import Resolver
+# The library logs what servers answered, secrets too.
+for _name in ("mcp.client.streamable_http", "mcp.client.auth.oauth2"):
+    logging.getLogger(_name).disabled = True
 
 MAX_RESPONSE_BYTES = 32_000_000
 """Of one response, or of one event of a stream."""
@@ -23,88 +42,56 @@ MAX_METADATA_BYTES = 500_000
 # Seconds to connect and to send, and of silence in a stream, in which long calls are waited for.
 _CONNECT_TIMEOUT = 20.0
 _READ_TIMEOUT = 900.0
-_HTTP_UNAUTHORIZED = 401
 _VISITED_KEY = "desktop-agent/visited"
 
 
-@dataclass(frozen=True, slots=True)
-class HttpTarget:
-    """The address of a server. `headers` go to it alone; `private_hosts` may have a private address.
+class RedirectRefused(ToolFailed):
+    """The server leads to a place where requests do not go."""
 
-    `on_unauthorized` is called for a 401. `allows_other_servers`: also the servers that it names for signing in are
-    asked.
-    """
-
-    url: str
-    private_hosts: frozenset[str] = frozenset()
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    on_unauthorized: Callable[[], None] = lambda: None
-    allows_other_servers: bool = False
-    resolve: "Resolver | None" = None
+    default_remedy = "Correct its address with Edit, or ask who runs it."
 
 
 @asynccontextmanager
 async def http_streams(
-    target: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None" = None
-) -> "AsyncGenerator[TransportStreams]":
+    target: HttpTarget, log: ServerLog, auth: httpx2.Auth | None = None
+) -> AsyncGenerator[TransportStreams]:
     """Open the library's transport. Requests go to no other host: redirects elsewhere are not followed."""
-    from mcp.client.streamable_http import streamable_http_client
-
-    # The library logs what servers answered, secrets too.
-    logging.getLogger("mcp.client.streamable_http").disabled = True
     client = await make_http_client(target, log, auth)
     max_size = MAX_RESPONSE_BYTES
     async with client, streamable_http_client(target.url, http_client=client, max_sse_event_size=max_size) as streams:
         yield streams
 
 
-async def make_http_client(
-    target: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None" = None
-) -> "httpx2.AsyncClient":
+async def make_http_client(target: HttpTarget, log: ServerLog, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
     """Return a client for this server alone, or also for those that it names."""
     # In a thread: reading the certificates that the system trusts takes a tenth of a second.
-    return await asyncio.to_thread(_build_client, target, log, auth)
-
-
-def _build_client(target: HttpTarget, log: ServerLog, auth: "httpx2.Auth | None") -> "httpx2.AsyncClient":
-    import httpx2
-
-    from desktop_agent.mcp.http_transport import CheckedTransport
-    from desktop_agent.network.fetch import MAX_REDIRECTS, resolve_host
-
-    resolve = target.resolve or resolve_host
+    context = await asyncio.to_thread(httpx2.create_ssl_context)
     # Compressed responses could be bombs, and compression saves little here.
     return httpx2.AsyncClient(
         headers={**target.headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT_TIMEOUT, read=_READ_TIMEOUT),
         event_hooks={"response": [partial(_bound_response, log), partial(_log_status, log, target.on_unauthorized)]},
         max_redirects=MAX_REDIRECTS,
-        transport=CheckedTransport(
-            target.url, target.private_hosts, allows_other_servers=target.allows_other_servers, resolve=resolve
-        ),
+        transport=_CheckedTransport(target, context),
         trust_env=False,
         auth=auth,
     )
 
 
-async def _log_status(log: ServerLog, on_unauthorized: Callable[[], None], response: "httpx2.Response") -> None:
+async def _log_status(log: ServerLog, on_unauthorized: Callable[[], None], response: httpx2.Response) -> None:
     # A server may refuse methods that it does not have: that is how the protocol versions are told apart.
-    if response.status_code >= 400:
+    if response.is_error:
         log.add(f"HTTP {response.status_code} {response.reason_phrase}", "error")
-    if response.status_code == _HTTP_UNAUTHORIZED:
+    if response.status_code == HTTPStatus.UNAUTHORIZED:
         on_unauthorized()
 
 
-async def _bound_response(log: ServerLog, response: "httpx2.Response") -> None:
-    import httpx2
-
+async def _bound_response(log: ServerLog, response: httpx2.Response) -> None:
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the server packs its answer unasked", request=response.request)
-    from desktop_agent.mcp.http_transport import BoundedBody, BoundedEventStream, failure_body, pending_request
-
-    inner: Any = response.stream
+    inner = cast("httpx2.AsyncByteStream", response.stream)
     if "text/event-stream" not in response.request.headers.get("accept", ""):
-        response.stream = _bound_stream(inner, MAX_METADATA_BYTES)
+        response.stream = Body(inner, bound_size(inner, MAX_METADATA_BYTES))
         return
     pending = await pending_request(response.request)
     if _is_redirect_loop(response):
@@ -112,16 +99,18 @@ async def _bound_response(log: ServerLog, response: "httpx2.Response") -> None:
         del response.headers["location"]
         response.headers["content-type"] = "application/json"
         response.stream = httpx2.ByteStream(failure_body(pending, "its address leads back to itself"))
-    elif response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.stream = BoundedEventStream(inner, MAX_RESPONSE_BYTES, pending, log.add_stray_output)
-    else:
-        response.stream = BoundedBody(inner, MAX_RESPONSE_BYTES, pending, response.status_code)
+        return
+    is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    chunks = (
+        repair_events(inner, MAX_RESPONSE_BYTES, pending, log.add_stray_output)
+        if is_stream
+        else repair_message(inner, MAX_RESPONSE_BYTES, pending, response.status_code)
+    )
+    response.stream = Body(inner, chunks)
 
 
-def _is_redirect_loop(response: "httpx2.Response") -> bool:
-    """Whether a redirect leads where this request was sent already: the library would follow it for ever."""
-    import httpx2
-
+def _is_redirect_loop(response: httpx2.Response) -> bool:
+    """Whether a redirect leads where this request was sent already: the same call would be sent again and again."""
     if not response.has_redirect_location:
         return False
     request = response.request
@@ -134,20 +123,108 @@ def _is_redirect_loop(response: "httpx2.Response") -> bool:
         return False
 
 
-def _bound_stream(inner: Any, limit: int) -> "httpx2.AsyncByteStream":
-    import httpx2
+class _CheckedBackend(httpcore2.AsyncNetworkBackend):
+    """Connects only to addresses that were checked. `private_hosts` may have a private address."""
 
-    class Bounded(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            remaining = limit
-            async for piece in inner:
-                remaining -= len(piece)
-                if remaining < 0:
-                    raise httpx2.ReadError(f"the answer is larger than {limit:,} bytes")
-                yield piece
+    def __init__(self, private_hosts: frozenset[str], resolve: Resolver) -> None:
+        self._inner = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
+        self._private_hosts = private_hosts
+        self._resolve = resolve
 
-        async def aclose(self) -> None:
-            """Close the connection."""
-            await inner.aclose()
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's own interface
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first address that answers. Raises PrivateHost when one of them is private."""
+        allowed = frozenset({host}) if host.rstrip(".") in self._private_hosts else frozenset[str]()
+        try:
+            addresses = await resolve_checked(host, port, allowed, self._resolve)
+        except OSError as error:
+            raise httpcore2.ConnectError(f"“{host}” is not known") from error
+        failure: Exception = httpcore2.ConnectError(f"no address of {host}")
+        for address in addresses:
+            try:
+                stream = await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+            else:
+                return _close_failed_handshake(stream)
+        raise failure
 
-    return Bounded()
+
+def _close_failed_handshake(stream: httpcore2.AsyncNetworkStream) -> httpcore2.AsyncNetworkStream:
+    """Have the connection of a TLS handshake closed that is given up by a cancel: the library leaves it open."""
+    start_tls = stream.start_tls
+
+    async def start(*arguments: Any, **named: Any) -> httpcore2.AsyncNetworkStream:
+        try:
+            return await start_tls(*arguments, **named)
+        except BaseException:
+            with suppress(Exception):
+                await stream.aclose()
+            raise
+
+    stream.start_tls = start
+    return stream
+
+
+class _DirectTransport(httpx2.AsyncHTTPTransport):
+    def __init__(self, context: ssl.SSLContext, backend: _CheckedBackend) -> None:
+        super().__init__(verify=context, trust_env=False)
+        # The library offers no way to pass a network backend: this pool is like its own, but for the backend.
+        self._pool = httpcore2.AsyncConnectionPool(ssl_context=context, network_backend=backend, keepalive_expiry=60.0)
+
+
+class _CheckedTransport(httpx2.AsyncBaseTransport):
+    """For one server, and where `allows_other_servers` for those that it names for signing in."""
+
+    def __init__(self, target: HttpTarget, context: ssl.SSLContext) -> None:
+        self._target = target
+        self._server_url = httpx2.URL(target.url)
+        self._context = context
+        backend = _CheckedBackend(target.private_hosts, target.resolve or resolve_host)
+        self._direct = _DirectTransport(context, backend)
+        self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request. Raises RedirectRefused, PrivateHost, and what the library raises."""
+        self._check_request(request)
+        return await self._choose_transport(request.url).handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for transport in (self._direct, *self._proxied.values()):
+            await transport.aclose()
+
+    def _check_request(self, request: httpx2.Request) -> None:
+        url, host = request.url, host_of_url(str(request.url))
+        if self._is_own_server(url):
+            return
+        values = {"host": host or "?"}
+        if not self._target.allows_other_servers:
+            raise RedirectRefused(Sentence("The server leads to another one, “{host}”; that is not followed.", values))
+        if not is_secure(url.scheme, host) or url.userinfo:
+            raise RedirectRefused(Sentence("“{host}” cannot be reached without being overheard (https).", values))
+        if request.headers.get("authorization", "").lower().startswith("bearer"):
+            raise RedirectRefused(Sentence("What “{host}” must not see was kept back.", values))
+
+    def _is_own_server(self, url: httpx2.URL) -> bool:
+        home = self._server_url
+        is_upgrade = home.scheme == "http" and url.scheme == "https" and home.port is None and url.port is None
+        return url.host == home.host and (is_upgrade or (url.scheme, url.port) == (home.scheme, home.port))
+
+    def _choose_transport(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
+        host = host_of_url(str(url))
+        proxy = proxy_for(url.scheme, host)
+        if proxy is None:
+            return self._direct
+        # The proxy resolves names; a private name or address in the URL itself is refused here.
+        if host not in self._target.private_hosts and is_private_host(host):
+            raise PrivateHost(host, host)
+        if proxy not in self._proxied:
+            self._proxied[proxy] = httpx2.AsyncHTTPTransport(verify=self._context, trust_env=False, proxy=proxy)
+        return self._proxied[proxy]

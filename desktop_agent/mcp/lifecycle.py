@@ -22,7 +22,7 @@ _LIBRARY_MODULES = (
     "mcp.client.client",
     "mcp.client.streamable_http",
     "mcp.client.subscriptions",
-    "desktop_agent.mcp.http_transport",
+    "desktop_agent.mcp.http",
     "desktop_agent.mcp.oauth_login",
 )
 # The library's modules import each other: two threads that begin at different ends would wait for one another.

@@ -1,111 +1,39 @@
-"""OAuth records as saved in the keyring, and the library's OAuth flow driven within bounds."""
+"""The library's OAuth flow within bounds: for a sign-in, a renewal (RFC 6749, section 6), a revocation (RFC 7009).
+Loaded late.
+
+The library would take its provider as the authentication of each request. Here it runs apart from them: its requests go
+to other servers than the calls, a renewal outlives the call that needed it, and no page opens but when the person signs
+in.
+"""
 
 import asyncio
-import logging
-import re
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+)
+from pydantic import AnyUrl, BaseModel, ValidationError
 
+from desktop_agent.mcp.diagnostics import ServerLog
+from desktop_agent.mcp.host_policy import HttpTarget
+from desktop_agent.mcp.http import make_http_client
+from desktop_agent.mcp.oauth_records import OAuthRecord, is_valid_token
 from desktop_agent.types.blocks import JsonObject
-
-if TYPE_CHECKING:
-    import httpx2
-    from mcp.client.auth import OAuthClientProvider
-    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
-
-
-_TOKEN_PATTERN = re.compile(r"[\x21-\x7e]+")
-MAX_RECORD_LENGTH = 100_000
-"""Characters of a record. What is longer is no token but an attack."""
-
-
-class OAuthRecord(BaseModel):
-    """A sign-in to the server at `url`.
-
-    `expires_at` is in seconds since 1970; None: unknown. `tokens`, the registered `client` and the `metadata` of the
-    authorization server are as the library has them.
-    """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
-
-    url: str
-    tokens: JsonObject = Field(repr=False)
-    client: JsonObject = Field(repr=False)
-    metadata: JsonObject | None = Field(default=None, repr=False)
-    expires_at: float | None = None
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """Values that must be shown nowhere."""
-        values = (self.tokens.get("access_token"), self.tokens.get("refresh_token"), self.client.get("client_secret"))
-        return tuple(value for value in values if isinstance(value, str))
-
-    @property
-    def access_token(self) -> str:
-        return str(self.tokens.get("access_token", ""))
-
-    def with_tokens(self, tokens: JsonObject) -> "OAuthRecord":
-        """Return the record with other tokens."""
-        return self.model_copy(update={"tokens": tokens, "expires_at": expiry_time(tokens)})
-
-
-def is_valid_token(text: object) -> bool:
-    """Whether a token can be sent (RFC 6749, appendix A.12)."""
-    return isinstance(text, str) and bool(_TOKEN_PATTERN.fullmatch(text))
-
-
-MAX_TOKEN_LIFETIME = 366 * 86_400
-"""Seconds: tokens that would live longer are renewed by then."""
-
-
-def expiry_time(tokens: JsonObject) -> float | None:
-    """Return when tokens that came now expire."""
-    seconds = tokens.get("expires_in")
-    return time.time() + min(max(seconds, 0), MAX_TOKEN_LIFETIME) if isinstance(seconds, int) else None
-
-
-@dataclass(frozen=True, slots=True)
-class OAuthRecordStore:
-    """Where a record is saved. `get` and `set` may raise SecretsUnavailable.
-
-    `exclusive` keeps other processes from renewing the same record; it yields False where one of them does not finish.
-    """
-
-    get: Callable[[], Awaitable[SecretStr | None]]
-    set: Callable[[SecretStr], Awaitable[None]]
-    exclusive: Callable[[], AbstractAsyncContextManager[bool]]
-
-    async def load(self, url: str) -> OAuthRecord | None:
-        """Return the record of this server; None also for one that cannot be read."""
-        secret = await self.get()
-        return self.read(secret, url) if secret is not None else None
-
-    @staticmethod
-    def read(secret: SecretStr, url: str) -> OAuthRecord | None:
-        """Parse a saved record; None where it cannot be read or belongs to another server."""
-        try:
-            record = OAuthRecord.model_validate_json(secret.get_secret_value())
-        except ValidationError:
-            return None
-        return record if record.url == url else None
-
-    async def save(self, record: OAuthRecord) -> None:
-        """Save a record. Raises ValueError for one that is too large."""
-        text = record.model_dump_json()
-        if len(text) > MAX_RECORD_LENGTH:
-            raise ValueError("too large")
-        await self.set(SecretStr(text))
-
 
 # Seconds of one request to a server that is named for signing in, and the number of requests in one flow.
 _REQUEST_TIMEOUT = 30.0
 _MAX_REQUESTS = 30
-_HTTP_TOO_MANY_REQUESTS = 429
+_REVOKE_TIMEOUT = 10.0
 
 
 class TooManyRequests(Exception):
@@ -116,94 +44,69 @@ class AuthorizationServerUnavailable(Exception):
     """The authorization server cannot answer now (RFC 9110, 15.6): that says nothing about the sign-in."""
 
 
+@dataclass(frozen=True, slots=True)
+class AuthChallenge:
+    """The status and the WWW-Authenticate header with which a server refused a request."""
+
+    status: int
+    header: str
+
+    @property
+    def is_step_up(self) -> bool:
+        """Whether the server knows the person, and wants more scopes."""
+        return self.status == HTTPStatus.FORBIDDEN
+
+
 @dataclass
-class MemoryTokenStorage:
+class TokenMemory:
     """The token storage of the library; the keyring gets the result at the end."""
 
-    tokens: "OAuthToken | None" = None
-    client: "OAuthClientInformationFull | None" = None
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
 
-    async def get_tokens(self) -> "OAuthToken | None":
+    async def get_tokens(self) -> OAuthToken | None:
         """Return the tokens."""
         return self.tokens
 
-    async def set_tokens(self, tokens: "OAuthToken") -> None:
+    async def set_tokens(self, tokens: OAuthToken) -> None:
         """Take new tokens."""
         self.tokens = tokens
 
-    async def get_client_info(self) -> "OAuthClientInformationFull | None":
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
         """Return the registered client."""
         return self.client
 
-    async def set_client_info(self, client_info: "OAuthClientInformationFull") -> None:
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Take a newly registered client."""
         self.client = client_info
 
 
-@dataclass(frozen=True, slots=True)
-class BrowserRedirect:
-    """How the person is asked. `address` is the redirect URI."""
-
-    address: str
-    open: "Callable[[str], Awaitable[None]]"
-    answer: "Callable[[], Awaitable[AuthorizationCodeResult]]"
-
-
 def make_oauth_provider(
-    url: str, memory: MemoryTokenStorage, browser: BrowserRedirect | None, client_document: str | None = None
-) -> "OAuthClientProvider":
-    """Return the library's provider. Without a browser it can only renew tokens."""
-    from mcp.client.auth import OAuthClientProvider
-    from mcp.shared.auth import OAuthClientMetadata
-    from pydantic import AnyUrl
-
-    # The library logs what servers answered when something goes wrong, tokens too.
-    logging.getLogger("mcp.client.auth.oauth2").disabled = True
-    address = browser.address if browser else "http://127.0.0.1/callback"
+    url: str,
+    memory: TokenMemory,
+    address: str = "http://127.0.0.1/callback",
+    open_page: Callable[[str], Awaitable[None]] | None = None,
+    answer: Callable[[], Awaitable[AuthorizationCodeResult]] | None = None,
+    client_document: str | None = None,
+) -> OAuthClientProvider:
+    """Return the library's provider; `address` is the redirect URI. Without a page it can only renew tokens."""
     metadata = OAuthClientMetadata(client_name="Desktop Agent", redirect_uris=[AnyUrl(address)])
-    if browser is None:
-        return OAuthClientProvider(url, metadata, memory)
-    return OAuthClientProvider(url, metadata, memory, browser.open, browser.answer, client_metadata_url=client_document)
+    return OAuthClientProvider(url, metadata, memory, open_page, answer, client_document)
 
 
 async def run_oauth_flow(
-    provider: "OAuthClientProvider",
-    request: "httpx2.Request",
-    client: "httpx2.AsyncClient",
-    answer_request: "Callable[[httpx2.Request], Awaitable[httpx2.Response]] | None",
+    provider: OAuthClientProvider, client: httpx2.AsyncClient, request: httpx2.Request, response: httpx2.Response
 ) -> None:
-    """Send the library's requests until it would send `request` again with the result.
-
-    `answer_request` returns the response to `request` itself; without it the flow ends there, and raises
-    AuthorizationServerUnavailable where tokens cannot be had now.
-    """
-    flow: AsyncGenerator[Any, Any] = provider.async_auth_flow(request)
-    try:
+    """Send the requests of the flow for `request`, which itself is not sent: its response is `response`."""
+    async with aclosing(cast("AsyncGenerator[Any, Any]", provider.async_auth_flow(request))) as flow:
         outgoing = await anext(flow)
-        was_sent = False
-        for _ in range(_MAX_REQUESTS):
-            if outgoing is request and (was_sent or answer_request is None):
-                return
-            if outgoing is request and answer_request is not None:
-                was_sent = True
-                response = await answer_request(request)
-            else:
-                response = await send_bounded(client, outgoing)
-                if answer_request is None and (
-                    response.status_code >= 500 or response.status_code == _HTTP_TOO_MANY_REQUESTS
-                ):
-                    raise AuthorizationServerUnavailable
-            outgoing = await flow.asend(response)
-        raise TooManyRequests
-    except StopAsyncIteration:
-        return
-    finally:
-        await flow.aclose()
+        with suppress(StopAsyncIteration):
+            for _ in range(_MAX_REQUESTS):
+                outgoing = await flow.asend(response if outgoing is request else await send_bounded(client, outgoing))
+            raise TooManyRequests
 
 
-async def send_bounded(
-    client: "httpx2.AsyncClient", request: "httpx2.Request", *, whole: bool = True
-) -> "httpx2.Response":
+async def send_bounded(client: httpx2.AsyncClient, request: httpx2.Request, *, whole: bool = True) -> httpx2.Response:
     """Send one request without following redirects. Raises TimeoutError."""
     async with asyncio.timeout(_REQUEST_TIMEOUT):
         response = await client.send(request, follow_redirects=False, stream=True)
@@ -215,22 +118,73 @@ async def send_bounded(
     return response
 
 
-def make_record(
-    url: str, provider: "OAuthClientProvider", memory: MemoryTokenStorage, expires_at: float | None
-) -> OAuthRecord | None:
-    """Return the record to save; None where no tokens came."""
-    if memory.tokens is None or memory.client is None:
-        return None
-    metadata = provider.context.oauth_metadata
-    return OAuthRecord(
-        url=url,
-        tokens=to_json(memory.tokens),
-        client=to_json(memory.client),
-        metadata=to_json(metadata) if metadata is not None else None,
-        expires_at=expires_at,
-    )
+async def refresh_tokens(record: OAuthRecord, target: HttpTarget, log: ServerLog) -> OAuthRecord:
+    """Return a renewed record, or the same where no token came. Raises AuthorizationServerUnavailable, and what the
+    library raises.
+    """
+    try:
+        memory = TokenMemory(
+            tokens := OAuthToken.model_validate(record.tokens), OAuthClientInformationFull.model_validate(record.client)
+        )
+        metadata = _metadata(record)
+    except ValidationError:
+        return record
+    if not tokens.refresh_token:
+        return record
+    provider = make_oauth_provider(record.url, memory)
+    provider.context.oauth_metadata = metadata
+    provider.context.token_expiry_time = 1.0
+    request = httpx2.Request("POST", record.url, headers={"mcp-protocol-version": "2025-11-25"})
+    async with await make_http_client(_authorization_target(target), log) as client:
+        client.event_hooks["response"].append(_require_available)
+        await run_oauth_flow(provider, client, request, httpx2.Response(200, request=request))
+    renewed = memory.tokens
+    if renewed is None or renewed is tokens or not is_valid_token(renewed.access_token):
+        return record
+    return record.with_tokens(to_json(renewed))
 
 
-def to_json(model: Any) -> JsonObject:
+async def revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
+    """Revoke the tokens and return whether that succeeded. Raises nothing: tokens also expire by themselves."""
+    try:
+        async with asyncio.timeout(_REVOKE_TIMEOUT):
+            return await _revoke_tokens(record, _authorization_target(target))
+    except Exception:  # noqa: BLE001 - whatever a server brings about, and it may hold what came
+        return False
+
+
+async def _revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
+    metadata = _metadata(record)
+    if metadata is None or metadata.revocation_endpoint is None:
+        return False
+    context = make_oauth_provider(record.url, TokenMemory()).context
+    client_info = context.client_info = OAuthClientInformationFull.model_validate(record.client)
+    # Revoking the first ends the second where the server does it right (section 2.1); both are revoked all the same.
+    kinds = [kind for kind in ("refresh_token", "access_token") if isinstance(record.tokens.get(kind), str)]
+    statuses: list[int] = []
+    async with await make_http_client(target, ServerLog()) as client:
+        for kind in kinds:
+            fields = {"token": str(record.tokens[kind]), "token_type_hint": kind, "client_id": client_info.client_id}
+            form, headers = context.prepare_token_auth(fields, {})
+            url = str(metadata.revocation_endpoint)
+            response = await send_bounded(client, httpx2.Request("POST", url, data=form, headers=headers))
+            statuses.append(response.status_code)
+    return bool(statuses) and all(status == HTTPStatus.OK for status in statuses)
+
+
+async def _require_available(response: httpx2.Response) -> None:
+    if response.is_server_error or response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        raise AuthorizationServerUnavailable
+
+
+def _authorization_target(target: HttpTarget) -> HttpTarget:
+    return replace(target, allows_other_servers=True, headers={}, on_unauthorized=lambda: None)
+
+
+def _metadata(record: OAuthRecord) -> OAuthMetadata | None:
+    return OAuthMetadata.model_validate(record.metadata) if record.metadata is not None else None
+
+
+def to_json(model: BaseModel) -> JsonObject:
     """Return a model of the library as it is saved."""
     return model.model_dump(mode="json", exclude_none=True)

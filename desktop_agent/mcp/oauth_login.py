@@ -1,45 +1,37 @@
 """OAuth login in the browser: authorization with PKCE, and the loopback callback (RFC 8252). Loaded late."""
 
 import asyncio
-import contextlib
 import hmac
 import html
 import re
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from http import HTTPStatus
+from typing import NoReturn
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from mcp.client.auth import OAuthFlowError, OAuthRegistrationError, OAuthTokenError
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl, SecretStr, ValidationError
 
 from desktop_agent.mcp.diagnostics import ServerLog, first_error
-from desktop_agent.mcp.host_policy import may_open_url
-from desktop_agent.mcp.http import HttpTarget, make_http_client
+from desktop_agent.mcp.host_policy import HttpTarget, may_open_url
+from desktop_agent.mcp.http import make_http_client
 from desktop_agent.mcp.oauth_flow import (
-    BrowserRedirect,
-    MemoryTokenStorage,
-    OAuthRecord,
-    OAuthRecordStore,
+    AuthChallenge,
+    TokenMemory,
     TooManyRequests,
-    expiry_time,
-    is_valid_token,
     make_oauth_provider,
-    make_record,
     run_oauth_flow,
     send_bounded,
+    to_json,
 )
-from desktop_agent.mcp.oauth_session import AuthChallenge
+from desktop_agent.mcp.oauth_records import OAuthRecord, OAuthRecordStore, is_valid_token
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.types.mcp import ENGLISH_PAGE_TEXTS, SignInPageTexts
-
-if TYPE_CHECKING:
-    from mcp.client.auth import OAuthClientProvider
-
 
 CALLBACK_HOST = "127.0.0.1"
 _CALLBACK_PATH = "/callback"
@@ -55,55 +47,44 @@ _PAGE_TEMPLATE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationResponse:
-    """What the browser brought: a code, or an error code."""
-
-    code: str
-    state: str
-    issuer: str | None
-    error: str
-
-
 class CallbackListener:
     """Waits for one callback with the right state; all other requests are refused and change nothing."""
 
     def __init__(self, page_texts: SignInPageTexts = ENGLISH_PAGE_TEXTS) -> None:
-        self._texts = page_texts
-        self._state: str | None = None
-        self._answer: asyncio.Future[AuthorizationResponse] = asyncio.get_running_loop().create_future()
-        self._open: list[asyncio.StreamWriter] = []
-        self._server: asyncio.Server | None = None
-        self._port = 0
-
-    @property
-    def address(self) -> str:
+        self.address = ""
         """The redirect URI."""
-        return f"http://{CALLBACK_HOST}:{self._port}{_CALLBACK_PATH}"
+        self.state: str | None = None
+        """Of the callback that is accepted; None accepts none."""
+        self._texts = page_texts
+        self._answer: asyncio.Future[AuthorizationCodeResult | str] = asyncio.get_running_loop().create_future()
+        self._open: list[asyncio.StreamWriter] = []
 
-    def expect(self, state: str) -> None:
-        """Accept a callback with this state from now on."""
-        self._state = state
+    async def answer(self) -> AuthorizationCodeResult:
+        """Return the first callback that was accepted. Raises SignInFailed for a refusal."""
+        answer = await asyncio.shield(self._answer)
+        if isinstance(answer, str):
+            word = answer if _ERROR_CODE.fullmatch(answer) else "error"
+            raise SignInFailed(Sentence("The sign-in was refused ({word}).", {"word": word}), _REMEDY)
+        return answer
 
-    async def answer(self) -> AuthorizationResponse:
-        """Return the first callback that was accepted."""
-        return await asyncio.shield(self._answer)
-
-    async def open(self, port: int) -> None:
-        """Listen at this port; 0 is any free one. Raises OSError."""
-        self._server = await asyncio.start_server(self._serve, CALLBACK_HOST, port, limit=_MAX_REQUEST_BYTES)
-        self._port = self._server.sockets[0].getsockname()[1]
-
-    async def close(self) -> None:
-        """Stop listening."""
-        self._answer.cancel()
-        for writer in self._open:
-            # Pages that are being sent are sent to their end.
-            if not writer.is_closing() and not writer.transport.get_write_buffer_size():
-                writer.close()
-        if self._server is not None:
-            self._server.close()
-            await self._server.wait_closed()
+    @asynccontextmanager
+    async def listen(self, port: int) -> AsyncGenerator[None]:
+        """Listen at this port, or at another where it is taken; 0 is any free one. Raises OSError."""
+        try:
+            server = await asyncio.start_server(self._serve, CALLBACK_HOST, port, limit=_MAX_REQUEST_BYTES)
+        except OSError:
+            server = await asyncio.start_server(self._serve, CALLBACK_HOST, 0, limit=_MAX_REQUEST_BYTES)
+        self.address = f"http://{CALLBACK_HOST}:{server.sockets[0].getsockname()[1]}{_CALLBACK_PATH}"
+        try:
+            yield
+        finally:
+            self._answer.cancel()
+            for writer in self._open:
+                # Pages that are being sent are sent to their end.
+                if not writer.is_closing() and not writer.transport.get_write_buffer_size():
+                    writer.close()
+            server.close()
+            await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.append(writer)
@@ -121,32 +102,34 @@ class CallbackListener:
             if writer in self._open:
                 self._open.remove(writer)
             writer.close()
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 await writer.wait_closed()
 
     def _respond(self, head: str) -> bytes:
         request_line, _, rest = head.partition("\r\n")
-        request_words = request_line.split(" ")
-        hosts = [
-            line.partition(":")[2].strip().lower() for line in rest.split("\r\n") if line.lower().startswith("host:")
-        ]
-        own_host = self.address.partition("://")[2].partition("/")[0]
+        words = request_line.split(" ")
+        headers = [line.partition(":") for line in rest.lower().split("\r\n")]
+        hosts = [value.strip() for name, _, value in headers if name == "host"]
+        own_host = urlsplit(self.address).netloc
         # A web page whose host name resolves to this machine (DNS rebinding) sends that host.
-        if (
-            len(request_words) != 3
-            or request_words[0] != "GET"
-            or hosts not in ([own_host], [own_host.replace(CALLBACK_HOST, "localhost")])
-        ):
+        is_own = hosts in ([own_host], [own_host.replace(CALLBACK_HOST, "localhost")])
+        if len(words) != 3 or words[0] != "GET" or not is_own:
             return self._page(400, self._texts.invalid_response)
-        response = _parse_callback(request_words[1])
-        if response is None:
+        try:
+            parts = urlsplit(words[1])
+            fields = {name: values[0] for name, values in parse_qs(parts.query, max_num_fields=20).items()}
+        except ValueError:
             return self._page(404, self._texts.not_found)
-        if self._state is None or not hmac.compare_digest(response.state.encode(), self._state.encode()):
+        state, error = fields.get("state", ""), fields.get("error", "")
+        if parts.path != _CALLBACK_PATH:
+            return self._page(404, self._texts.not_found)
+        if self.state is None or not hmac.compare_digest(state.encode(), self.state.encode()):
             return self._page(400, self._texts.invalid_response)
         if self._answer.done():
             return self._page(400, self._texts.finished)
-        self._answer.set_result(response)
-        return self._page(200, self._texts.refused if response.error else self._texts.done)
+        result = AuthorizationCodeResult(code=fields.get("code", ""), state=state, iss=fields.get("iss"))
+        self._answer.set_result(error or result)
+        return self._page(200, self._texts.refused if error else self._texts.done)
 
     def _page(self, status: int, text: str) -> bytes:
         body = _PAGE_TEMPLATE.format(text=html.escape(text), language=html.escape(self._texts.language)).encode()
@@ -156,36 +139,6 @@ class CallbackListener:
             "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n\r\n"
         )
         return head.encode("latin-1") + body
-
-
-@asynccontextmanager
-async def listen_for_callback(
-    port: int = 0, page_texts: SignInPageTexts = ENGLISH_PAGE_TEXTS
-) -> AsyncGenerator[CallbackListener]:
-    """Listen at this port, or at another where it is taken. Raises OSError."""
-    listener = CallbackListener(page_texts)
-    try:
-        try:
-            await listener.open(port)
-        except OSError:
-            await listener.open(0)
-        yield listener
-    finally:
-        await listener.close()
-
-
-def _parse_callback(target: str) -> AuthorizationResponse | None:
-    try:
-        parts = urlsplit(target)
-        values = parse_qs(parts.query, max_num_fields=20)
-    except ValueError:
-        return None
-    if parts.path != _CALLBACK_PATH:
-        return None
-    fields = {name: listed[0] for name, listed in values.items()}
-    return AuthorizationResponse(
-        fields.get("code", ""), fields.get("state", ""), fields.get("iss"), fields.get("error", "")
-    )
 
 
 SIGN_IN_TIMEOUT = 300.0
@@ -229,18 +182,14 @@ class OAuthLogin:
         self._challenge = challenge
         self._identity = identity
         self._texts = page_texts
-        self._log = ServerLog()
-        self._provider: OAuthClientProvider | None = None
 
     async def run(self, open_page: Callable[[str], None], seconds: float = SIGN_IN_TIMEOUT) -> None:
         """Sign in and save the tokens. Raises SignInFailed, SecretsUnavailable; nothing is saved then."""
         # Before the person is asked for anything: the keyring may be locked.
         record_before = await self._store.load(self._target.url)
+        listener = CallbackListener(self._texts)
         try:
-            async with (
-                asyncio.timeout(seconds),
-                listen_for_callback(_callback_port(record_before), self._texts) as listener,
-            ):
+            async with asyncio.timeout(seconds), listener.listen(_callback_port(record_before)):
                 record = await self._sign_in(record_before, listener, open_page)
         except TimeoutError:
             raise SignInFailed(Sentence("The sign-in took too long."), _REMEDY) from None
@@ -257,78 +206,67 @@ class OAuthLogin:
         memory = _known_tokens(record_before, listener.address, self._challenge)
         if self._identity.client_id:
             memory.client = _registered_client(self._identity, listener.address)
-        browser = self._browser_redirect(listener, open_page)
-        provider = self._provider = make_oauth_provider(self._target.url, memory, browser, self._identity.document)
         old_tokens = memory.tokens
-        try:
-            async with await make_http_client(self._target, self._log) as client:
-                await self._run_flow(provider, client)
-        except (AgentError, asyncio.CancelledError, TimeoutError):
-            raise
-        except Exception as error:  # noqa: BLE001 - a server may bring about anything, and it may hold what came
-            _raise_sign_in_error(first_error(error))
-        tokens = memory.tokens if memory.tokens is not old_tokens else None
-        expires_at = expiry_time(tokens.model_dump()) if tokens is not None else None
-        record = make_record(self._target.url, provider, memory, expires_at) if tokens is not None else None
-        if record is None or not is_valid_token(record.access_token):
-            raise SignInFailed(Sentence("The server gave no token."), _REMEDY)
-        return record
 
-    async def _run_flow(self, provider: "OAuthClientProvider", client: httpx2.AsyncClient) -> None:
-        request = _initialize_request(self._target.url)
-
-        async def answer_request(request: httpx2.Request) -> httpx2.Response:
-            challenge = self._challenge
-            if challenge is not None and challenge.header:
-                return _challenge_response(challenge, request)
-            response = await send_bounded(client, request, whole=False)
-            # A server may let anybody begin: the person wants to sign in all the same.
-            is_refused = response.status_code in (401, 403)
-            return response if is_refused else _challenge_response(challenge or AuthChallenge(401, ""), request)
-
-        await run_oauth_flow(provider, request, client, answer_request)
-
-    def _browser_redirect(self, listener: CallbackListener, open_page: Callable[[str], None]) -> BrowserRedirect:
         async def open_in_browser(url: str) -> None:
             if not may_open_url(url, self._target.private_hosts):
                 sentence = Sentence("The page for signing in has an address that is not opened.")
                 raise SignInFailed(sentence, "Ask who runs the server: it must begin with https:// and be public.")
-            self._require_pkce()
-            self._choose_client_auth()
-            (state,) = parse_qs(urlsplit(url).query).get("state", [""])[-1:]
-            listener.expect(state)
+            _require_pkce(provider)
+            self._choose_client_auth(provider)
+            (listener.state,) = parse_qs(urlsplit(url).query).get("state", [""])[-1:]
             open_page(url)
 
-        async def answer() -> AuthorizationCodeResult:
-            response = await listener.answer()
-            if response.error:
-                word = response.error if _ERROR_CODE.fullmatch(response.error) else "error"
-                raise SignInFailed(Sentence("The sign-in was refused ({word}).", {"word": word}), _REMEDY)
-            return AuthorizationCodeResult(code=response.code, state=response.state, iss=response.issuer)
+        provider = make_oauth_provider(
+            self._target.url, memory, listener.address, open_in_browser, listener.answer, self._identity.document
+        )
+        try:
+            async with await make_http_client(self._target, ServerLog()) as client:
+                request = _initialize_request(self._target.url)
+                await run_oauth_flow(provider, client, request, await self._refusal(client, request))
+        except (AgentError, asyncio.CancelledError, TimeoutError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a server may bring about anything, and it may hold what came
+            _raise_sign_in_error(first_error(error))
+        tokens, metadata = memory.tokens, provider.context.oauth_metadata
+        if tokens is None or tokens is old_tokens or memory.client is None or not is_valid_token(tokens.access_token):
+            raise SignInFailed(Sentence("The server gave no token."), _REMEDY)
+        described = to_json(metadata) if metadata is not None else None
+        record = OAuthRecord(url=self._target.url, tokens={}, client=to_json(memory.client), metadata=described)
+        return record.with_tokens(to_json(tokens))
 
-        return BrowserRedirect(listener.address, open_in_browser, answer)
+    async def _refusal(self, client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
+        challenge = self._challenge or AuthChallenge(HTTPStatus.UNAUTHORIZED, "")
+        if not challenge.header:
+            response = await send_bounded(client, request, whole=False)
+            # A server may let anybody begin: the person wants to sign in all the same.
+            if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+                return response
+        headers = {"www-authenticate": challenge.header} if challenge.header else {}
+        return httpx2.Response(challenge.status, headers=headers, content=b"", request=request)
 
-    def _require_pkce(self) -> None:
-        """Without PKCE whoever sees the browser's callback could use it (RFC 7636)."""
-        metadata = self._provider.context.oauth_metadata if self._provider is not None else None
-        methods = metadata.code_challenge_methods_supported if metadata is not None else None
-        if methods is not None and "S256" not in methods:
-            sentence = Sentence("Who gives tokens for the server does not protect a sign-in (PKCE, S256).")
-            raise SignInFailed(sentence, "Ask who runs the server.")
-
-    def _choose_client_auth(self) -> None:
+    def _choose_client_auth(self, provider: OAuthClientProvider) -> None:
         """Only now it is known how a client id that was registered beforehand can be proved."""
-        context = self._provider.context if self._provider is not None else None
-        if context is None or context.oauth_metadata is None or context.client_info is None:
+        metadata, client = provider.context.oauth_metadata, provider.context.client_info
+        if metadata is None or client is None or not self._identity.client_secret:
             return
-        methods = context.oauth_metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
-        if self._identity.client_secret and "client_secret_basic" not in methods and "client_secret_post" in methods:
-            context.client_info.token_endpoint_auth_method = "client_secret_post"  # noqa: S105 - the name of a way
+        methods = metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
+        if "client_secret_basic" not in methods and "client_secret_post" in methods:
+            client.token_endpoint_auth_method = "client_secret_post"  # noqa: S105 - the name of a way
 
 
-def _known_tokens(record: OAuthRecord | None, address: str, challenge: AuthChallenge | None) -> MemoryTokenStorage:
+def _require_pkce(provider: OAuthClientProvider) -> None:
+    """Without PKCE whoever sees the browser's callback could use it (RFC 7636)."""
+    metadata = provider.context.oauth_metadata
+    methods = metadata.code_challenge_methods_supported if metadata is not None else None
+    if methods is not None and "S256" not in methods:
+        sentence = Sentence("Who gives tokens for the server does not protect a sign-in (PKCE, S256).")
+        raise SignInFailed(sentence, "Ask who runs the server.")
+
+
+def _known_tokens(record: OAuthRecord | None, address: str, challenge: AuthChallenge | None) -> TokenMemory:
     """The known client, if the redirect URI is the same; and the tokens, if the server wants more scopes."""
-    memory = MemoryTokenStorage()
+    memory = TokenMemory()
     if record is None:
         return memory
     try:
@@ -338,7 +276,7 @@ def _known_tokens(record: OAuthRecord | None, address: str, challenge: AuthChall
         if challenge is not None and challenge.is_step_up:
             memory.tokens = OAuthToken.model_validate(record.tokens)
     except ValidationError:
-        return MemoryTokenStorage()
+        return TokenMemory()
     return memory
 
 
@@ -369,11 +307,6 @@ def _initialize_request(url: str) -> httpx2.Request:
     return httpx2.Request(
         "POST", url, headers=headers, json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     )
-
-
-def _challenge_response(challenge: AuthChallenge, request: httpx2.Request) -> httpx2.Response:
-    headers = {"www-authenticate": challenge.header} if challenge.header else {}
-    return httpx2.Response(challenge.status, headers=headers, content=b"", request=request)
 
 
 def _raise_sign_in_error(error: BaseException) -> NoReturn:

@@ -1,5 +1,4 @@
-"""OAuth session of one server, shared by all folders: bearer tokens, their refresh and revocation (RFC 7009). Loaded
-late.
+"""OAuth session of one server, shared by all folders: bearer tokens and their renewal. Loaded late.
 
 Many servers accept a refresh token only once (RFC 9700, section 4.14.2): a second copy of it would end the sign-in.
 Other processes share the keyring and so the record: a renewal locks them out, and first looks whether one of them
@@ -10,49 +9,24 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, replace
+from http import HTTPStatus
 
 import httpx2
-from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
-from pydantic import SecretStr, ValidationError
+from pydantic import SecretStr
 
 from desktop_agent.mcp.diagnostics import ServerLog
-from desktop_agent.mcp.host_policy import host_of_url
-from desktop_agent.mcp.http import HttpTarget, make_http_client
-from desktop_agent.mcp.oauth_flow import (
-    AuthorizationServerUnavailable,
-    MemoryTokenStorage,
-    OAuthRecord,
-    OAuthRecordStore,
-    is_valid_token,
-    make_oauth_provider,
-    run_oauth_flow,
-    send_bounded,
-    to_json,
-)
+from desktop_agent.mcp.host_policy import HttpTarget, host_of_url
+from desktop_agent.mcp.oauth_flow import AuthChallenge, AuthorizationServerUnavailable, refresh_tokens
+from desktop_agent.mcp.oauth_records import OAuthRecord, OAuthRecordStore
 from desktop_agent.types.errors import SecretsUnavailable, Sentence, ToolFailed
 
 # Tokens are renewed so many seconds before they expire.
 _RENEW_BEFORE = 30.0
-_HTTP_UNAUTHORIZED, _HTTP_FORBIDDEN = 401, 403
 # Seconds until an authorization server that could not be reached is asked again: waiting calls share one attempt.
 _RETRY_PAUSE = 5.0
 _RENEWING_ELSEWHERE = (
     "The sign-in to “{host}” is being renewed by another window of the program, which does not come to an end."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class AuthChallenge:
-    """The status and the WWW-Authenticate header with which a server refused a request."""
-
-    status: int
-    header: str
-
-    @property
-    def is_step_up(self) -> bool:
-        """Whether the server knows the person, and wants more scopes."""
-        return self.status == _HTTP_FORBIDDEN
 
 
 class RenewalUnavailable(ToolFailed):
@@ -139,7 +113,7 @@ class OAuthSession:
 
     async def _refresh(self, record: OAuthRecord, target: HttpTarget, log: ServerLog) -> None:
         try:
-            renewed = await _refresh_tokens(record, target, log)
+            renewed = await refresh_tokens(record, target, log)
         except (httpx2.TransportError, AuthorizationServerUnavailable, TimeoutError) as error:
             log.add(f"who renews the sign-in cannot be reached ({type(error).__name__})", "error")
             self._postpone("The sign-in to “{host}” could not be renewed: who gives it cannot be reached.")
@@ -187,33 +161,6 @@ def _is_expiring(record: OAuthRecord) -> bool:
     return record.expires_at is not None and record.expires_at - _RENEW_BEFORE < time.time()
 
 
-def _authorization_target(target: HttpTarget) -> HttpTarget:
-    return replace(target, allows_other_servers=True, headers={}, on_unauthorized=lambda: None)
-
-
-async def _refresh_tokens(record: OAuthRecord, target: HttpTarget, log: ServerLog) -> OAuthRecord:
-    """Return a renewed record, or the same where no token came."""
-    try:
-        memory = MemoryTokenStorage(
-            OAuthToken.model_validate(record.tokens), OAuthClientInformationFull.model_validate(record.client)
-        )
-        provider = make_oauth_provider(record.url, memory, None)
-        if record.metadata is not None:
-            provider.context.oauth_metadata = OAuthMetadata.model_validate(record.metadata)
-    except ValidationError:
-        return record
-    if memory.tokens is None or not memory.tokens.refresh_token:
-        return record
-    provider.context.token_expiry_time = 1.0
-    old_tokens = memory.tokens
-    request = httpx2.Request("POST", record.url, headers={"mcp-protocol-version": "2025-11-25"})
-    async with await make_http_client(_authorization_target(target), log) as client:
-        await run_oauth_flow(provider, request, client, None)
-    if memory.tokens is old_tokens or not is_valid_token(memory.tokens.access_token):
-        return record
-    return record.with_tokens(to_json(memory.tokens))
-
-
 _INSUFFICIENT_SCOPE = re.compile(r'error="?insufficient_scope\b')
 
 
@@ -238,7 +185,7 @@ class BearerAuth(httpx2.Auth):
         if used:
             request.headers["Authorization"] = f"Bearer {used}"
         response = yield request
-        if response.status_code == _HTTP_UNAUTHORIZED:
+        if response.status_code == HTTPStatus.UNAUTHORIZED:
             renewed = await self._token(used) if used else ""
             if renewed not in ("", used):
                 request.headers["Authorization"] = f"Bearer {renewed}"
@@ -249,42 +196,9 @@ class BearerAuth(httpx2.Auth):
 
     def _check_challenge(self, response: httpx2.Response) -> None:
         header = response.headers.get("www-authenticate", "")[:4_000]
-        lacks_scope = response.status_code == _HTTP_FORBIDDEN and _INSUFFICIENT_SCOPE.search(header)
-        if response.status_code == _HTTP_UNAUTHORIZED or lacks_scope:
+        lacks_scope = response.status_code == HTTPStatus.FORBIDDEN and _INSUFFICIENT_SCOPE.search(header)
+        if response.status_code == HTTPStatus.UNAUTHORIZED or lacks_scope:
             self._on_challenge(AuthChallenge(response.status_code, header))
 
     async def _token(self, used: str) -> str:
         return await self._session.token(used, self._target, self._log)
-
-
-_REVOKE_TIMEOUT = 10.0
-
-
-async def revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
-    """Revoke the tokens and return whether that succeeded. Raises nothing: tokens also expire by themselves."""
-    try:
-        async with asyncio.timeout(_REVOKE_TIMEOUT):
-            return await _revoke_tokens(record, _authorization_target(target))
-    except Exception:  # noqa: BLE001 - whatever a server brings about, and it may hold what came
-        return False
-
-
-async def _revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
-    metadata = OAuthMetadata.model_validate(record.metadata) if record.metadata is not None else None
-    if metadata is None or metadata.revocation_endpoint is None:
-        return False
-    provider = make_oauth_provider(record.url, MemoryTokenStorage(), None)
-    client_info = provider.context.client_info = OAuthClientInformationFull.model_validate(record.client)
-    # Revoking the first ends the second where the server does it right (section 2.1); both are revoked all the same.
-    kinds = [kind for kind in ("refresh_token", "access_token") if isinstance(record.tokens.get(kind), str)]
-    statuses: list[int] = []
-    async with await make_http_client(target, ServerLog()) as client:
-        for kind in kinds:
-            fields = {"token": str(record.tokens[kind]), "token_type_hint": kind, "client_id": client_info.client_id}
-            form, headers = provider.context.prepare_token_auth(
-                {name: value or "" for name, value in fields.items()}, {}
-            )
-            url = str(metadata.revocation_endpoint)
-            response = await send_bounded(client, httpx2.Request("POST", url, data=form, headers=headers))
-            statuses.append(response.status_code)
-    return bool(statuses) and all(status == 200 for status in statuses)

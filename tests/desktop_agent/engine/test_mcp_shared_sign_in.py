@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from desktop_agent.mcp.oauth_flow import OAuthRecord
+from desktop_agent.mcp.oauth_records import OAuthRecord
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.errors import KeyringLocked
 from desktop_agent.types.mcp import HttpConnection

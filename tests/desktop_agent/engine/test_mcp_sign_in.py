@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from desktop_agent.mcp import host_policy, oauth_session
 from desktop_agent.mcp.client import McpClient
-from desktop_agent.mcp.oauth_flow import OAuthRecord
+from desktop_agent.mcp.oauth_records import OAuthRecord
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.mcp import CLIENT_SECRET, McpServerState, SignInPageTexts

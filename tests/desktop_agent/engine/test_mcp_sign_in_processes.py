@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.mcp.oauth_flow import OAuthRecord
+from desktop_agent.mcp.oauth_records import OAuthRecord
 from desktop_agent.storage.conversation_locks import process_lock
 from tests.desktop_agent.engine.shared_keyring import look, share
 from tests.desktop_agent.engine.stand import Stand, stand

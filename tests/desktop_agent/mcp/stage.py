@@ -11,8 +11,8 @@ from typing import Any
 from desktop_agent.engine.mcp_tools import load_tool_offer
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.diagnostics import ServerLog
-from desktop_agent.mcp.host_policy import allowed_private_hosts
-from desktop_agent.mcp.http import HttpTarget, http_streams
+from desktop_agent.mcp.host_policy import HttpTarget, allowed_private_hosts
+from desktop_agent.mcp.http import http_streams
 from desktop_agent.mcp.lifecycle import OnSignInRequired, ServerContext, Transport
 from desktop_agent.mcp.stdio import ServerCommand, stdio_streams
 from desktop_agent.tools.tool import RunningCall

@@ -4,9 +4,8 @@ import httpx2
 import pytest
 
 from desktop_agent.mcp.diagnostics import ServerLog
-from desktop_agent.mcp.host_policy import allowed_private_hosts, is_private_host
-from desktop_agent.mcp.http import MAX_METADATA_BYTES, HttpTarget, make_http_client
-from desktop_agent.mcp.http_transport import RedirectRefused
+from desktop_agent.mcp.host_policy import HttpTarget, allowed_private_hosts, is_private_host
+from desktop_agent.mcp.http import MAX_METADATA_BYTES, RedirectRefused, make_http_client
 from desktop_agent.network.hosts import PrivateHost
 from tests.desktop_agent.mcp.site import ENDLESS, site
 

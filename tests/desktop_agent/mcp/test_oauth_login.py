@@ -2,13 +2,14 @@
 
 import asyncio
 
-from desktop_agent.mcp.oauth_login import listen_for_callback
+from desktop_agent.mcp.oauth_login import CallbackListener
 from tests.desktop_agent.mcp.stage import until
 
 
 async def test_who_only_holds_connections_open_keeps_the_answer_from_none():
-    async with listen_for_callback() as listener:
-        listener.expect("state")
+    listener = CallbackListener()
+    async with listener.listen(0):
+        listener.state = "state"
         port = int(listener.address.split(":")[2].split("/")[0])
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(30)]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -8,7 +8,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QListView, QPlainTextEdit, QPushButton
 
-from desktop_agent.mcp.oauth_flow import OAuthRecord
+from desktop_agent.mcp.oauth_records import OAuthRecord
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from desktop_agent.types.tool_calls import ToolClass
 from tests.desktop_agent.mcp.site import site

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from mcp_types import CONNECTION_CLOSED
 
-from desktop_agent.mcp.http_transport import BoundedBody, BoundedEventStream, PendingRequest
+from desktop_agent.mcp.http_bodies import Body, PendingRequest, repair_events, repair_message
 from desktop_agent.mcp.limits import SERVER_FAILED
 
 GOOD = b'{"jsonrpc":"2.0","id":1,"result":{}}'
@@ -48,24 +48,24 @@ async def events(data: bytes, size: int, most: int = 10_000_000, question: Pendi
     answer = httpx2.Response(
         200,
         headers={"content-type": "text/event-stream"},
-        stream=BoundedEventStream(Pieces(data, size), most, question),
+        stream=Body(pieces := Pieces(data, size), repair_events(pieces, most, question)),
     )
     answer.request = httpx2.Request("POST", "http://host/")
     return [(each.event, each.id, each.data) async for each in httpx2.EventSource(answer)]
 
 
 async def answered(data: bytes, size: int = 9, status: int = 200, question: PendingRequest = MINE):
-    return json.loads(await whole(BoundedBody(Pieces(data, size), 10_000_000, question, status)))
+    return json.loads(await whole(repair_message(Pieces(data, size), 10_000_000, question, status)))
 
 
 @pytest.mark.parametrize("size", [1, 7, 100_000])
 async def test_an_answer_that_can_be_read_stays_and_another_is_repaired(size):
-    assert await whole(BoundedBody(Pieces(GOOD, size), 1_000, MINE)) == GOOD
+    assert await whole(repair_message(Pieces(GOOD, size), 1_000, MINE)) == GOOD
     assert (await answered(HALF, size))["result"] == {"x": "a?"}
     assert await answered(b"[%b]" % GOOD, size) == json.loads(GOOD)
     assert await answered(b"\xef\xbb\xbf" + GOOD, size) == json.loads(GOOD)
     # What nobody waits for the library does not read.
-    assert await whole(BoundedBody(Pieces(b"<html>", size), 1_000, ANYBODY)) == b"<html>"
+    assert await whole(repair_message(Pieces(b"<html>", size), 1_000, ANYBODY)) == b"<html>"
 
 
 async def test_an_answer_is_that_to_its_question_or_says_why_there_is_none():
@@ -96,7 +96,7 @@ async def test_a_refusal_keeps_its_words_and_says_when_the_session_is_forgotten(
         found = await answered(refusal % code, status=status, question=question)
         assert (found["id"], found["error"]) == (1, {"code": told, "message": "boom"})
     # Then the library goes by the status.
-    assert await whole(BoundedBody(Pieces(b"oops", 9), 1_000, MINE, 502)) == b"oops"
+    assert await whole(repair_message(Pieces(b"oops", 9), 1_000, MINE, 502)) == b"oops"
 
 
 async def test_too_many_values_become_a_failure_of_the_call():
@@ -107,7 +107,7 @@ async def test_too_many_values_become_a_failure_of_the_call():
 
 async def test_what_is_larger_than_it_may_be_ends_there():
     with pytest.raises(httpx2.ReadError):
-        await whole(BoundedBody(Pieces(b"x" * 2_000, 100), 1_000, MINE))
+        await whole(repair_message(Pieces(b"x" * 2_000, 100), 1_000, MINE))
     for flood in (b"data: " + b"x" * 2_000, b"data: x\n" * 20_000, b"data:" + b"x" * 1_500 + b"\n"):
         with pytest.raises(httpx2.ReadError):
             await events(flood, 64, 1_000)
@@ -141,7 +141,7 @@ async def test_what_came_whole_before_a_stream_broke_is_passed_on():
     for data, expected in ((b"data: " + GOOD, b"data: " + GOOD + b"\n\n"), (b"data: " + GOOD[:-1], b"")):
         passed = bytearray()
         with pytest.raises(httpx2.RemoteProtocolError):
-            await collect(BoundedEventStream(Pieces(data, 9, broken), 1_000, MINE), passed)
+            await collect(repair_events(Pieces(data, 9, broken), 1_000, MINE), passed)
         assert passed == expected
 
 
@@ -164,6 +164,6 @@ async def test_an_event_of_another_name_or_id_is_the_answer_if_it_answers_the_qu
 async def test_what_is_no_message_is_told_and_not_passed_on():
     told: list[str] = []
     data = b"data:1\n\n: nothing\n\n\n\nid: 7\ndata:\n\ndata: " + GOOD + b"\n\ndata: <html>"
-    passed = await whole(BoundedEventStream(Pieces(data, 9), 1_000, ANYBODY, told.append))
+    passed = await whole(repair_events(Pieces(data, 9), 1_000, ANYBODY, told.append))
     assert passed == b"id: 7\ndata:\n\ndata: " + GOOD + b"\n\n"
     assert told == ["1", "<html>"]

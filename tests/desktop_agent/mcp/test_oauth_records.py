@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from desktop_agent.mcp.oauth_flow import MAX_TOKEN_LIFETIME, expiry_time
+from desktop_agent.mcp.oauth_records import MAX_TOKEN_LIFETIME, expiry_time
 
 
 @pytest.mark.parametrize(("said", "counts"), [(60, 60), (10**400, MAX_TOKEN_LIFETIME), (-(10**400), 0)])
