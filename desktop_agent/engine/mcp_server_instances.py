@@ -103,8 +103,9 @@ class ServerInstance:
         self, server: McpServer, context: ServerContext, digests: ToolDigestStore, notifier: McpNotifier
     ) -> None:
         self.client = McpClient(server, context)
-        self.client.on_state = partial(notifier.notify_state, server.id)
-        self.client.on_catalog_changed = partial(notifier.notify_catalog, server.id)
+        self.lifecycle = self.client.lifecycle
+        self.lifecycle.on_state = partial(notifier.notify_state, server.id)
+        self.lifecycle.on_catalog_changed = partial(notifier.notify_catalog, server.id)
         self.offer = ToolOffer()
         self.failure: AgentError | None = None
         """Why the last refresh failed."""
@@ -118,11 +119,11 @@ class ServerInstance:
     @property
     def needs_refresh(self) -> bool:
         """Whether its tools are not known yet. What a server that changes on and on said last is enough."""
-        return self.client.is_stale and not self._is_paused
+        return self.lifecycle.is_stale and not self._is_paused
 
     def apply_settings(self, server: McpServer) -> None:
         """Take settings with the same connection."""
-        self.client.server = server
+        self.lifecycle.server = server
         self.offer = self.offer.with_settings(server)
 
     def refresh(self) -> asyncio.Task[None]:
@@ -149,10 +150,10 @@ class ServerInstance:
     async def close(self) -> None:
         """End the server and everything that it started."""
         # Listeners that ask for this server get the one that took its place.
-        self.client.on_state = self.client.on_tools_changed = self.client.on_catalog_changed = lambda: None
+        self.lifecycle.on_state = self.lifecycle.on_tools_changed = self.lifecycle.on_catalog_changed = lambda: None
         if self._task is not None:
             self._task.cancel()
-        await self.client.close()
+        await self.lifecycle.close()
         if self._task is not None:
             await asyncio.wait([self._task])
 
@@ -166,21 +167,21 @@ class ServerInstance:
             offer = await load_tool_offer(client)
         except AgentError as error:
             self.offer, self.failure = ToolOffer(), error
-            self._notifier.notify_state(client.server.id)
+            self._notifier.notify_state(client.lifecycle.server.id)
             self._notifier.notify(error.sentence)
             return
         await self._report_changes(offer)
         # The settings may have changed meanwhile.
-        self.offer, self.failure = offer.with_settings(client.server), None
-        self._notifier.notify_state(client.server.id)
-        if client.is_stale:
+        self.offer, self.failure = offer.with_settings(client.lifecycle.server), None
+        self._notifier.notify_state(client.lifecycle.server.id)
+        if client.lifecycle.is_stale:
             # Whoever waits for this answer has it; a server may say without end that there is another one.
             self._task = None
             self._next_pause = max(self._next_pause, _FIRST_REFRESH_PAUSE)
             self.schedule_refresh()
 
     async def _report_changes(self, offer: ToolOffer) -> None:
-        server, known = self.client.server, self.offer
+        server, known = self.lifecycle.server, self.offer
         try:
             before = await self._digests.exchange(server.id, dict(offer.digests))
         except StorageFailed as error:
@@ -229,13 +230,13 @@ class ServerTrials:
     def state(self, server: McpServer, workspace: Path | None) -> McpServerState:
         """Return the state "off", with what a trial over the same connection found."""
         instance = self._instances.get((server.id, workspace))
-        if instance is None or not instance.client.server.has_same_connection(server):
+        if instance is None or not instance.lifecycle.server.has_same_connection(server):
             return McpServerState(server.id, "off")
         if (server.id, workspace) in self._trials:
             return McpServerState(server.id, "starting")
         offer, failure = instance.offer.with_settings(server), instance.failure
         reason, remedy = (failure.sentence, failure.remedy) if failure is not None else (None, None)
-        if instance.client.status.state == "signed_out":
+        if instance.lifecycle.status.state == "signed_out":
             remedy = _TURN_ON_REMEDY
         return McpServerState(server.id, "off", "", reason, offer.listed, offer.unusable, remedy)
 

@@ -106,7 +106,7 @@ class McpServers:
         return tuple(
             tool
             for (server_id, folder), instance in self._instances.items()
-            if folder == workspace and instance.client.server.has_same_connection(enabled.get(server_id))
+            if folder == workspace and instance.lifecycle.server.has_same_connection(enabled.get(server_id))
             for tool in instance.offer.tools
         )
 
@@ -124,7 +124,7 @@ class McpServers:
         """Wait until all enabled servers have listed their tools for a folder, for at most so many seconds."""
         self.apply_settings()
         instances = [self._instance(server, workspace) for server in self._enabled().values()]
-        servers = {instance.refresh(): instance.client.server for instance in instances if instance.needs_refresh}
+        servers = {instance.refresh(): instance.lifecycle.server for instance in instances if instance.needs_refresh}
         if servers:
             _, late = await asyncio.wait(servers, timeout=seconds)
             template = "The server “{server}” is still starting; its tools come when it is there."
@@ -140,8 +140,8 @@ class McpServers:
         enabled, known = self._enabled().get(server_id), self._find(server_id)
         if enabled is not None:
             instance = self._instance(enabled, workspace)
-            instance.client.reset_backoff()
-            instance.client.is_stale = True
+            instance.lifecycle.reset_backoff()
+            instance.lifecycle.is_stale = True
             await asyncio.wait([instance.refresh()])
         elif known is not None:
             await self._trials.run(known, workspace)
@@ -153,9 +153,9 @@ class McpServers:
         self._trials.forget(frozenset(enabled), frozenset(server.id for server in self._configured()))
         for (server_id, _), instance in tuple(self._instances.items()):
             server = enabled.get(server_id)
-            if server is None or not instance.client.server.has_same_connection(server):
+            if server is None or not instance.lifecycle.server.has_same_connection(server):
                 self._close_instances(server_id)
-            elif server != instance.client.server:
+            elif server != instance.lifecycle.server:
                 instance.apply_settings(server)
                 self.notifier.notify_state(server_id)
 
@@ -305,19 +305,21 @@ class McpServers:
         if server is None:
             known = self._find(server_id)
             return self._trials.state(known, workspace) if known is not None else McpServerState(server_id, "off")
-        if instance is None or not instance.client.server.has_same_connection(server):
+        if instance is None or not instance.lifecycle.server.has_same_connection(server):
             return McpServerState(server_id, "idle")
-        status, offer, failure = instance.client.status, instance.offer, instance.failure
+        status, offer, failure = instance.lifecycle.status, instance.offer, instance.failure
         state, reason, remedy = status.state, status.reason, status.remedy
         if failure is not None and state in ("idle", "running"):
             state, reason, remedy = "failed", failure.sentence, failure.remedy
-        return McpServerState(server_id, state, instance.client.protocol, reason, offer.listed, offer.unusable, remedy)
+        return McpServerState(
+            server_id, state, instance.lifecycle.protocol, reason, offer.listed, offer.unusable, remedy
+        )
 
     def _instance(self, server: McpServer, workspace: Path | None) -> ServerInstance:
         instance = self._instances.get((server.id, workspace))
-        if instance is None or not instance.client.server.has_same_connection(server):
+        if instance is None or not instance.lifecycle.server.has_same_connection(server):
             instance = self._instances[(server.id, workspace)] = self._make_instance(server, workspace)
-            instance.client.on_tools_changed = instance.schedule_refresh
+            instance.lifecycle.on_tools_changed = instance.schedule_refresh
         return instance
 
     def _make_instance(self, server: McpServer, workspace: Path | None) -> ServerInstance:

@@ -115,7 +115,7 @@ def describe_changes(title: str, before: dict[str, str], offer: ToolOffer) -> tu
 
 def _build_offer(client: McpClient, listed: "tuple[TheirTool, ...]", budget: SchemaBudget) -> ToolOffer:
     tools: dict[str, DescribedTool] = {}
-    title = client.server.title
+    title = client.lifecycle.server.title
     redact = client.log.redact
     unusable = [_unusable_notice(title, redact(name), reason) for name, reason in client.unusable_tools]
     for position, listed_tool in enumerate(listed):
@@ -136,7 +136,7 @@ def _build_offer(client: McpClient, listed: "tuple[TheirTool, ...]", budget: Sch
             continue
         tools[described.tool.name] = described
     digests = tuple((name, described.digest) for name, described in tools.items())
-    return ToolOffer(tuple(tools.values()), digests, tuple(unusable)).with_settings(client.server)
+    return ToolOffer(tuple(tools.values()), digests, tuple(unusable)).with_settings(client.lifecycle.server)
 
 
 def _unusable_notice(title: str, name: str, reason: Sentence | str) -> Sentence:
@@ -153,7 +153,7 @@ def _build_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBudge
     # It takes a tenth of a second, which only those pay who have servers.
     from desktop_agent.tools.json_schema import JsonSchema
 
-    server, name = client.server, listed_tool.name
+    server, name = client.lifecycle.server, listed_tool.name
     description, schema = listed_tool.description or listed_tool.title or name, listed_tool.input_schema
     redact = client.log.redact
     if redact(name) != name:

@@ -234,8 +234,8 @@ async def load_catalog(client: McpClient) -> McpServerCatalog:
     templates = await client.resource_templates()
     prompts = await client.prompts()
     return McpServerCatalog(
-        server_id=client.server.id,
-        title=client.server.title,
+        server_id=client.lifecycle.server.id,
+        title=client.lifecycle.server.title,
         resources=tuple(_resource(item) for item in resources if len(str(item.uri)) <= MAX_URI_LENGTH),
         templates=tuple(_template(item) for item in templates if len(item.uri_template) <= MAX_URI_LENGTH),
         prompts=tuple(_prompt(item) for item in prompts if len(item.name) <= MAX_URI_LENGTH),

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from desktop_agent.mcp.connection import ConnectionLost
 from desktop_agent.mcp.diagnostics import ServerLog, describe_error, is_connection_lost
-from desktop_agent.mcp.lifecycle import SIGN_IN_REMEDY, ServerContext, ServerLifecycle, ServerStatus
+from desktop_agent.mcp.lifecycle import SIGN_IN_REMEDY, ServerContext, ServerLifecycle
 from desktop_agent.mcp.limits import MAX_LISTED, MAX_TOOLS, UNUSABLE_TOOLS_KEY
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.types.mcp import McpServer, UsageListener
@@ -38,44 +37,10 @@ class McpClient:
 
     def __init__(self, server: McpServer, context: ServerContext) -> None:
         self.log = ServerLog(context.on_log_line)
-        self.is_stale = True
-        """Whether the tools must be listed again."""
+        self.lifecycle = ServerLifecycle(server, context, self.log)
         self.call_count = 0
         self.unusable_tools: tuple[tuple[str, str], ...] = ()
         """Name and reason of tools that the last listing left out."""
-        self.on_tools_changed: Callable[[], object] = lambda: None
-        self.on_state: Callable[[], None] = lambda: None
-        self.on_catalog_changed: Callable[[], None] = lambda: None
-        self._lifecycle = ServerLifecycle(
-            server, context, self.log, self._on_tools_changed, self._on_status_changed, self._on_catalog_changed
-        )
-
-    @property
-    def server(self) -> McpServer:
-        return self._lifecycle.server
-
-    @server.setter
-    def server(self, server: McpServer) -> None:
-        """Take settings with the same connection: the server goes on running."""
-        self._lifecycle.server = server
-
-    @property
-    def status(self) -> ServerStatus:
-        return self._lifecycle.status
-
-    @property
-    def is_running(self) -> bool:
-        return self._lifecycle.connection is not None
-
-    @property
-    def protocol(self) -> str:
-        """The protocol version that was agreed on; empty while the server does not run."""
-        connection = self._lifecycle.connection
-        return connection.protocol if connection is not None else ""
-
-    @property
-    def start_count(self) -> int:
-        return self._lifecycle.start_count
 
     async def tools(self) -> "tuple[Tool, ...]":
         """Return at most MAX_TOOLS tools, and set `unusable_tools`."""
@@ -88,11 +53,11 @@ class McpClient:
             return page
 
         # Before the question: what changes meanwhile is asked for again.
-        self.is_stale = False
+        self.lifecycle.is_stale = False
         try:
             tools = await self._list_all(list_page, "tools", MAX_TOOLS)
         except BaseException:
-            self.is_stale = True
+            self.lifecycle.is_stale = True
             raise
         self.unusable_tools = tuple(unusable[:MAX_TOOLS])
         return tools
@@ -164,14 +129,6 @@ class McpClient:
 
         return await self._ask(call_tool, on_usage)
 
-    def reset_backoff(self) -> None:
-        """Forget that starts failed, so that the next one is tried at once: the person wants it so."""
-        self._lifecycle.reset_backoff()
-
-    async def close(self) -> None:
-        """End the server and everything that it started, for good."""
-        await self._lifecycle.close()
-
     async def _with_timeout(self, question: "Callable[[Client], Coroutine[Any, Any, Result]]") -> Result:
         try:
             async with asyncio.timeout(_LIST_TIMEOUT):
@@ -207,18 +164,18 @@ class McpClient:
     async def _ask(
         self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", on_usage: UsageListener | None = None
     ) -> Result:
-        connection = await self._lifecycle.connected()
+        connection = await self.lifecycle.connected()
         self.call_count += 1
-        sign_in_demands = self._lifecycle.sign_in_demands
+        sign_in_demands = self.lifecycle.sign_in_demands
         try:
             return await connection.ask(question, on_usage)
         except AgentError:
             raise
         except Exception as error:
-            reason = self._lifecycle.sign_in_reason
-            if reason is not None and self._lifecycle.sign_in_demands > sign_in_demands:
+            reason = self.lifecycle.sign_in_reason
+            if reason is not None and self.lifecycle.sign_in_demands > sign_in_demands:
                 raise ToolFailed(reason, SIGN_IN_REMEDY) from None
-            if isinstance(error, ConnectionLost) or is_connection_lost(error) or not connection.is_live:
+            if is_connection_lost(error) or not connection.is_live:
                 await connection.close()
                 if connection.failure is not None:
                     raise ToolFailed(connection.failure.sentence, connection.failure.remedy) from None
@@ -226,22 +183,12 @@ class McpClient:
                     "The server “{server}” ended while it was asked; what it was doing may have taken effect.",
                     "Ask again if that does no harm: the server is started anew then.",
                 ) from error
-            values = {"server": self.server.title, "why": describe_error(error, self.log)}
+            values = {"server": self.lifecycle.server.title, "why": describe_error(error, self.log)}
             sentence = Sentence("The server “{server}” refused: {why}", values)
             raise ToolFailed(sentence, "Correct the call, or look at the server's log.") from error
 
     def _error(self, template: str, remedy: str = "Look at the server's log.") -> ToolFailed:
-        return ToolFailed(Sentence(template, {"server": self.server.title}), remedy)
-
-    def _on_status_changed(self) -> None:
-        self.on_state()
-
-    def _on_catalog_changed(self) -> None:
-        self.on_catalog_changed()
-
-    def _on_tools_changed(self) -> None:
-        self.is_stale = True
-        self.on_tools_changed()
+        return ToolFailed(Sentence(template, {"server": self.lifecycle.server.title}), remedy)
 
 
 async def _skip_validation(name: str, result: object) -> None:

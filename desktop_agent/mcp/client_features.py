@@ -9,7 +9,25 @@ import json
 import re
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
+
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+    ListRootsResult,
+    LoggingMessageNotificationParams,
+    Root,
+    SamplingMessageContentBlock,
+    TextContent,
+    ToolUseContent,
+)
+from pydantic import FileUrl
 
 from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
@@ -26,20 +44,6 @@ from desktop_agent.types.mcp import (
 )
 from desktop_agent.types.provider_events import Usage
 
-if TYPE_CHECKING:
-    from mcp_types import (
-        CreateMessageRequestParams,
-        CreateMessageResult,
-        CreateMessageResultWithTools,
-        ElicitRequestParams,
-        ElicitResult,
-        ErrorData,
-        ListRootsResult,
-        LoggingMessageNotificationParams,
-        SamplingMessageContentBlock,
-    )
-
-
 MAX_SAMPLING_MESSAGES = 50
 MAX_SAMPLING_TOOLS = 30
 MAX_SAMPLING_LENGTH = 100_000
@@ -54,7 +58,7 @@ class _UnsupportedRequest(Exception):
     """It cannot be shown to a person as it is, or no model could be asked it."""
 
 
-def parse_sampling_request(title: str, params: "CreateMessageRequestParams") -> SamplingRequest | None:
+def parse_sampling_request(title: str, params: CreateMessageRequestParams) -> SamplingRequest | None:
     """Return the request, or None for what nobody could read or answer: pictures, sounds, or too much text."""
     try:
         request = SamplingRequest(
@@ -72,9 +76,8 @@ def parse_sampling_request(title: str, params: "CreateMessageRequestParams") -> 
 
 def make_sampling_result(
     answer: SamplingAnswer, *, with_tools: bool
-) -> "CreateMessageResult | CreateMessageResultWithTools":
+) -> CreateMessageResult | CreateMessageResultWithTools:
     """Return the answer in the form that fits the request."""
-    from mcp_types import CreateMessageResult, CreateMessageResultWithTools, TextContent, ToolUseContent
 
     text, stop_reason = TextContent(type="text", text=answer.text), "maxTokens" if answer.is_truncated else "endTurn"
     if not with_tools:
@@ -85,7 +88,7 @@ def make_sampling_result(
     return CreateMessageResultWithTools(role="assistant", content=content, model=answer.model, stop_reason=stop_reason)
 
 
-def _parse_tools(params: "CreateMessageRequestParams") -> tuple[SamplingTool, ...]:
+def _parse_tools(params: CreateMessageRequestParams) -> tuple[SamplingTool, ...]:
     tools = params.tools or []
     names = {tool.name for tool in tools}
     fits = all(_VALID_NAME.fullmatch(tool.name) and tool.input_schema.get("type") == "object" for tool in tools)
@@ -94,7 +97,7 @@ def _parse_tools(params: "CreateMessageRequestParams") -> tuple[SamplingTool, ..
     return tuple(SamplingTool(tool.name, tool.description or "", tool.input_schema) for tool in tools)
 
 
-def _parse_messages(params: "CreateMessageRequestParams") -> list[_Entry]:
+def _parse_messages(params: CreateMessageRequestParams) -> list[_Entry]:
     """Each call must be answered in the next message, and nothing else be in that one."""
     if len(params.messages) > MAX_SAMPLING_MESSAGES:
         raise _UnsupportedRequest
@@ -200,22 +203,19 @@ class ServerRequestHandler:
         """Whether the person is asked at all: only during their own calls, and not on and on."""
         return self._calls > 0 and len(self._open_questions) < MAX_OPEN_QUESTIONS and self._refusals < MAX_REFUSALS
 
-    async def roots(self, context: object) -> "ListRootsResult":  # noqa: ARG002 - named by the library
+    async def roots(self, context: object) -> ListRootsResult:  # noqa: ARG002 - named by the library
         """Return the workspace, if there is one."""
-        from mcp_types import ListRootsResult, Root
-        from pydantic import FileUrl
 
         folder = self._workspace
         return ListRootsResult(roots=[Root(uri=FileUrl(folder.as_uri()), name=folder.name)] if folder else [])
 
-    async def elicit(self, context: object, params: "ElicitRequestParams") -> "ElicitResult":  # noqa: ARG002 - named by the library
+    async def elicit(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - named by the library
         """Ask the person; declined where nobody is there."""
-        from mcp_types import ElicitResult
 
         answer = await self._ask_person(params)
         return ElicitResult(action=answer.action, content=answer.content if answer.action == "accept" else None)
 
-    async def _ask_person(self, params: "ElicitRequestParams") -> ElicitationAnswer:
+    async def _ask_person(self, params: ElicitRequestParams) -> ElicitationAnswer:
         elicit = self._handlers().elicit
         if elicit is None or not self._may_ask:
             return ElicitationAnswer("decline")
@@ -235,10 +235,9 @@ class ServerRequestHandler:
     async def sample(
         self,
         context: object,  # noqa: ARG002 - named by the library
-        params: "CreateMessageRequestParams",
-    ) -> "CreateMessageResult | CreateMessageResultWithTools | ErrorData":
+        params: CreateMessageRequestParams,
+    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
         """Let a model answer, where the person agrees: text, and calls of the server's own tools."""
-        from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData
 
         refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
         sample = self._handlers().sample
@@ -258,7 +257,7 @@ class ServerRequestHandler:
         self._count_refusals(agreed=answer is not None)
         return refused if answer is None else make_sampling_result(answer, with_tools=bool(request.tools))
 
-    async def on_log_message(self, params: "LoggingMessageNotificationParams") -> None:
+    async def on_log_message(self, params: LoggingMessageNotificationParams) -> None:
         """Add a message of the server to its log."""
         data: Any = params.data
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)

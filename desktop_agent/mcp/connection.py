@@ -1,21 +1,29 @@
-"""One live connection to an MCP server: a task of its own enters and leaves all that belongs to it."""
+"""One live connection to an MCP server: a task of its own enters and leaves all that belongs to it. Loaded late."""
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
+
+from mcp.client.client import Client
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ToolsListChanged
+from mcp_types import (
+    Implementation,
+    PromptListChangedNotification,
+    ResourceListChangedNotification,
+    SamplingCapability,
+    SamplingToolsCapability,
+    ToolListChangedNotification,
+)
 
 from desktop_agent.mcp.client_features import ServerRequestHandler
-from desktop_agent.mcp.diagnostics import ServerLog, first_error
-from desktop_agent.mcp.limits import bound_lists, replace_unknown_content
+from desktop_agent.mcp.diagnostics import ConnectionLost, ServerLog, first_error
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.mcp import UsageListener
-
-if TYPE_CHECKING:
-    from mcp.client.client import Client
 
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -24,34 +32,28 @@ Result = TypeVar("Result")
 _CANCEL_GRACE = 2.0
 
 
-class ConnectionLost(Exception):
-    """The server ended, or cannot be reached any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionEvents:
-    """What a connection calls, and who answers the server's requests.
-
-    `ended` is called when a live connection ends: with whether it ended by itself, and the error where it is known.
-    """
-
-    request_handler: ServerRequestHandler
-    log: ServerLog
-    tools_changed: Callable[[], None]
-    ended: Callable[[bool, AgentError | None], None]
-    catalog_changed: Callable[[], None] = lambda: None
-
-
 class ServerConnection:
     """Opened once, after the library is loaded, and closed once.
 
-    Calls come from any task; a call that is cancelled is cancelled at the server. `failure` is why the connection was
-    lost, where that is known.
+    Calls come from any task; a call that is cancelled is cancelled at the server. `on_ended` is called when a live
+    connection ends: with whether it ended by itself, and the error where it is known, which is in `failure` too.
     """
 
-    def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], events: ConnectionEvents) -> None:
+    def __init__(
+        self,
+        transport: Callable[[], AbstractAsyncContextManager[Any]],
+        request_handler: ServerRequestHandler,
+        log: ServerLog,
+        on_tools_changed: Callable[[], None],
+        on_catalog_changed: Callable[[], None],
+        on_ended: Callable[[bool, AgentError | None], None],
+    ) -> None:
         self._transport = transport
-        self._events = events
+        self._request_handler = request_handler
+        self._log = log
+        self._on_tools_changed = on_tools_changed
+        self._on_catalog_changed = on_catalog_changed
+        self._on_ended = on_ended
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
         self._was_closed = False
@@ -91,7 +93,7 @@ class ServerConnection:
             self._ready.exception()
 
     async def ask(
-        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", on_usage: UsageListener | None = None
+        self, question: Callable[[Client], Coroutine[Any, Any, Result]], on_usage: UsageListener | None = None
     ) -> Result:
         """Ask the server. `on_usage` is called with the usage of models that answer the server meanwhile.
 
@@ -122,7 +124,7 @@ class ServerConnection:
     def _report_calls(self) -> None:
         """Older protocols do not say for which call a model is asked: the oldest call with a listener pays."""
         listeners = [listener for listener in self._calls.values() if listener is not None]
-        self._events.request_handler.set_active_calls(len(self._calls), *listeners[:1])
+        self._request_handler.set_active_calls(len(self._calls), *listeners[:1])
 
     async def _run(self) -> None:
         try:
@@ -142,7 +144,7 @@ class ServerConnection:
         finally:
             self._closing.set()
             if self._ready.exception() is None:
-                self._events.ended(not self._was_closed, self.failure)
+                self._on_ended(not self._was_closed, self.failure)
 
     async def _end_calls(self) -> None:
         calls = tuple(self._calls)
@@ -159,11 +161,8 @@ class ServerConnection:
         self.failure = cause if isinstance(cause, AgentError) else None
         _log.info("an MCP server is gone: %s", type(error).__name__)
 
-    def _client(self) -> "Client":
-        from mcp.client.client import Client
-        from mcp_types import Implementation, SamplingCapability, SamplingToolsCapability
-
-        handler = self._events.request_handler
+    def _client(self) -> Client:
+        handler = self._request_handler
         return Client(
             _watch_end(self._transport, self._closing.set),
             mode="auto",
@@ -179,25 +178,15 @@ class ServerConnection:
         )
 
     async def _on_message(self, message: object) -> None:
-        from mcp_types import (
-            PromptListChangedNotification,
-            ResourceListChangedNotification,
-            ToolListChangedNotification,
-        )
-
         if isinstance(message, ToolListChangedNotification):
-            self._events.tools_changed()
+            self._on_tools_changed()
         elif isinstance(message, PromptListChangedNotification | ResourceListChangedNotification):
-            self._events.catalog_changed()
+            self._on_catalog_changed()
         elif isinstance(message, Exception):
-            self._events.log.add(f"{type(message).__name__}: {message}", "error")
+            self._log.add(f"{type(message).__name__}: {message}", "error")
 
-    async def _listen(self, client: "Client") -> None:
+    async def _listen(self, client: Client) -> None:
         """Subscribe to changes: servers of the newer protocol report them to subscribers only."""
-        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-        from mcp.shared.exceptions import MCPError
-        from mcp.shared.subscriptions import ToolsListChanged
-
         capabilities = client.server_capabilities
         tools, prompts, resources = (
             change is not None and bool(change.list_changed)
@@ -211,7 +200,7 @@ class ServerConnection:
             ) as changes:
                 async for change in changes:
                     is_tools = isinstance(change, ToolsListChanged)
-                    (self._events.tools_changed if is_tools else self._events.catalog_changed)()
+                    (self._on_tools_changed if is_tools else self._on_catalog_changed)()
 
 
 @asynccontextmanager
@@ -222,38 +211,24 @@ async def _watch_end(
         yield _WatchedStream(incoming, on_end), outgoing
 
 
-def _sanitize(message: Any) -> Any:
-    inner: Any = getattr(message, "message", None)
-    if getattr(inner, "result", None) is not None:
-        inner.result = bound_lists(replace_unknown_content(inner.result))
-    return message
-
-
 class _WatchedStream:
-    """A stream of messages that calls `on_end` when it ends."""
+    """A stream of messages that calls `on_end` when it ends: the library tells nobody."""
 
     def __init__(self, inner: Any, on_end: Callable[[], None]) -> None:
         self._inner = inner
-        self._ended = on_end
+        self._on_end = on_end
 
-    @property
-    def last_context(self) -> Any:
-        return getattr(self._inner, "last_context", None)
-
-    async def receive(self) -> Any:
-        return _sanitize(await self._inner.receive())
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
         try:
-            return _sanitize(await self._inner.__anext__())
+            return await self._inner.__anext__()
         except BaseException:
-            self._ended()
+            self._on_end()
             raise
 
     async def __aenter__(self) -> Self:

@@ -101,6 +101,10 @@ _REMEDY_FETCH = "If it is fetched first, as npx and uvx do, run its command once
 _REMEDY_START = "Start it, or correct its address with Edit; then press Test."
 
 
+class ConnectionLost(Exception):
+    """The server ended, or cannot be reached any more."""
+
+
 def first_error(error: BaseException) -> BaseException:
     """Return the first error in nested groups of errors."""
     while isinstance(error, BaseExceptionGroup):
@@ -116,20 +120,13 @@ def is_connection_lost(error: BaseException) -> bool:
     cause = first_error(error)
     if isinstance(cause, MCPError):
         return cause.error.code == CONNECTION_CLOSED or cause.error.message in _SESSION_LOST_MESSAGES
-    return isinstance(cause, OSError | EOFError) or type(cause).__name__ in _CONNECTION_ERRORS
+    return isinstance(cause, ConnectionLost | OSError | EOFError) or type(cause).__name__ in _CONNECTION_ERRORS
 
 
 # The library's messages for responses of the web server itself. A server that was restarted does not know our session
 # any more, and says so with a status of its choice.
 _SESSION_LOST_MESSAGES = {"Session terminated", "Server returned an error response"}
-_CONNECTION_ERRORS = {
-    "ConnectionLost",
-    "ConnectError",
-    "ReadError",
-    "RemoteProtocolError",
-    "BrokenResourceError",
-    "WriteError",
-}
+_CONNECTION_ERRORS = {"ConnectError", "ReadError", "RemoteProtocolError", "BrokenResourceError", "WriteError"}
 
 
 def describe_error(error: BaseException, log: ServerLog) -> str:

@@ -8,21 +8,20 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from desktop_agent.mcp.client_features import ServerRequestHandler
-from desktop_agent.mcp.connection import ConnectionEvents, ServerConnection
 from desktop_agent.mcp.diagnostics import ServerLog, start_failure
 from desktop_agent.mcp.host_policy import allowed_private_hosts, host_of_url, may_open_url
 from desktop_agent.types.errors import AgentError, ExtraMissing, Sentence, ToolFailed
 from desktop_agent.types.mcp import McpLogLine, McpServer, ServerRequestHandlers, StdioConnection
 from desktop_agent.types.providers import is_loopback
 
+if TYPE_CHECKING:
+    from desktop_agent.mcp.connection import ServerConnection
+
 _LIBRARY_MODULES = (
-    "mcp.client.client",
-    "mcp.client.streamable_http",
-    "mcp.client.subscriptions",
-    "desktop_agent.mcp.http",
+    "desktop_agent.mcp.connection",
+    "desktop_agent.mcp.stdio",
     "desktop_agent.mcp.oauth_login",
 )
 # The library's modules import each other: two threads that begin at different ends would wait for one another.
@@ -97,42 +96,40 @@ class ServerClosed(ToolFailed):
 
 
 class ServerLifecycle:
-    """Starts, restarts and closes the connection of one server."""
+    """Starts, restarts and closes the connection of one server.
 
-    def __init__(
-        self,
-        server: McpServer,
-        context: ServerContext,
-        log: ServerLog,
-        on_tools_changed: Callable[[], None],
-        on_status_changed: Callable[[], None],
-        on_catalog_changed: Callable[[], None],
-    ) -> None:
+    `server` may be replaced by settings with the same connection. `is_stale`: the tools must be listed again.
+    """
+
+    def __init__(self, server: McpServer, context: ServerContext, log: ServerLog) -> None:
         self.start_count = 0
         self.server = server
         self.status = ServerStatus("idle")
+        self.is_stale = True
+        self.on_state: Callable[[], None] = lambda: None
+        self.on_tools_changed: Callable[[], object] = lambda: None
+        self.on_catalog_changed: Callable[[], None] = lambda: None
+        self.sign_in_reason: Sentence | None = None
+        self.sign_in_demands = 0
         self._context = context
         self._log = log
-        self._on_tools_changed = on_tools_changed
-        self._on_status_changed = on_status_changed
-        self._on_catalog_changed = on_catalog_changed
         self._clock = context.clock or asyncio.get_running_loop().time
         self._connection: ServerConnection | None = None
-        self._opening_connection: ServerConnection | None = None
         self._start_lock = asyncio.Lock()
         self._failures = 0
         self._retry_at = 0.0
         self._started_at = 0.0
         self._is_closed = False
         self._failure: AgentError | None = None
-        self.sign_in_reason: Sentence | None = None
-        self.sign_in_demands = 0
 
     @property
-    def connection(self) -> ServerConnection | None:
-        """The live connection, or None."""
-        connection = self._connection
-        return connection if connection is not None and connection.is_live else None
+    def is_running(self) -> bool:
+        return self._connection is not None and self._connection.is_live
+
+    @property
+    def protocol(self) -> str:
+        """The protocol version that was agreed on; empty while the server does not run."""
+        return self._connection.protocol if self._connection is not None else ""
 
     def reset_backoff(self) -> None:
         """Forget that starts failed."""
@@ -141,11 +138,10 @@ class ServerLifecycle:
     async def close(self) -> None:
         """Close the connection for good, also while it is being opened."""
         self._is_closed = True
-        for connection in (self._opening_connection, self._connection):
-            if connection is not None:
-                await connection.close()
+        if self._connection is not None:
+            await self._connection.close()
 
-    async def connected(self) -> ServerConnection:
+    async def connected(self) -> "ServerConnection":
         """Return the live connection; start the server where needed. Raises ToolFailed."""
         async with self._start_lock:
             connection = self._connection
@@ -171,7 +167,7 @@ class ServerLifecycle:
         if self._is_closed:
             raise ServerClosed(Sentence("The server “{server}” was put away.", {"server": self.server.title}))
 
-    async def _close_ended(self, connection: ServerConnection) -> None:
+    async def _close_ended(self, connection: "ServerConnection") -> None:
         await connection.close()
         self._connection = None
         if self._clock() - self._started_at < _STABLE_AFTER:
@@ -179,7 +175,7 @@ class ServerLifecycle:
         else:
             self._failures = 0
 
-    async def _start(self) -> ServerConnection:
+    async def _start(self) -> "ServerConnection":
         context, log = self._context, self._log
         self.start_count += 1
         self.sign_in_reason = None
@@ -190,36 +186,42 @@ class ServerLifecycle:
             transport = await context.open_transport(log, self._on_sign_in_required)
             # The keyring may have asked the person, who changed their mind meanwhile.
             self._require_open()
-            request_handler = ServerRequestHandler(
-                lambda: self.server.title, context.handlers, context.workspace, log, context.on_failure, self._may_open
-            )
-            connection = self._opening_connection = ServerConnection(
-                transport,
-                ConnectionEvents(
-                    request_handler, log, self._on_tools_changed, self._on_ended, self._on_catalog_changed
-                ),
-            )
+            connection = self._connection = self._make_connection(transport)
             await connection.open(context.start_timeout)
             if self._is_closed:
                 await connection.close()
                 self._require_open()
-        except ServerClosed:
+        except BaseException as error:
+            self._connection = None
+            if isinstance(error, Exception) and not isinstance(error, ServerClosed):
+                self._increase_backoff()
+                raise self._record_failure(error) from error
             self._set_status("idle")
             raise
-        except Exception as error:
-            self._increase_backoff()
-            raise self._record_failure(error) from error
-        except BaseException:
-            self._set_status("idle")
-            raise
-        finally:
-            self._opening_connection = None
         self._started_at, self._failure = self._clock(), None
-        self._connection = connection
         # The library asks in several ways, of which the server took one.
         self.sign_in_reason = None
         self._set_status("running")
         return connection
+
+    def _make_connection(self, transport: Transport) -> "ServerConnection":
+        from desktop_agent.mcp.client_features import ServerRequestHandler
+        from desktop_agent.mcp.connection import ServerConnection
+
+        context, log = self._context, self._log
+        request_handler = ServerRequestHandler(
+            lambda: self.server.title, context.handlers, context.workspace, log, context.on_failure, self._may_open
+        )
+        return ServerConnection(
+            transport, request_handler, log, self._on_tools_changed, self._on_catalog_changed, self._on_ended
+        )
+
+    def _on_tools_changed(self) -> None:
+        self.is_stale = True
+        self.on_tools_changed()
+
+    def _on_catalog_changed(self) -> None:
+        self.on_catalog_changed()
 
     def _on_ended(self, by_itself: bool, failure: AgentError | None) -> None:  # noqa: FBT001 - called by position
         template = "The server “{server}” ended by itself; it is started again when it is needed."
@@ -234,7 +236,7 @@ class ServerLifecycle:
 
     def _set_status(self, state: _State, reason: Sentence | None = None, remedy: Sentence | None = None) -> None:
         self.status = ServerStatus(state, reason, remedy)
-        self._on_status_changed()
+        self.on_state()
 
     def _record_failure(self, error: Exception) -> ToolFailed:
         if self.sign_in_reason is not None:

@@ -109,8 +109,11 @@ def _end_of_string(data: bytes, offset: int) -> int:
 
 
 def _bound_message(message: "JSONRPCMessage", size: int, count: int) -> "JSONRPCMessage":
-    from mcp_types import CONNECTION_CLOSED, JSONRPCError, JSONRPCNotification, JSONRPCRequest
+    from mcp_types import CONNECTION_CLOSED, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+    if isinstance(message, JSONRPCResponse):
+        result = bound_lists(replace_unknown_content(message.result))
+        return message if result == message.result else message.model_copy(update={"result": result})
     if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
         return with_error_code(message, SERVER_FAILED)
     if isinstance(message, JSONRPCRequest) and count > MAX_REQUEST_VALUES:

@@ -1,40 +1,37 @@
-"""Stdio transport of an MCP server: lines of JSON to the input and from the output of a program of this machine.
+"""Stdio transport of an MCP server: lines of JSON to the input and from the output of a program. Loaded late.
 
-The transport of the `mcp` package would do; this one bounds what a server may say, keeps its error stream, and ends all
-that the program started, whatever session or group that is in. On Linux a supervisor process stays around it for that
-(`desktop_agent.sandbox.launcher`), so nothing gets away by leaving parent, session and environment behind.
+That of the `mcp` package reads lines without a bound, gives the error stream to a file, starts the program without
+inherited descriptors, and ends its process group alone. This one bounds what a server may say, keeps its error stream,
+and ends all that the program started, whatever session or group that is in. On Linux a supervisor process stays around
+it for that (`desktop_agent.sandbox.launcher`), so nothing gets away by leaving parent, session and environment behind.
 """
 
 import asyncio
 import contextlib
 import errno
 import json
-import logging
 import os
 import socket
 import sys
 from asyncio.subprocess import SubprocessStreamProtocol
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client._transport import TransportStreams
+from mcp.shared.message import SessionMessage
 
 from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.mcp.limits import OpenRequests, ReadPacer, parse_messages_by_size
-from desktop_agent.processes.run_process import ProcessTree, new_mark
+from desktop_agent.processes.run_process import ProcessTree, new_mark, terminate_tree, wait_at_most
+from desktop_agent.processes.worker_threads import wait_to_end
 from desktop_agent.sandbox.backends import supervised_command_from_socket
 from desktop_agent.sandbox.environment import minimal_environment
 from desktop_agent.types.errors import Sentence, ToolFailed
-
-if TYPE_CHECKING:
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-    from mcp.shared.message import SessionMessage
-
-    Incoming = SessionMessage | Exception
-    Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
-
-_log = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES = 32_000_000
 _MAX_STRAY_BYTES = 50_000
@@ -44,7 +41,6 @@ _PAUSE_SECONDS = 0.01
 # Seconds that a program gets to end by itself once its input is closed, and to flush before.
 _EXIT_GRACE = 1.0
 _KILL_TIMEOUT = 5.0
-_POLL_INTERVAL = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,43 +62,33 @@ class _RunningProgram:
 
 
 @asynccontextmanager
-async def stdio_streams(command: ServerCommand, log: ServerLog) -> "AsyncGenerator[Streams]":
+async def stdio_streams(command: ServerCommand, log: ServerLog) -> AsyncGenerator[TransportStreams]:
     """Start a program, and end it and all that it started. Raises ToolFailed where it cannot be started."""
-    import anyio
-
     mark = new_mark()
     program = await _start(command, mark)
     tree = _process_tree(program, mark)
-    incoming_in, incoming = anyio.create_memory_object_stream["Incoming"](0)
-    outgoing, outgoing_out = anyio.create_memory_object_stream["SessionMessage"](0)
+    incoming_in, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, outgoing_out = anyio.create_memory_object_stream[SessionMessage](0)
     requests = OpenRequests()
     tasks = [
         asyncio.create_task(_read_messages(program.stdout, incoming_in, log, requests)),
-        asyncio.create_task(_write_messages(program.stdin, outgoing_out, requests)),
         asyncio.create_task(_log_stderr(program.stderr, log)),
+        asyncio.create_task(_write_messages(program.stdin, outgoing_out, requests)),
         asyncio.create_task(_close_after_exit(program.exited, incoming_in)),
     ]
     try:
         yield incoming, outgoing
     finally:
-        end_task = asyncio.ensure_future(_end(program, tree, tasks, log))
-        cancelled = await _finish_despite_cancel(end_task)
-        for stream in (incoming_in, incoming, outgoing, outgoing_out):
-            stream.close()
-        if cancelled:
-            raise asyncio.CancelledError
-
-
-async def _finish_despite_cancel(task: "asyncio.Future[None]") -> bool:
-    """Wait for the end, whatever happens; return whether a cancel came meanwhile."""
-    was_cancelled = False
-    while not task.done():
         try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            was_cancelled = True
-    task.result()
-    return was_cancelled
+            await _despite_cancel(_end(program, tree, tasks, log))
+        finally:
+            for stream in (incoming_in, incoming, outgoing, outgoing_out):
+                stream.close()
+
+
+async def _despite_cancel(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for the end, whatever happens; a cancel is passed on then."""
+    await wait_to_end(asyncio.ensure_future(work), lambda: None)
 
 
 class _Protocol(SubprocessStreamProtocol):
@@ -132,15 +118,12 @@ async def _start_supervised(command: ServerCommand, environment: Mapping[str, st
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
-            argv, supervisor_environment = (
-                supervised_command_from_socket(theirs.fileno()),
-                {**minimal_environment(), mark: "1"},
-            )
-            program = await _spawn(argv, command.folder, supervisor_environment, (theirs.fileno(),))
+            argv = supervised_command_from_socket(theirs.fileno())
+            program = await _spawn(argv, command.folder, {**minimal_environment(), mark: "1"}, (theirs.fileno(),))
         try:
             await _send_start_request(ours, {"argv": list(command.argv), "environment": dict(environment)})
         except BaseException:
-            await _finish_despite_cancel(asyncio.ensure_future(_abort(program, mark)))
+            await _despite_cancel(_abort(program, mark))
             raise
     return program
 
@@ -157,8 +140,8 @@ async def _send_start_request(channel: socket.socket, request: Mapping[str, obje
 
 
 async def _abort(program: _RunningProgram, mark: str) -> None:
-    await _end_tree(_process_tree(program, mark))
-    await _wait_up_to(program.exited.wait(), _KILL_TIMEOUT)
+    await terminate_tree(_process_tree(program, mark), _EXIT_GRACE)
+    await wait_at_most(program.exited, _KILL_TIMEOUT)
     program.transport.close()
 
 
@@ -221,48 +204,33 @@ def _missing_program_error(name: str, values: Mapping[str, str]) -> ToolFailed:
 
 
 async def _read_messages(
-    source: asyncio.StreamReader, stream: "MemoryObjectSendStream[Incoming]", log: ServerLog, requests: OpenRequests
+    source: asyncio.StreamReader,
+    stream: MemoryObjectSendStream[SessionMessage | Exception],
+    log: ServerLog,
+    requests: OpenRequests,
 ) -> None:
     """Line by line. A line that is no message goes to the log: some programs print a greeting."""
-    import anyio
-
     pacer = ReadPacer()
     with stream, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
-        while True:
-            try:
-                line = await source.readline()
-            except ValueError:
-                log.add(f"A message is longer than {MAX_MESSAGE_BYTES:,} bytes; the connection was closed.", "error")
-                return
-            if not line:
-                return
-            pacer.begin()
-            try:
-                await _forward_line(line, stream, log, requests)
-            except TimeoutError:
-                log.add(f"It asked {len(requests)} questions and took no answer; the connection was closed.", "error")
-                return
-            await pacer.pause_if_busy()
-
-
-async def _forward_line(
-    line: bytes, stream: "MemoryObjectSendStream[Incoming]", log: ServerLog, requests: OpenRequests
-) -> None:
-    from mcp.shared.message import SessionMessage
-
-    parsed = await parse_messages_by_size(line)
-    if not parsed.messages:
-        log.add_stray_output(line[:_MAX_STRAY_BYTES].decode("utf-8", "replace").rstrip())
-    for message in parsed.messages:
-        if await requests.admit(message):
-            await stream.send(SessionMessage(message))
+        try:
+            while line := await source.readline():
+                pacer.begin()
+                parsed = await parse_messages_by_size(line)
+                if not parsed.messages:
+                    log.add_stray_output(line[:_MAX_STRAY_BYTES].decode("utf-8", "replace").rstrip())
+                for message in parsed.messages:
+                    if await requests.admit(message):
+                        await stream.send(SessionMessage(message))
+                await pacer.pause_if_busy()
+        except ValueError:
+            log.add(f"A message is longer than {MAX_MESSAGE_BYTES:,} bytes; the connection was closed.", "error")
+        except TimeoutError:
+            log.add(f"It asked {len(requests)} questions and took no answer; the connection was closed.", "error")
 
 
 async def _write_messages(
-    stdin: asyncio.StreamWriter, source: "MemoryObjectReceiveStream[SessionMessage]", requests: OpenRequests
+    stdin: asyncio.StreamWriter, source: MemoryObjectReceiveStream[SessionMessage], requests: OpenRequests
 ) -> None:
-    import anyio
-
     with source, contextlib.suppress(anyio.ClosedResourceError, OSError):
         async for item in source:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
@@ -288,49 +256,28 @@ async def _log_stderr(source: asyncio.StreamReader, log: ServerLog) -> None:
         log.add(rest.decode("utf-8", "replace").rstrip())
 
 
-async def _close_after_exit(exited: asyncio.Event, stream: "MemoryObjectSendStream[Incoming]") -> None:
+async def _close_after_exit(exited: asyncio.Event, stream: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
     """Close the stream some time after the program has ended: other holders of its output say nothing for it."""
     await exited.wait()
     await asyncio.sleep(_EXIT_GRACE)
     stream.close()
 
 
-async def _end(program: _RunningProgram, tree: ProcessTree, tasks: "list[asyncio.Task[None]]", log: ServerLog) -> None:
+async def _end(program: _RunningProgram, tree: ProcessTree, tasks: list[asyncio.Task[None]], log: ServerLog) -> None:
     """Close the input first, as the protocol says; then end everything of the tree."""
-    reader, writer, stderr_reader, closer = tasks
+    reader, stderr_reader, *_ = tasks
     program.stdin.close()
     # A program that is stuck in writing would never see that its input is closed.
     reader.cancel()
-    await _wait_up_to(program.exited.wait(), _EXIT_GRACE)
+    await wait_at_most(program.exited, _EXIT_GRACE)
     log.exit_code = program.transport.get_returncode()
-    await _end_tree(tree)
-    await _wait_up_to(program.exited.wait(), _KILL_TIMEOUT)
+    await terminate_tree(tree, _EXIT_GRACE)
+    await wait_at_most(program.exited, _KILL_TIMEOUT)
     await asyncio.wait({stderr_reader}, timeout=_EXIT_GRACE)
-    for task in (reader, writer, stderr_reader, closer):
+    for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     program.transport.close()
-    with contextlib.suppress(OSError):
-        await _wait_up_to(program.stdin.wait_closed(), _EXIT_GRACE)
-
-
-async def _end_tree(tree: ProcessTree) -> None:
-    if not await asyncio.to_thread(tree.terminate):
-        return
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + _EXIT_GRACE
-    # The end of a process that is no child is not reported.
-    while await asyncio.to_thread(tree.is_alive) and loop.time() < deadline:  # noqa: ASYNC110
-        await asyncio.sleep(_POLL_INTERVAL)
-    deadline = loop.time() + _KILL_TIMEOUT
-    while await asyncio.to_thread(tree.kill):
-        if loop.time() > deadline:
-            _log.warning("processes of an MCP server could not be killed: %s", tree.ids)
-            return
-        await asyncio.sleep(_POLL_INTERVAL)
-
-
-async def _wait_up_to(waiting: Awaitable[object], seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await waiting
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(_EXIT_GRACE):
+            await program.stdin.wait_closed()

@@ -323,18 +323,18 @@ async def _run(
     try:
         await program.over.wait()
         if program.exited.is_set():
-            await _wait_at_most(program.silent, _OUTPUT_GRACE)
-        left_running = await _terminate(tree, ending.grace)
+            await wait_at_most(program.silent, _OUTPUT_GRACE)
+        left_running = await terminate_tree(tree, ending.grace)
         ending.on_ended(left_running)
     except BaseException:
-        await _terminate(tree, 0)
+        await terminate_tree(tree, 0)
         raise
     finally:
-        await _wait_at_most(program.silent, _OUTPUT_GRACE)
+        await wait_at_most(program.silent, _OUTPUT_GRACE)
         # Closing looks for the end by itself, and would take it away from the watcher that waits for it.
-        await _wait_at_most(program.exited, _AFTER_KILL)
+        await wait_at_most(program.exited, _AFTER_KILL)
         transport.close()
-        await _wait_at_most(program.closed, _OUTPUT_GRACE)
+        await wait_at_most(program.closed, _OUTPUT_GRACE)
     return _build_result(program.output, transport.get_returncode(), left_running)
 
 
@@ -356,7 +356,7 @@ def _not_started(name: str, cwd: str, error: OSError | ValueError) -> ToolFailed
     return ToolFailed(Sentence("The program “{name}” could not be started: {why}.", {"name": name, "why": why}))
 
 
-async def _terminate(tree: ProcessTree, grace: float) -> int:
+async def terminate_tree(tree: ProcessTree, grace: float) -> int:
     """Ask, wait, kill, until nothing of the tree is left; return how many were asked."""
     count = await asyncio.to_thread(tree.terminate)
     if not count:
@@ -424,7 +424,7 @@ class _ProcessProtocol(asyncio.SubprocessProtocol):
         self.closed.set()
 
 
-async def _wait_at_most(event: asyncio.Event, seconds: float) -> None:
+async def wait_at_most(event: asyncio.Event, seconds: float) -> None:
     """Wait, but not for ever: a process may keep a pipe open, or be impossible to kill."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):

@@ -116,7 +116,7 @@ async def test_one_that_says_without_end_that_its_tools_are_others_is_asked_now_
         assert (state.state, len(state.tools)) == ("running", 120)
         live = at.servers.server("raw", None)
         assert live is not None
-        await until(lambda: live.is_stale)
+        await until(lambda: live.lifecycle.is_stale)
         assert "x" in str(await live.get_prompt("greet", {}))
         # Its four pages, once; eight thousand times it said that there is something else.
         assert times_asked(at, "tools/list") == 4
@@ -133,7 +133,7 @@ async def test_content_of_an_unknown_kind_ends_neither_the_call_badly_nor_the_se
         assert at.servers.state("raw", None).state == "running"
         live = at.servers.server("raw", None)
         assert live is not None
-        assert live.start_count == 1
+        assert live.lifecycle.start_count == 1
 
 
 async def test_who_answers_is_looked_for_at_each_question(tmp_path):
@@ -148,7 +148,7 @@ async def test_who_answers_is_looked_for_at_each_question(tmp_path):
 
         at.people = ServerRequestHandlers(elicit=agree)
         assert "accept" in str(await live.call("t0", {}))
-        assert live.start_count == 1
+        assert live.lifecycle.start_count == 1
 
 
 async def test_a_model_that_fails_after_the_person_agreed_is_told_to_the_person_each_time(tmp_path):

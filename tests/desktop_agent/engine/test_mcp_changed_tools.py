@@ -87,7 +87,7 @@ async def test_while_it_runs(tmp_path):
         assert live is not None
         await live.call("change", {})
         await until(lambda: class_now(here, tmp_path) is CHANGE)
-        assert live.start_count == 1
+        assert live.lifecycle.start_count == 1
         assert any("own__turn" in each and "holds no more" in each for each in told(here))
         write(tmp_path, HARMLESS)
         assert not (await seen(here, tmp_path)).has_changed

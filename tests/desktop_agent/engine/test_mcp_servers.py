@@ -67,14 +67,14 @@ async def test_servers_run_while_they_are_wanted_and_no_longer(tmp_path):
         await engine.mcp.ready(None, PATIENCE)
         live = engine.mcp.server("own", None)
         assert live is not None
-        assert live.is_running
+        assert live.lifecycle.is_running
         assert "own__add" in {tool.name for tool in engine.mcp.tools(None)}
         assert engine.mcp.tools(tmp_path) == ()
         off = own().model_copy(update={"on": False})
         await engine.change_preferences(engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(off,))}))
         assert engine.mcp.tools(None) == ()
         assert engine.mcp.server("own", None) is None
-        await until(lambda: not live.is_running)
+        await until(lambda: not live.lifecycle.is_running)
 
 
 async def test_a_tool_that_changes_is_told_also_over_a_restart(tmp_path):
@@ -121,7 +121,7 @@ async def test_a_secret_reaches_the_server_and_no_file(tmp_path):
         engine.secrets.remember_for_session("mcp/own/TOKEN", SecretStr("t0ken-value"))
         live = engine.mcp.server("own", None)
         assert live is not None
-        live.reset_backoff()
+        live.lifecycle.reset_backoff()
         assert "t0ken-value" in str(await live.call("environment", {}))
         await live.call("flood", {"lines": 1})
         await until(lambda: any("•••" in line.text for line in live.log.lines))

@@ -449,7 +449,7 @@ async def test_one_call_that_wants_more_leaves_the_others_as_they_are(tmp_path):
         assert live is not None
         with pytest.raises(ToolFailed, match="unknown"):
             await unknown(live)
-        assert live.start_count == 1
+        assert live.lifecycle.start_count == 1
         await signed_in(there, here)
         assert "scope=more" in there.pages[-1]
 

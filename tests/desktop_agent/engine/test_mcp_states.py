@@ -44,7 +44,7 @@ async def test_one_that_cannot_be_started_has_failed_and_says_why(tmp_path):
         assert "There is no program" in str(again.reason)
         live = at.servers.server("own", None)
         assert live is not None
-        assert live.start_count == 2
+        assert live.lifecycle.start_count == 2
 
 
 async def test_one_that_starts_for_long_is_told_and_its_tools_come_later(tmp_path):
@@ -86,7 +86,7 @@ async def test_a_call_that_is_cancelled_changes_nothing_of_the_state(tmp_path):
         with pytest.raises(asyncio.CancelledError):
             await call
         assert "3" in str(await live.call("add", {"a": 1, "b": 2}))
-        assert (at.states, at.servers.state("own", None).state, live.start_count) == ([], "running", 1)
+        assert (at.states, at.servers.state("own", None).state, live.lifecycle.start_count) == ([], "running", 1)
 
 
 async def test_the_persons_word_about_a_tool_wins_over_the_servers(tmp_path):
@@ -128,13 +128,13 @@ async def test_what_is_no_connection_changes_without_a_restart(tmp_path):
         await at.servers.ready(None, PATIENCE)
         tool = next(each for each in at.servers.tools(None) if each.name == "own__add")
         assert at.servers.server("own", None) is live
-        assert (live.start_count, live.is_running, live.server) == (1, True, changed)
+        assert (live.lifecycle.start_count, live.lifecycle.is_running, live.lifecycle.server) == (1, True, changed)
         assert (tool.identity, tool.timeout) == (identity, 35.0)
         assert tool.brings is not None
         assert str(tool.brings({})).count("Other") == 1
         await at.change(connection=own("chatty").connection)
         assert at.servers.server("own", None) is not live
-        await until(lambda: not live.is_running)
+        await until(lambda: not live.lifecycle.is_running)
 
 
 async def test_a_log_is_told_line_by_line_and_kept(tmp_path):

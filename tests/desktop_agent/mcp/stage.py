@@ -65,7 +65,7 @@ async def closing(live: McpClient) -> AsyncIterator[McpClient]:
         async with asyncio.timeout(LIMIT):
             yield live
     finally:
-        await live.close()
+        await live.lifecycle.close()
 
 
 async def called(

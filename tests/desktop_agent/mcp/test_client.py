@@ -38,12 +38,12 @@ async def test_its_environment_is_only_what_was_given_and_it_works_in_the_worksp
 async def test_a_tool_that_changes_is_another_one_and_is_told(tmp_path):
     async with program(own_server(), tmp_path) as live:
         told: list[bool] = []
-        live.on_tools_changed = lambda: told.append(True)
+        live.lifecycle.on_tools_changed = lambda: told.append(True)
         before = await load_tool_offer(live)
-        assert not live.is_stale
+        assert not live.lifecycle.is_stale
         await live.call("change", {})
         await until(lambda: bool(told))
-        assert live.is_stale
+        assert live.lifecycle.is_stale
         after = await load_tool_offer(live)
         identities = [{tool.name: tool.identity for tool in offer.tools} for offer in (before, after)]
         differing = {name for name in identities[0] if identities[0][name] != identities[1][name]}
@@ -63,7 +63,7 @@ async def test_one_that_never_answers_can_be_left_and_the_next_call_lives(tmp_pa
         with pytest.raises(asyncio.CancelledError):
             await hanging
         assert str(await called(live, "srv__add", {"a": 2, "b": 2})).count("4")
-        assert live.start_count == 1
+        assert live.lifecycle.start_count == 1
 
 
 async def test_nothing_that_it_started_is_left(tmp_path):
@@ -82,10 +82,10 @@ async def test_one_that_dies_again_and_again_is_waited_for(tmp_path):
                 await live.call("die", {})
         with pytest.raises(ToolFailed, match="could not be started"):
             await live.call("add", {"a": 1, "b": 1})
-        assert live.start_count == 2
+        assert live.lifecycle.start_count == 2
         now[0] += 2
         await live.call("add", {"a": 1, "b": 1})
-        assert live.start_count == 3
+        assert live.lifecycle.start_count == 3
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, words, r
         with pytest.raises(ToolFailed, match=words) as caught:
             await load_tool_offer(live)
         assert remedy in str(caught.value.remedy)
-        assert remedy in str(live.status.remedy)
-        assert "can be tried again" not in str(live.status.remedy)
-        assert not live.is_running
+        assert remedy in str(live.lifecycle.status.remedy)
+        assert "can be tried again" not in str(live.lifecycle.status.remedy)
+        assert not live.lifecycle.is_running
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ async def test_one_that_says_nothing_of_use_at_the_start_is_given_up(argv, words
     async with program(argv, tmp_path, start_timeout=2.0) as live:
         with pytest.raises(ToolFailed, match=words):
             await load_tool_offer(live)
-        assert remedy in str(live.status.remedy)
+        assert remedy in str(live.lifecycle.status.remedy)
 
 
 async def test_a_message_without_end_closes_the_connection(tmp_path):
@@ -183,16 +183,16 @@ async def test_hostile_answers_come_in_within_bounds(tmp_path):
         with pytest.raises(ToolFailed) as caught:
             await answer("failed")
         assert len(str(caught.value)) < 25_000
-        assert live.start_count == 1
+        assert live.lifecycle.start_count == 1
 
 
 async def test_once_closed_it_does_not_start_again(tmp_path):
     async with program(own_server(), tmp_path) as live:
         await load_tool_offer(live)
-        await live.close()
+        await live.lifecycle.close()
         with pytest.raises(ToolFailed, match="put away"):
             await live.call("add", {"a": 1, "b": 1})
-        assert live.start_count == 1
+        assert live.lifecycle.start_count == 1
 
 
 ASKER = """

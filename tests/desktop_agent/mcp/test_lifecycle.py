@@ -45,7 +45,7 @@ async def test_a_page_of_a_question(url, public, own, program):
         live(HttpConnection(url="http://127.0.0.2/mcp"), private_hosts=allowed),
         live(StdioConnection(command="x")),
     ]
-    assert [each._lifecycle._may_open(url) for each in found] == [public, own, program]
+    assert [each.lifecycle._may_open(url) for each in found] == [public, own, program]
     requests: list[ElicitationRequest] = []
 
     async def elicit(request: ElicitationRequest) -> ElicitationAnswer:
@@ -57,7 +57,7 @@ async def test_a_page_of_a_question(url, public, own, program):
         lambda: ServerRequestHandlers(elicit),
         Path("/"),
         ServerLog(),
-        may_open=found[0]._lifecycle._may_open,
+        may_open=found[0].lifecycle._may_open,
     )
     answering.set_active_calls(1)
     await answering.elicit(None, ElicitRequestURLParams(mode="url", message="Open", url=url, elicitation_id="1"))

@@ -77,8 +77,8 @@ async def test_everything_lists_and_answers(way, tmp_path):
         assert {"echo", "get-sum", "get-tiny-image", "trigger-long-running-operation"} <= names
         echo = next(each for each in offer.tools if each.name.endswith("__echo"))
         assert echo.brings is not None
-        assert echo.brings({}) == UntrustedSource("mcp", live.server.title, live.server.id)
-        prefix = live.server.id
+        assert echo.brings({}) == UntrustedSource("mcp", live.lifecycle.server.title, live.lifecycle.server.id)
+        prefix = live.lifecycle.server.id
         assert await called(live, f"{prefix}__echo", {"message": "hello"}) == (Text(text="Echo: hello"),)
         text, picture, *_ = await called(live, f"{prefix}__get-tiny-image", {})
         assert isinstance(text, Text)
@@ -91,7 +91,7 @@ async def test_everything_lists_and_answers(way, tmp_path):
 async def test_progress_comes_while_it_works_and_a_cancel_leaves_it_alive(way, tmp_path):
     async with everything(way, tmp_path) as live:
         told: list[str] = []
-        slow = f"{live.server.id}__trigger-long-running-operation"
+        slow = f"{live.lifecycle.server.id}__trigger-long-running-operation"
         await called(live, slow, {"duration": 0.2, "steps": 4}, told.append)
         assert [each.strip() for each in told] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
         told.clear()
@@ -100,9 +100,11 @@ async def test_progress_comes_while_it_works_and_a_cancel_leaves_it_alive(way, t
         long.cancel()
         with pytest.raises(asyncio.CancelledError):
             await long
-        assert live.is_running
-        assert await called(live, f"{live.server.id}__echo", {"message": "still"}) == (Text(text="Echo: still"),)
-        assert live.start_count == 1
+        assert live.lifecycle.is_running
+        assert await called(live, f"{live.lifecycle.server.id}__echo", {"message": "still"}) == (
+            Text(text="Echo: still"),
+        )
+        assert live.lifecycle.start_count == 1
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -114,9 +116,9 @@ async def test_a_form_is_asked_of_the_person(way, tmp_path):
         return ElicitationAnswer("accept", {"name": "Ada"})
 
     async with everything(way, tmp_path, handlers=lambda: ServerRequestHandlers(elicit=person)) as live:
-        parts = await called(live, f"{live.server.id}__trigger-elicitation-request", {})
+        parts = await called(live, f"{live.lifecycle.server.id}__trigger-elicitation-request", {})
         assert "name" in asked[0].form["properties"]
-        assert asked[0].server == live.server.title
+        assert asked[0].server == live.lifecycle.server.title
         assert any("Ada" in part.text for part in parts if isinstance(part, Text))
 
 
@@ -163,7 +165,7 @@ async def test_roots_are_the_workspace_and_resources_and_prompts_can_be_read(tmp
 async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
     async with everything("stdio", tmp_path) as live:
         slow = asyncio.create_task(called(live, "srv__trigger-long-running-operation", {"duration": 600, "steps": 2}))
-        await until(lambda: live.is_running and live.call_count > 1)
+        await until(lambda: live.lifecycle.is_running and live.call_count > 1)
         (pid,) = (
             each.pid
             for each in psutil.Process().children(recursive=True)
@@ -173,7 +175,7 @@ async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
         with pytest.raises(ToolFailed, match="ended while it was asked"):
             await slow
         assert await called(live, "srv__echo", {"message": "back"}) == (Text(text="Echo: back"),)
-        assert live.start_count == 2
+        assert live.lifecycle.start_count == 2
 
 
 async def test_a_web_server_that_was_started_anew_is_back(tmp_path):
@@ -187,8 +189,8 @@ async def test_a_web_server_that_was_started_anew_is_back(tmp_path):
         async with listening(argv, tmp_path, port):
             with pytest.raises(ToolFailed, match="ended while it was asked"):
                 await live.call("echo", {"message": "lost"})
-            await until(lambda: not live.is_running)
-            live.reset_backoff()
+            await until(lambda: not live.lifecycle.is_running)
+            live.lifecycle.reset_backoff()
             assert await called(live, "web__echo", {"message": "two"}) == (Text(text="Echo: two"),)
 
 
@@ -229,10 +231,10 @@ async def test_git_and_time_speak_the_newer_protocol(tmp_path, repository):
     async with program(python_server("git"), tmp_path) as live:
         parts = await called(live, "srv__git_status", {"repo_path": str(tmp_path)})
         assert any("new.txt" in part.text for part in parts if isinstance(part, Text))
-        assert live.protocol == "2026-07-28"
+        assert live.lifecycle.protocol == "2026-07-28"
     async with program(python_server("time"), tmp_path) as live:
         parts = await called(live, "srv__get_current_time", {"timezone": "Asia/Tokyo"})
         assert re.search(r"\+09:00", str(parts))
         with pytest.raises(ToolFailed):
             await called(live, "srv__get_current_time", {"timezone": "Nowhere/AtAll"})
-        assert live.is_running
+        assert live.lifecycle.is_running
