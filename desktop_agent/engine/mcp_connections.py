@@ -5,7 +5,7 @@ import os
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -54,25 +54,20 @@ class ServerSecrets:
             return await self.store.get(server.keyring_name(name))
         return None
 
-    async def delete(self, server: McpServer, names: Iterable[str]) -> None:
-        """Delete these. Raises SecretsUnavailable."""
-        for name in sorted(names):
+    async def write(self, server: McpServer, values: Mapping[str, SecretStr | None]) -> None:
+        """Store these values; None deletes. Raises SecretsUnavailable."""
+        for name, value in values.items():
+            if value is not None:
+                await self.store.set(server.keyring_name(name), value)
+                continue
             with suppress(KeyringMissing):
                 await self.store.delete(server.keyring_name(name))
-
-    async def store_all(self, server: McpServer, values: Mapping[str, SecretStr]) -> None:
-        """Store these. Raises SecretsUnavailable."""
-        for name, value in values.items():
-            await self.store.set(server.keyring_name(name), value)
 
     async def restore(self, server: McpServer, values: Mapping[str, SecretStr | None]) -> None:
         """Put back what was there before (None: nothing), as far as the keyring allows it."""
         for name, value in values.items():
             with suppress(SecretsUnavailable):
-                if value is None:
-                    await self.store.delete(server.keyring_name(name))
-                else:
-                    await self.store.set(server.keyring_name(name), value)
+                await self.write(server, {name: value})
 
 
 def validate_secrets(server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
@@ -136,9 +131,9 @@ class OAuthManager:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def http_target(self, connection: HttpConnection) -> HttpTarget:
+    def http_target(self, url: str) -> HttpTarget:
         """Return the address of a server with the private hosts that it may have."""
-        return HttpTarget(connection.url, allowed_private_hosts(connection.url, self.private_hosts()))
+        return HttpTarget(url, allowed_private_hosts(url, self.private_hosts()))
 
     def is_signed_in(self, server_id: str) -> bool | None:
         """Return whether the keyring has a sign-in, as far as is known; None before anybody looked."""
@@ -161,9 +156,17 @@ class OAuthManager:
         session = self._session_of(server, target.url)
         await session.load()
         was_signed_in = self._has_record[server.id] = session.record is not None
-        return BearerAuth(
-            target, session, log, partial(_on_challenge, server, on_sign_in_required, session, was_signed_in)
-        )
+
+        def on_challenge(challenge: "AuthChallenge") -> None:
+            session.challenge = challenge
+            template = "Nobody is signed in to the server “{server}”."
+            if was_signed_in:
+                template = "The sign-in to the server “{server}” holds no more."
+            if challenge.is_step_up:
+                template = "The server “{server}” wants you to allow more than when you signed in."
+            on_sign_in_required(Sentence(template, {"server": server.title}))
+
+        return BearerAuth(target, session, log, on_challenge)
 
     async def sign_in(
         self, server: McpServer, open_page: Callable[[str], None], page_texts: SignInPageTexts = ENGLISH_PAGE_TEXTS
@@ -176,7 +179,7 @@ class OAuthManager:
         await load_library()
         from desktop_agent.mcp.oauth_login import ClientIdentity, OAuthLogin
 
-        target = replace(self.http_target(connection), allows_other_servers=True)
+        target = replace(self.http_target(connection.url), allows_other_servers=True)
         identity = ClientIdentity(self._client_document, connection.client_id or None)
         if identity.client_id:
             identity = replace(identity, client_secret=await self._secrets.get(server.keyring_name(CLIENT_SECRET)))
@@ -185,8 +188,8 @@ class OAuthManager:
         await OAuthLogin(target, store, session.challenge, identity, page_texts).run(open_page)
         self._drop_session(server.id)
 
-    async def sign_out(self, server: McpServer) -> Callable[[], Awaitable[object]]:
-        """Delete the tokens and return a function that revokes them and never fails. Raises SecretsUnavailable."""
+    async def sign_out(self, server: McpServer) -> OAuthRecord | None:
+        """Delete the tokens and return the record to revoke, if there was one. Raises SecretsUnavailable."""
         self._drop_session(server.id)
         connection, secret = server.connection, None
         # Without a keyring nothing can lie there.
@@ -194,10 +197,14 @@ class OAuthManager:
             secret = await self._secrets.get(server.sign_in_keyring_name)
             await self._secrets.delete(server.sign_in_keyring_name)
         self._has_record[server.id] = False
-        if secret is None or not isinstance(connection, HttpConnection):
-            return _no_revocation
-        record = OAuthRecordStore.read(secret, connection.url)
-        return _no_revocation if record is None else partial(_revoke, record, self.http_target(connection))
+        return OAuthRecordStore.read(secret, connection.url) if isinstance(connection, HttpConnection) else None
+
+    async def revoke(self, record: OAuthRecord) -> None:
+        """Revoke the tokens of a sign-in that was deleted. Never fails."""
+        await load_library()
+        from desktop_agent.mcp.oauth_flow import revoke_tokens
+
+        await revoke_tokens(record, self.http_target(record.url))
 
     def _session_of(self, server: McpServer, url: str) -> "OAuthSession":
         """The session that all folders share."""
@@ -218,33 +225,6 @@ class OAuthManager:
         name = server.sign_in_keyring_name
         lock = partial(process_lock, f"mcp-{server.id}", _LOCK_TIMEOUT)
         return OAuthRecordStore(partial(self._secrets.get, name), partial(self._secrets.set, name), lock)
-
-
-def _on_challenge(
-    server: McpServer,
-    on_sign_in_required: OnSignInRequired,
-    session: "OAuthSession",
-    was_signed_in: bool,  # noqa: FBT001 - bound by partial
-    challenge: "AuthChallenge",
-) -> None:
-    session.challenge = challenge
-    template = "Nobody is signed in to the server “{server}”."
-    if was_signed_in:
-        template = "The sign-in to the server “{server}” holds no more."
-    if challenge.is_step_up:
-        template = "The server “{server}” wants you to allow more than when you signed in."
-    on_sign_in_required(Sentence(template, {"server": server.title}))
-
-
-async def _no_revocation() -> None:
-    pass
-
-
-async def _revoke(record: OAuthRecord, target: HttpTarget) -> None:
-    await load_library()
-    from desktop_agent.mcp.oauth_flow import revoke_tokens
-
-    await revoke_tokens(record, target)
 
 
 _INHERITED_VARIABLES = frozenset(
@@ -277,45 +257,32 @@ class TransportFactory:
             if not any(known.has_same_connection(server) for known in self._configured()):
                 sentence = Sentence("The server “{server}” was set up otherwise meanwhile.", {"server": server.title})
                 raise ToolFailed(sentence, "Try again: it starts as it is set up now.")
-            values = {name: await self._secret(server, name) for name in server.secret_names}
-        secrets = {name: value.get_secret_value() for name, value in values.items()}
+            secrets = {name: await self._secret(server, name) for name in server.secret_names}
         log.add_secrets(tuple(secrets.values()))
         connection = server.connection
-        if isinstance(connection, HttpConnection):
-            return await self._http_transport(server, connection, secrets, log, on_sign_in_required)
-        return _stdio_transport(connection, workspace, secrets, log)
-
-    async def _http_transport(
-        self,
-        server: McpServer,
-        connection: HttpConnection,
-        headers: dict[str, str],
-        log: ServerLog,
-        on_sign_in_required: OnSignInRequired,
-    ) -> Transport:
+        if isinstance(connection, StdioConnection):
+            return _stdio_transport(connection, workspace, secrets, log)
         from desktop_agent.mcp.http import http_streams
 
-        target = replace(self._oauth.http_target(connection), headers=headers)
+        target = replace(self._oauth.http_target(connection.url), headers=secrets)
         if connection.sign_in:
-            return partial(
-                http_streams, target, log, await self._oauth.make_auth(server, target, log, on_sign_in_required)
-            )
+            auth = await self._oauth.make_auth(server, target, log, on_sign_in_required)
+            return partial(http_streams, target, log, auth)
         template = "The server “{server}” wants to know who you are: turn on signing in, or correct its key."
         on_unauthorized = partial(on_sign_in_required, Sentence(template, {"server": server.title}))
         return partial(http_streams, replace(target, on_unauthorized=on_unauthorized), log)
 
-    async def _secret(self, server: McpServer, name: str) -> SecretStr:
+    async def _secret(self, server: McpServer, name: str) -> str:
         value = await self._secrets.get(server.keyring_name(name))
         if value is None:
             sentence = Sentence("The value of “{name}” is not in the keyring.", {"name": name})
             raise ToolFailed(sentence, "Enter it again in the settings of the server.")
-        return value
+        return value.get_secret_value()
 
 
 def _stdio_transport(
     connection: StdioConnection, workspace: Path | None, secrets: dict[str, str], log: ServerLog
 ) -> Transport:
-    # Late: a program is started some time after the window is shown.
     from desktop_agent.mcp.stdio import ServerCommand, stdio_streams
 
     inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}

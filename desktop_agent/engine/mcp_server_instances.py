@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Generic, ParamSpec
 
 from desktop_agent.engine.mcp_tools import ToolDigestStore, ToolOffer, describe_changes, load_tool_offer
 from desktop_agent.mcp.client import McpClient
@@ -12,6 +13,8 @@ from desktop_agent.mcp.lifecycle import ServerContext
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState
+
+_P = ParamSpec("_P")
 
 MAX_NOTICES = 100
 # Seconds: a server that says without end that its catalog changed is passed on this often.
@@ -22,54 +25,47 @@ _MAX_REFRESH_PAUSE = 60.0
 _TURN_ON_REMEDY = Sentence("Turn it on, then sign in.")
 
 
+class Listeners(Generic[_P]):
+    """Functions that are called with each event of one kind."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[_P, object]] = []
+
+    def add(self, listener: Callable[_P, object]) -> None:
+        """Call `listener` from now on."""
+        self._listeners.append(listener)
+
+    def notify(self, *event: _P.args, **named: _P.kwargs) -> None:
+        """Call all of them."""
+        for listener in tuple(self._listeners):
+            listener(*event, **named)
+
+
 class McpNotifier:
-    """Listeners for events of MCP servers, and the newest notices, oldest first."""
+    """Listeners for events of MCP servers, and the newest notices, oldest first.
+
+    `state` and `catalog` are told the id of a server, in any folder; `log` the id and a line.
+    """
 
     def __init__(self) -> None:
         self.notices: list[Sentence] = []
+        self.notice = Listeners[[Sentence]]()
+        self.failure = Listeners[[Sentence]]()
+        self.state = Listeners[[str]]()
+        self.catalog = Listeners[[str]]()
+        self.log = Listeners[[str, McpLogLine]]()
         self._recent: deque[tuple[Sentence, str]] = deque(maxlen=MAX_NOTICES)
-        self._notice_listeners: list[Callable[[Sentence], None]] = []
-        self._failure_listeners: list[Callable[[Sentence], None]] = []
-        self._state_listeners: list[Callable[[str], None]] = []
-        self._catalog_listeners: list[Callable[[str], None]] = []
         self._pending_catalogs: dict[str, bool] = {}
-        self._log_listeners: list[Callable[[str, McpLogLine], None]] = []
-
-    def on_notice(self, listener: Callable[[Sentence], None]) -> None:
-        """Call `listener` with what the person should know: a tool that changed, a server that did not start."""
-        self._notice_listeners.append(listener)
-
-    def on_failure(self, listener: Callable[[Sentence], None]) -> None:
-        """Call `listener` each time something fails that the person agreed to just now."""
-        self._failure_listeners.append(listener)
-
-    def on_state(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with the id of a server whose state changed, in any folder."""
-        self._state_listeners.append(listener)
-
-    def on_catalog_changed(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with the id of a server whose prompts or resources changed."""
-        self._catalog_listeners.append(listener)
-
-    def on_log(self, listener: Callable[[str, McpLogLine], None]) -> None:
-        """Call `listener` with each line of a server's log and the server's id."""
-        self._log_listeners.append(listener)
 
     def notify(self, sentence: Sentence, digest: str = "") -> None:
         """Pass on a notice, once. `digest` tells apart equal sentences about a tool that changes again."""
-        if (sentence, digest) in self._recent:
-            return
-        self._recent.append((sentence, digest))
-        self._add_notice(sentence, self._notice_listeners)
+        if (sentence, digest) not in self._recent:
+            self._recent.append((sentence, digest))
+            self._add_notice(sentence, self.notice)
 
     def notify_failure(self, sentence: Sentence) -> None:
         """Pass on a failure, also one that was passed on before."""
-        self._add_notice(sentence, self._failure_listeners)
-
-    def notify_state(self, server_id: str) -> None:
-        """Pass on that a server's state changed."""
-        for listener in tuple(self._state_listeners):
-            listener(server_id)
+        self._add_notice(sentence, self.failure)
 
     def notify_catalog(self, server_id: str) -> None:
         """Pass on that a server's catalog changed, at most once in each interval."""
@@ -78,22 +74,15 @@ class McpNotifier:
             return
         self._pending_catalogs[server_id] = False
         asyncio.get_running_loop().call_later(_NOTIFY_INTERVAL, self._on_interval_over, server_id)
-        for listener in tuple(self._catalog_listeners):
-            listener(server_id)
-
-    def notify_log(self, server_id: str, line: McpLogLine) -> None:
-        """Pass on a line of a server's log."""
-        for listener in tuple(self._log_listeners):
-            listener(server_id, line)
+        self.catalog.notify(server_id)
 
     def _on_interval_over(self, server_id: str) -> None:
         if self._pending_catalogs.pop(server_id):
             self.notify_catalog(server_id)
 
-    def _add_notice(self, sentence: Sentence, listeners: list[Callable[[Sentence], None]]) -> None:
+    def _add_notice(self, sentence: Sentence, listeners: Listeners[[Sentence]]) -> None:
         self.notices = [*self.notices, sentence][-MAX_NOTICES:]
-        for listener in tuple(listeners):
-            listener(sentence)
+        listeners.notify(sentence)
 
 
 class ServerInstance:
@@ -104,7 +93,7 @@ class ServerInstance:
     ) -> None:
         self.client = McpClient(server, context)
         self.lifecycle = self.client.lifecycle
-        self.lifecycle.on_state = partial(notifier.notify_state, server.id)
+        self.lifecycle.on_state = partial(notifier.state.notify, server.id)
         self.lifecycle.on_catalog_changed = partial(notifier.notify_catalog, server.id)
         self.offer = ToolOffer()
         self.failure: AgentError | None = None
@@ -167,13 +156,13 @@ class ServerInstance:
             offer = await load_tool_offer(client)
         except AgentError as error:
             self.offer, self.failure = ToolOffer(), error
-            self._notifier.notify_state(client.lifecycle.server.id)
+            self._notifier.state.notify(client.lifecycle.server.id)
             self._notifier.notify(error.sentence)
             return
         await self._report_changes(offer)
         # The settings may have changed meanwhile.
         self.offer, self.failure = offer.with_settings(client.lifecycle.server), None
-        self._notifier.notify_state(client.lifecycle.server.id)
+        self._notifier.state.notify(client.lifecycle.server.id)
         if client.lifecycle.is_stale:
             # Whoever waits for this answer has it; a server may say without end that there is another one.
             self._task = None

@@ -85,11 +85,14 @@ class McpServers:
         self._transports = TransportFactory(secrets, self._oauth, configured)
         self._digests = ToolDigestStore(folder)
         self.notifier = notifier = McpNotifier()
-        self.on_notice, self.on_failure, self.on_state = notifier.on_notice, notifier.on_failure, notifier.on_state
-        self.on_catalog_changed, self.on_log = notifier.on_catalog_changed, notifier.on_log
+        # What the person should know: a tool that changed, a server that did not start.
+        self.on_notice = notifier.notice.add
+        # What failed that the person agreed to just now, each time.
+        self.on_failure = notifier.failure.add
+        self.on_state, self.on_catalog_changed, self.on_log = notifier.state.add, notifier.catalog.add, notifier.log.add
         self._instances: dict[tuple[str, Path | None], ServerInstance] = {}
         self._tasks: set[asyncio.Task[object]] = set()
-        self._trials = ServerTrials(self._make_instance, notifier.notify_state)
+        self._trials = ServerTrials(self._make_instance, notifier.state.notify)
 
     @property
     def notices(self) -> list[Sentence]:
@@ -157,7 +160,7 @@ class McpServers:
                 self._close_instances(server_id)
             elif server != instance.lifecycle.server:
                 instance.apply_settings(server)
-                self.notifier.notify_state(server_id)
+                self.notifier.state.notify(server_id)
 
     async def close(self) -> None:
         """End all servers and everything that they started."""
@@ -171,7 +174,7 @@ class McpServers:
         server = self._find(server_id)
         if server is not None and _uses_oauth(server):
             await self._oauth.check(server)
-            self.notifier.notify_state(server_id)
+            self.notifier.state.notify(server_id)
 
     async def stored_secret_names(self, server_id: str) -> frozenset[str]:
         """Return which of a server's secrets the keyring has. Raises SecretsUnavailable."""
@@ -202,8 +205,7 @@ class McpServers:
             stored = {name: await self._secrets.get(server, name) for name in (*secrets, *obsolete)}
             try:
                 # Before the server is saved: a keyring that fails must not leave them to whoever comes next.
-                await self._secrets.delete(server, obsolete)
-                await self._secrets.store_all(server, secrets)
+                await self._secrets.write(server, {**dict.fromkeys(sorted(obsolete)), **secrets})
                 # After the keyring, for which others may have been saved meanwhile.
                 await save_servers(_replace_server(self._configured(), before, server))
             except BaseException:
@@ -218,7 +220,7 @@ class McpServers:
     async def remove(self, server_id: str, save_servers: SaveServers) -> None:
         """Remove a server with its secrets. Raises SecretsUnavailable; the server stays then."""
         for server in self._servers_of(server_id):
-            await self._secrets.delete(server, server.all_secret_names)
+            await self._secrets.write(server, dict.fromkeys(server.all_secret_names))
             # Also where it signs in no more: the next server of this id would find what lies there.
             if _http_url(server):
                 await self._sign_out(server)
@@ -327,7 +329,7 @@ class McpServers:
             partial(self._transports.transport, server, workspace),
             workspace,
             self._handlers,
-            partial(self.notifier.notify_log, server.id),
+            partial(self.notifier.log.notify, server.id),
             self.notifier.notify_failure,
             self._transports.private_hosts,
         )
@@ -337,11 +339,12 @@ class McpServers:
         """Close a server in all folders; it is started anew when it is needed again."""
         for key in [key for key in self._instances if key[0] == server_id]:
             self._run_in_background(self._instances.pop(key).close())
-        self.notifier.notify_state(server_id)
+        self.notifier.state.notify(server_id)
 
     async def _sign_out(self, server: McpServer) -> None:
-        revoke = await self._oauth.sign_out(server)
-        self._run_in_background(revoke())
+        record = await self._oauth.sign_out(server)
+        if record is not None:
+            self._run_in_background(self._oauth.revoke(record))
 
     def _run_in_background(self, work: Awaitable[object]) -> None:
         task = asyncio.ensure_future(work)

@@ -5,12 +5,11 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from desktop_agent.mcp.catalog import (
-    Redact,
     convert_call_result,
     redact_json,
     tool_digest,
@@ -46,45 +45,64 @@ class DescribedTool:
     name: str
     declared_class: ToolClass | None
     tool: Tool[JsonObject]
-    schema: JsonObject
 
     @property
     def digest(self) -> str:
         return self.tool.scope.rpartition(":")[2]
 
+    def with_settings(self, server: McpServer) -> Tool[JsonObject]:
+        """Return the tool with the person's settings.
+
+        The person's own word counts if it was about this very tool, else the server's where it is trusted.
+        """
+        source = UntrustedSource("mcp", server.title, server.id)
+
+        def brings(_: JsonObject) -> UntrustedSource:
+            return source
+
+        declared = self.declared_class if server.trusted else None
+        return replace(
+            self.tool,
+            tool_class=server.tool_class_override(self.name, self.digest) or declared or ToolClass.MUTATING,
+            effects=server.effects,
+            brings=brings,
+            timeout=server.timeout + _TIMEOUT_SLACK,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
-    """What a server offers: `tools` may be called, `listed` are all, `unusable` says why others cannot be used.
-
-    `digests` pairs the full name of each tool with its digest.
-    """
+    """What a server offers: `tools` may be called, `listed` are all, `unusable` says why others cannot be used."""
 
     described: tuple[DescribedTool, ...] = ()
-    digests: tuple[tuple[str, str], ...] = ()
     unusable: tuple[Sentence, ...] = ()
     tools: tuple[Tool[JsonObject], ...] = ()
     listed: tuple[McpToolInfo, ...] = ()
 
+    @property
+    def digests(self) -> tuple[tuple[str, str], ...]:
+        """The full name of each tool, and its digest."""
+        return tuple((described.tool.name, described.digest) for described in self.described)
+
     def with_settings(self, server: McpServer) -> "ToolOffer":
         """Return the offer with the person's settings of today."""
-        tools = {described.name: _configure(described, server) for described in self.described}
+        tools = [described.with_settings(server) for described in self.described]
         listed = tuple(
             McpToolInfo(
                 name=described.name,
-                full_name=described.tool.name,
-                description=described.tool.description,
-                tool_class=tools[described.name].tool_class,
+                full_name=tool.name,
+                description=tool.description,
+                tool_class=tool.tool_class,
                 declared_class=described.declared_class,
                 is_enabled=described.name not in server.off_tools,
                 digest=described.digest,
                 has_changed=described.name in server.classes
                 and server.tool_class_override(described.name, described.digest) is None,
-                schema=described.schema,
+                schema=tool.schema.json_schema,
             )
-            for described in self.described
+            for described, tool in zip(self.described, tools, strict=True)
         )
-        enabled = tuple(tools[described.name] for described in listed if described.is_enabled)
+        enabled = tuple(tool for tool, info in zip(tools, listed, strict=True) if info.is_enabled)
         return replace(self, tools=enabled, listed=listed)
 
 
@@ -115,47 +133,39 @@ def describe_changes(title: str, before: dict[str, str], offer: ToolOffer) -> tu
 
 def _build_offer(client: McpClient, listed: "tuple[TheirTool, ...]", budget: SchemaBudget) -> ToolOffer:
     tools: dict[str, DescribedTool] = {}
-    title = client.lifecycle.server.title
-    redact = client.log.redact
-    unusable = [_unusable_notice(title, redact(name), reason) for name, reason in client.unusable_tools]
+    server, redact = client.lifecycle.server, client.log.redact
+    unusable = [_unusable_notice(server, redact(name), reason) for name, reason in client.unusable_tools]
     for position, listed_tool in enumerate(listed):
         if not budget.has_time():
-            unusable.append(_unchecked_notice(title, len(listed) - position))
+            template = "The server “{server}” describes its tools at such length that {n} of them are left out."
+            unusable.append(Sentence(template, {"server": server.title, "n": str(len(listed) - position)}))
             break
         try:
-            tool = _build_tool(client, listed_tool, budget)
-            described = DescribedTool(
-                listed_tool.name, _declared_class(listed_tool.annotations), tool, tool.schema.json_schema
-            )
+            described = _describe_tool(client, listed_tool, budget)
         except WrongUse as error:
-            unusable.append(_unusable_notice(title, redact(listed_tool.name), error.sentence))
+            unusable.append(_unusable_notice(server, redact(listed_tool.name), error.sentence))
             continue
         if described.tool.name in tools:
-            values = {"tool": listed_tool.name[:100], "server": title}
+            values = {"tool": listed_tool.name[:100], "server": server.title}
             unusable.append(Sentence("The server “{server}” has two tools named “{tool}”.", values))
             continue
         tools[described.tool.name] = described
-    digests = tuple((name, described.digest) for name, described in tools.items())
-    return ToolOffer(tuple(tools.values()), digests, tuple(unusable)).with_settings(client.lifecycle.server)
+    return ToolOffer(tuple(tools.values()), tuple(unusable)).with_settings(server)
 
 
-def _unusable_notice(title: str, name: str, reason: Sentence | str) -> Sentence:
+def _unusable_notice(server: McpServer, name: str, reason: Sentence | str) -> Sentence:
     template = "The tool “{tool}” of the server “{server}” cannot be used: {why}"
-    return Sentence(template, {"tool": name[:100], "server": title, "why": reason})
+    return Sentence(template, {"tool": name[:100], "server": server.title, "why": reason})
 
 
-def _unchecked_notice(title: str, count: int) -> Sentence:
-    template = "The server “{server}” describes its tools at such length that {n} of them are left out."
-    return Sentence(template, {"server": title, "n": str(count)})
-
-
-def _build_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBudget) -> Tool[JsonObject]:
+def _describe_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBudget) -> DescribedTool:
+    """Raises WrongUse for one that cannot be used."""
     # It takes a tenth of a second, which only those pay who have servers.
     from desktop_agent.tools.json_schema import JsonSchema
 
-    server, name = client.lifecycle.server, listed_tool.name
-    description, schema = listed_tool.description or listed_tool.title or name, listed_tool.input_schema
-    redact = client.log.redact
+    server, redact = client.lifecycle.server, client.log.redact
+    name, schema, annotations = listed_tool.name, listed_tool.input_schema, listed_tool.annotations
+    description = listed_tool.description or listed_tool.title or name
     if redact(name) != name:
         raise WrongUse("its name holds a secret that was given to the server.")
 
@@ -163,57 +173,22 @@ def _build_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBudge
         call.so_far(f"The server “{server.title}” was told to end it; what it had done by then is not known.")
         return await convert_call_result(await client.call(name, arguments, call.progress, call.spent), redact)
 
-    json_schema = JsonSchema(_visible_schema(schema, redact), budget.has_time)
+    try:
+        visible: JsonObject = redact_json(visible_schema(schema), redact)
+    except RecursionError:
+        raise WrongUse("its schema is nested too deep.") from None
+    json_schema = JsonSchema(visible, budget.has_time)
     shown = visible_text(redact(description))
     if not budget.take(len(shown) + json_schema.size):
         raise WrongUse(f"the tools of a server may say {MAX_SCHEMA_CHARACTERS:,} characters together.")
-    annotations = listed_tool.annotations
     hints = annotations.model_dump(mode="json", exclude_none=True, include=_HINTS) if annotations is not None else {}
     # How the person proves who they are does not make it another server.
     connection = server.connection.model_dump(mode="json", exclude={"sign_in", "client_id"})
-    digest = tool_digest(description, schema, hints, connection)
-    return Tool(
-        name=tool_name(server.id, name),
-        description=shown,
-        schema=json_schema,
-        run=run,
-        scope=f"{server.id}:{digest}",
-    )
-
-
-def _visible_schema(schema: JsonObject, redact: Redact) -> JsonObject:
-    try:
-        return redact_json(visible_schema(schema), redact)
-    except RecursionError:
-        raise WrongUse("its schema is nested too deep.") from None
-
-
-def _configure(described: DescribedTool, server: McpServer) -> Tool[JsonObject]:
-    source = UntrustedSource("mcp", server.title, server.id)
-
-    def brings(_: JsonObject) -> UntrustedSource:
-        return source
-
-    return replace(
-        described.tool,
-        tool_class=_class_of(described, server),
-        effects=server.effects,
-        brings=brings,
-        timeout=server.timeout + _TIMEOUT_SLACK,
-    )
-
-
-def _class_of(described: DescribedTool, server: McpServer) -> ToolClass:
-    """Return the person's own word if it was about this very tool, else the server's where it is trusted."""
-    declared = described.declared_class if server.trusted else None
-    return server.tool_class_override(described.name, described.digest) or declared or ToolClass.MUTATING
-
-
-def _declared_class(annotations: Any) -> ToolClass | None:
-    only_reads: bool | None = getattr(annotations, "read_only_hint", None)
-    if only_reads is None:
-        return None
-    return ToolClass.READ_ONLY if only_reads else ToolClass.MUTATING
+    scope = f"{server.id}:{tool_digest(description, schema, hints, connection)}"
+    only_reads = annotations.read_only_hint if annotations is not None else None
+    declared_class = {None: None, True: ToolClass.READ_ONLY, False: ToolClass.MUTATING}[only_reads]
+    tool = Tool(name=tool_name(server.id, name), description=shown, schema=json_schema, run=run, scope=scope)
+    return DescribedTool(name, declared_class, tool)
 
 
 class DynamicToolRegistry(ToolRegistry):
@@ -224,9 +199,6 @@ class DynamicToolRegistry(ToolRegistry):
         self._fixed = fixed
         self._offered = offered
         self._cached: tuple[tuple[AnyTool, ...], ToolRegistry] = ((), fixed)
-
-    def __len__(self) -> int:
-        return len(self._current)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -243,10 +215,6 @@ class DynamicToolRegistry(ToolRegistry):
     def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
         """Return the specs of all tools, or of these. Raises WrongUse for an unknown name."""
         return self._current.specs(names)
-
-    def class_of(self, name: str) -> ToolClass:
-        """Return a tool's class; an unknown tool counts as mutating."""
-        return self._current.class_of(name)
 
     @property
     def _current(self) -> ToolRegistry:
