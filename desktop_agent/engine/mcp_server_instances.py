@@ -10,7 +10,6 @@ from typing import Generic, ParamSpec
 from desktop_agent.engine.mcp_tools import ToolDigestStore, ToolOffer, describe_changes, load_tool_offer
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.lifecycle import ServerContext
-from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState
 
@@ -194,34 +193,32 @@ class ServerTrials:
     ) -> None:
         self._make_instance = make_instance
         self._notify_state = notify_state
-        self._instances: dict[tuple[str, Path | None], ServerInstance] = {}
-        self._trials: dict[tuple[str, Path | None], tuple[asyncio.Task[None], ServerInstance]] = {}
-        self._closing: dict[tuple[str, Path | None], asyncio.Task[None]] = {}
+        self._trials: dict[tuple[str, Path | None], tuple[ServerInstance, asyncio.Task[None]]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def run(self, server: McpServer, workspace: Path | None) -> None:
         """Start a server, ask for its tools, end it. Wait for a trial of it that goes on already."""
         key = (server.id, workspace)
-        if key not in self._trials:
-            instance = self._instances[key] = self._make_instance(server, workspace)
+        if key not in self._trials or self._trials[key][1].done():
+            instance = self._make_instance(server, workspace)
             # A task of its own: it ends also when nobody waits for it any more.
-            self._trials[key] = asyncio.create_task(self._run(key, instance)), instance
-        await asyncio.wait([self._trials[key][0]])
+            task = asyncio.create_task(self._run(instance))
+            task.add_done_callback(lambda _: self._notify_state(server.id))
+            self._trials[key] = instance, task
+        await asyncio.wait([self._trials[key][1]])
 
-    async def _run(self, key: tuple[str, Path | None], instance: ServerInstance) -> None:
+    async def _run(self, instance: ServerInstance) -> None:
         try:
             await asyncio.wait([instance.refresh()])
         finally:
             await instance.close()
-            del self._trials[key]
-            self._closing.pop(key, None)
-            self._notify_state(key[0])
 
     def state(self, server: McpServer, workspace: Path | None) -> McpServerState:
         """Return the state "off", with what a trial over the same connection found."""
-        instance = self._instances.get((server.id, workspace))
-        if instance is None or not instance.lifecycle.server.has_same_connection(server):
+        instance, task = self._trials.get((server.id, workspace), (None, None))
+        if instance is None or task is None or not instance.lifecycle.server.has_same_connection(server):
             return McpServerState(server.id, "off")
-        if (server.id, workspace) in self._trials:
+        if not task.done():
             return McpServerState(server.id, "starting")
         offer, failure = instance.offer.with_settings(server), instance.failure
         reason, remedy = (failure.sentence, failure.remedy) if failure is not None else (None, None)
@@ -231,19 +228,19 @@ class ServerTrials:
 
     def log(self, server_id: str, workspace: Path | None) -> tuple[McpLogLine, ...]:
         """Return the log of the last trial."""
-        instance = self._instances.get((server_id, workspace))
-        return () if instance is None else instance.client.log.lines
+        trial = self._trials.get((server_id, workspace))
+        return () if trial is None else trial[0].client.log.lines
 
     def forget(self, enabled: frozenset[str], known: frozenset[str]) -> None:
         """Forget the trials of servers that are on now, or not known any more; end those that go on."""
-        for key in [key for key in self._instances if key[0] in enabled or key[0] not in known]:
-            del self._instances[key]
-            if key in self._trials and key not in self._closing:
-                self._closing[key] = asyncio.create_task(self._trials[key][1].close())
+        for key in [key for key in self._trials if key[0] in enabled or key[0] not in known]:
+            instance, task = self._trials.pop(key)
+            for ending in () if task.done() else (task, asyncio.create_task(instance.close())):
+                self._ending.add(ending)
+                ending.add_done_callback(self._ending.discard)
 
     async def close(self) -> None:
         """End the trials that go on."""
-        trials = tuple(self._trials.values())
-        await wait_for_all(*(instance.close() for _, instance in trials))
-        if trials:
-            await asyncio.wait([task for task, _ in trials])
+        self.forget(frozenset(), frozenset())
+        if self._ending:
+            await asyncio.wait(self._ending)

@@ -21,7 +21,7 @@ from desktop_agent.engine.mcp_connections import (
 )
 from desktop_agent.engine.mcp_server_instances import McpNotifier, ServerInstance, ServerTrials
 from desktop_agent.engine.mcp_tools import ToolDigestStore
-from desktop_agent.mcp.catalog import complete_argument, load_catalog, prompt_blocks, resource_blocks
+from desktop_agent.mcp.catalog import load_catalog, prompt_blocks, resource_blocks, visible_completions
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.config_import import ImportedServers
 from desktop_agent.mcp.lifecycle import ServerContext
@@ -284,7 +284,7 @@ class McpServers:
     ) -> tuple[str, ...]:
         """Return completions of an argument that begins with `value`; `others` are filled in. Raises ToolFailed."""
         client = self._require_client(server_id, workspace)
-        return await complete_argument(client, prompt_or_template, argument, value, others)
+        return visible_completions(await client.complete(prompt_or_template, argument, value, others))
 
     def _require_client(self, server_id: str, workspace: Path | None) -> McpClient:
         client = self.server(server_id, workspace)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from desktop_agent.mcp.client import McpClient
@@ -252,11 +252,8 @@ async def prompt_blocks(result: "GetPromptResult", redact: Redact = str) -> tupl
     return await _to_blocks([message.content for message in result.messages], redact)
 
 
-async def complete_argument(
-    client: McpClient, prompt_or_template: str, argument: str, value: str, others: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return the server's completions for an argument of a prompt or a template. Raises ToolFailed."""
-    completions = await client.complete(prompt_or_template, argument, value, others)
+def visible_completions(completions: Sequence[str]) -> tuple[str, ...]:
+    """Return the first completions of an argument, made visible."""
     return tuple(visible_text(completion, _MAX_TEXT_LENGTH) for completion in completions[:_MAX_COMPLETIONS])
 
 

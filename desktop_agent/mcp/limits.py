@@ -203,6 +203,8 @@ MAX_LISTED = 1_000
 MAX_TOOL_NAME_LENGTH = 200
 UNUSABLE_TOOLS_KEY = "desktop-agent/left-out"
 """In the list's `_meta`: pairs of the name of a tool that cannot be used, and the reason."""
+# The newest whose schemas the library checks beyond their type.
+_STRICT_VERSION = "2025-11-25"
 _LISTS = ("resources", "resourceTemplates", "prompts")
 _ANNOTATIONS = ("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
@@ -234,6 +236,8 @@ def _bound_tools(result: dict[str, Any]) -> dict[str, Any]:
 
 def _tool_problem(tool: Any) -> str:
     """Why a tool cannot be used; empty where it can."""
+    from mcp_types.methods import validate_server_result
+
     if not isinstance(tool, dict):
         return "it is no description of a tool."
     fields = cast("dict[str, Any]", tool)
@@ -244,20 +248,12 @@ def _tool_problem(tool: Any) -> str:
         return f"its name is longer than {MAX_TOOL_NAME_LENGTH} characters."
     if not isinstance(schema, dict) or cast("dict[str, Any]", schema).get("type") != "object":
         return "the schema of its arguments does not say “type”: “object”."
-    return "" if _is_valid_schema(cast("dict[str, Any]", schema)) else "the schema of its arguments cannot be read."
-
-
-def _is_valid_schema(schema: dict[str, Any]) -> bool:
-    """As the library wants it: for one invalid schema it would refuse all tools."""
-    properties, required = schema.get("properties"), schema.get("required")
-    has_valid_properties = properties is None or (
-        isinstance(properties, dict)
-        and all(isinstance(item, dict | bool) for item in cast("dict[str, Any]", properties).values())
-    )
-    has_valid_required = required is None or (
-        isinstance(required, list) and all(isinstance(item, str) for item in cast("list[Any]", required))
-    )
-    return has_valid_properties and has_valid_required and isinstance(schema.get("$schema"), str | None)
+    try:
+        # As the library does it with the list: for one tool it would refuse all.
+        validate_server_result("tools/list", _STRICT_VERSION, {"tools": [_known_fields(fields)]})
+    except (ValueError, RecursionError):
+        return "the schema of its arguments cannot be read."
+    return ""
 
 
 def _known_fields(tool: dict[str, Any]) -> dict[str, Any]:

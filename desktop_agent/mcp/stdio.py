@@ -54,6 +54,7 @@ class ServerCommand:
 
 @dataclass(frozen=True, slots=True)
 class _RunningProgram:
+    tree: ProcessTree
     transport: asyncio.SubprocessTransport
     stdin: asyncio.StreamWriter
     stdout: asyncio.StreamReader
@@ -64,9 +65,7 @@ class _RunningProgram:
 @asynccontextmanager
 async def stdio_streams(command: ServerCommand, log: ServerLog) -> AsyncGenerator[TransportStreams]:
     """Start a program, and end it and all that it started. Raises ToolFailed where it cannot be started."""
-    mark = new_mark()
-    program = await _start(command, mark)
-    tree = _process_tree(program, mark)
+    program = await _start(command)
     incoming_in, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, outgoing_out = anyio.create_memory_object_stream[SessionMessage](0)
     requests = OpenRequests()
@@ -80,7 +79,7 @@ async def stdio_streams(command: ServerCommand, log: ServerLog) -> AsyncGenerato
         yield incoming, outgoing
     finally:
         try:
-            await _despite_cancel(_end(program, tree, tasks, log))
+            await _despite_cancel(_end(program, tasks, log))
         finally:
             for stream in (incoming_in, incoming, outgoing, outgoing_out):
                 stream.close()
@@ -103,27 +102,28 @@ class _Protocol(SubprocessStreamProtocol):
         self._exited.set()
 
 
-async def _start(command: ServerCommand, mark: str) -> _RunningProgram:
-    environment = {**command.environment, mark: "1"}
+async def _start(command: ServerCommand) -> _RunningProgram:
     try:
-        if sys.platform != "linux":
-            return await _spawn(command.argv, command.folder, environment)
-        return await _start_supervised(command, environment, mark)
+        if sys.platform == "linux":
+            return await _start_supervised(command)
+        return await _spawn(command.argv, command.folder, command.environment, new_mark())
     except (OSError, ValueError) as error:
         raise _start_error(error, command) from error
 
 
-async def _start_supervised(command: ServerCommand, environment: Mapping[str, str], mark: str) -> _RunningProgram:
+async def _start_supervised(command: ServerCommand) -> _RunningProgram:
     """With a supervisor process around it. Raises OSError."""
+    mark = new_mark()
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
             argv = supervised_command_from_socket(theirs.fileno())
-            program = await _spawn(argv, command.folder, {**minimal_environment(), mark: "1"}, (theirs.fileno(),))
+            program = await _spawn(argv, command.folder, minimal_environment(), mark, (theirs.fileno(),))
+        request = {"argv": list(command.argv), "environment": {**command.environment, mark: "1"}}
         try:
-            await _send_start_request(ours, {"argv": list(command.argv), "environment": dict(environment)})
+            await _send_start_request(ours, request)
         except BaseException:
-            await _despite_cancel(_abort(program, mark))
+            await _despite_cancel(_abort(program))
             raise
     return program
 
@@ -139,18 +139,14 @@ async def _send_start_request(channel: socket.socket, request: Mapping[str, obje
         raise OSError(number, os.strerror(number)) if number else ValueError("its arguments cannot be passed on")
 
 
-async def _abort(program: _RunningProgram, mark: str) -> None:
-    await terminate_tree(_process_tree(program, mark), _EXIT_GRACE)
+async def _abort(program: _RunningProgram) -> None:
+    await terminate_tree(program.tree, _EXIT_GRACE)
     await wait_at_most(program.exited, _KILL_TIMEOUT)
     program.transport.close()
 
 
-def _process_tree(program: _RunningProgram, mark: str) -> ProcessTree:
-    return ProcessTree(program.transport.get_pid(), mark, is_supervised=sys.platform == "linux")
-
-
 async def _spawn(
-    argv: Sequence[str], folder: Path, environment: Mapping[str, str], inherited_fds: tuple[int, ...] = ()
+    argv: Sequence[str], folder: Path, environment: Mapping[str, str], mark: str, inherited_fds: tuple[int, ...] = ()
 ) -> _RunningProgram:
     """Raises OSError, ValueError."""
     exited = asyncio.Event()
@@ -158,7 +154,7 @@ async def _spawn(
         lambda: _Protocol(exited),
         *argv,
         cwd=str(folder),
-        env=environment,
+        env={**environment, mark: "1"},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -168,7 +164,8 @@ async def _spawn(
     stdin, stdout, stderr = protocol.stdin, protocol.stdout, protocol.stderr
     if stdin is None or stdout is None or stderr is None:
         raise RuntimeError("asyncio made no pipes")
-    return _RunningProgram(transport, stdin, stdout, stderr, exited)
+    tree = ProcessTree(transport.get_pid(), mark, is_supervised=sys.platform == "linux")
+    return _RunningProgram(tree, transport, stdin, stdout, stderr, exited)
 
 
 def _start_error(error: OSError | ValueError, command: ServerCommand) -> ToolFailed:
@@ -263,7 +260,7 @@ async def _close_after_exit(exited: asyncio.Event, stream: MemoryObjectSendStrea
     stream.close()
 
 
-async def _end(program: _RunningProgram, tree: ProcessTree, tasks: list[asyncio.Task[None]], log: ServerLog) -> None:
+async def _end(program: _RunningProgram, tasks: list[asyncio.Task[None]], log: ServerLog) -> None:
     """Close the input first, as the protocol says; then end everything of the tree."""
     reader, stderr_reader, *_ = tasks
     program.stdin.close()
@@ -271,7 +268,7 @@ async def _end(program: _RunningProgram, tree: ProcessTree, tasks: list[asyncio.
     reader.cancel()
     await wait_at_most(program.exited, _EXIT_GRACE)
     log.exit_code = program.transport.get_returncode()
-    await terminate_tree(tree, _EXIT_GRACE)
+    await terminate_tree(program.tree, _EXIT_GRACE)
     await wait_at_most(program.exited, _KILL_TIMEOUT)
     await asyncio.wait({stderr_reader}, timeout=_EXIT_GRACE)
     for task in tasks:
