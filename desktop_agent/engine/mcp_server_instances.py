@@ -222,7 +222,7 @@ class ServerTrials:
             return McpServerState(server.id, "starting")
         offer, failure = instance.offer.with_settings(server), instance.failure
         reason, remedy = (failure.sentence, failure.remedy) if failure is not None else (None, None)
-        if instance.lifecycle.status.state == "signed_out":
+        if instance.lifecycle.state.state == "signed_out":
             remedy = _TURN_ON_REMEDY
         return McpServerState(server.id, "off", "", reason, offer.listed, offer.unusable, remedy)
 

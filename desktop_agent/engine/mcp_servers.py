@@ -54,7 +54,6 @@ from desktop_agent.types.mcp import (
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
 from desktop_agent.types.provider_events import TRUNCATED_STOP_REASONS
 from desktop_agent.types.providers import ModelRequest, ProviderConfig, ToolChoice
-from desktop_agent.types.tool_calls import ToolSpec
 
 SaveServers = Callable[[tuple[McpServer, ...]], Awaitable[object]]
 """Stores the servers in the preferences."""
@@ -309,13 +308,10 @@ class McpServers:
             return self._trials.state(known, workspace) if known is not None else McpServerState(server_id, "off")
         if instance is None or not instance.lifecycle.server.has_same_connection(server):
             return McpServerState(server_id, "idle")
-        status, offer, failure = instance.lifecycle.status, instance.offer, instance.failure
-        state, reason, remedy = status.state, status.reason, status.remedy
-        if failure is not None and state in ("idle", "running"):
-            state, reason, remedy = "failed", failure.sentence, failure.remedy
-        return McpServerState(
-            server_id, state, instance.lifecycle.protocol, reason, offer.listed, offer.unusable, remedy
-        )
+        state, offer, failure = instance.lifecycle.state, instance.offer, instance.failure
+        if failure is not None and state.state in ("idle", "running"):
+            state = replace(state, state="failed", reason=failure.sentence, remedy=failure.remedy)
+        return replace(state, tools=offer.listed, unusable_tools=offer.unusable)
 
     def _instance(self, server: McpServer, workspace: Path | None) -> ServerInstance:
         instance = self._instances.get((server.id, workspace))
@@ -433,8 +429,9 @@ class SamplingHandler:
     ) -> SamplingAnswer:
         provider = await self._connections.provider(endpoint_id)
         config = ProviderConfig(max_tokens=request.max_tokens, system_prompt=request.system_prompt or None)
-        tools = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in request.tools)
-        model_request = ModelRequest(model, _to_messages(request), tools, ToolChoice(request.tool_choice), config)
+        model_request = ModelRequest(
+            model, _to_messages(request), request.tools, ToolChoice(request.tool_choice), config
+        )
         answer = AnswerBuilder(new_id(), model)
         stream = validated_events(provider.stream(model_request), AnswerSize(_MAX_CHARACTERS))
         try:

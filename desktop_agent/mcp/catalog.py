@@ -38,16 +38,7 @@ from desktop_agent.types.mcp import (
 )
 
 if TYPE_CHECKING:
-    from mcp_types import (
-        BlobResourceContents,
-        CallToolResult,
-        GetPromptResult,
-        Prompt,
-        ReadResourceResult,
-        Resource,
-        ResourceTemplate,
-        TextResourceContents,
-    )
+    import mcp_types
 
 
 MAX_NAME_LENGTH = 64
@@ -97,7 +88,7 @@ Redact = Callable[[str], str]
 """Removes secrets that a server was given and must not repeat."""
 
 
-async def convert_call_result(result: "CallToolResult", redact: Redact = str) -> tuple[ResultPart, ...]:
+async def convert_call_result(result: "mcp_types.CallToolResult", redact: Redact = str) -> tuple[ResultPart, ...]:
     """Return text, pictures and structured content, redacted. Raises ToolFailed where the server says that the call
     failed.
     """
@@ -107,7 +98,7 @@ async def convert_call_result(result: "CallToolResult", redact: Redact = str) ->
     return await run_by_size(lambda: _parts(result, redact), dumped, result.structured_content)
 
 
-def _call_failure(result: "CallToolResult", redact: Redact) -> ToolFailed:
+def _call_failure(result: "mcp_types.CallToolResult", redact: Redact) -> ToolFailed:
     words = "\n".join(text for block in result.content[:100] if (text := getattr(block, "text", "")))
     # Redacted before the cut: half a secret would not be found.
     shown = redact(replace_surrogates(words)[: 10 * MAX_ERROR_LENGTH])[:MAX_ERROR_LENGTH]
@@ -115,7 +106,7 @@ def _call_failure(result: "CallToolResult", redact: Redact) -> ToolFailed:
     return ToolFailed(sentence, "Correct the call, or do without it.")
 
 
-def _parts(result: "CallToolResult", redact: Redact) -> tuple[ResultPart, ...]:
+def _parts(result: "mcp_types.CallToolResult", redact: Redact) -> tuple[ResultPart, ...]:
     converter = ContentConverter(redact)
     blocks, rest = limit_parts(result.content)
     parts: list[ResultPart] = [converter.part(block) for block in blocks]
@@ -209,7 +200,7 @@ class ContentConverter:
         self._image_data_left -= len(data)
         return Image(source=source, name=name)
 
-    def resource(self, contents: "TextResourceContents | BlobResourceContents") -> Text | Image:
+    def resource(self, contents: "mcp_types.TextResourceContents | mcp_types.BlobResourceContents") -> Text | Image:
         """Convert the contents of a resource, with its address."""
         text, address = getattr(contents, "text", None), str(contents.uri)[:500]
         if text is not None:
@@ -242,12 +233,12 @@ async def load_catalog(client: McpClient) -> McpServerCatalog:
     )
 
 
-async def resource_blocks(result: "ReadResourceResult", redact: Redact = str) -> tuple[Text | Image, ...]:
+async def resource_blocks(result: "mcp_types.ReadResourceResult", redact: Redact = str) -> tuple[Text | Image, ...]:
     """Convert the contents of a resource; what is neither text nor a picture becomes a note."""
     return await _to_blocks(result.contents, redact, is_resource=True)
 
 
-async def prompt_blocks(result: "GetPromptResult", redact: Redact = str) -> tuple[Text | Image, ...]:
+async def prompt_blocks(result: "mcp_types.GetPromptResult", redact: Redact = str) -> tuple[Text | Image, ...]:
     """Convert the messages of a prompt, in order."""
     return await _to_blocks([message.content for message in result.messages], redact)
 
@@ -267,7 +258,7 @@ async def _to_blocks(blocks: "Sequence[Any]", redact: Redact, *, is_resource: bo
     return await run_by_size(convert, [block.model_dump() for block in blocks[:MAX_PARTS]])
 
 
-def _resource(resource: "Resource") -> McpResource:
+def _resource(resource: "mcp_types.Resource") -> McpResource:
     return McpResource(
         uri=str(resource.uri),
         **_names(resource),
@@ -276,11 +267,11 @@ def _resource(resource: "Resource") -> McpResource:
     )
 
 
-def _template(template: "ResourceTemplate") -> McpResourceTemplate:
+def _template(template: "mcp_types.ResourceTemplate") -> McpResourceTemplate:
     return McpResourceTemplate(uri_template=template.uri_template, **_names(template))
 
 
-def _prompt(prompt: "Prompt") -> McpPrompt:
+def _prompt(prompt: "mcp_types.Prompt") -> McpPrompt:
     names = {**_names(prompt), "name": prompt.name}
     return McpPrompt(**names, arguments=tuple(_arguments(prompt.arguments or ())))
 
@@ -292,7 +283,7 @@ def _arguments(arguments: "Iterable[Any]") -> Iterable[McpPromptArgument]:
         )
 
 
-def _names(item: "Resource | ResourceTemplate | Prompt") -> dict[str, str]:
+def _names(item: "mcp_types.Resource | mcp_types.ResourceTemplate | mcp_types.Prompt") -> dict[str, str]:
     return {
         "name": visible_text(item.name, MAX_TITLE_LENGTH),
         "title": visible_text(item.title or item.name, MAX_TITLE_LENGTH),

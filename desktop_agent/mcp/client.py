@@ -11,17 +11,8 @@ from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.types.mcp import McpServer, UsageListener
 
 if TYPE_CHECKING:
+    import mcp_types
     from mcp.client.client import Client
-    from mcp_types import (
-        CallToolResult,
-        GetPromptResult,
-        ListToolsResult,
-        Prompt,
-        ReadResourceResult,
-        Resource,
-        ResourceTemplate,
-        Tool,
-    )
 
 
 Result = TypeVar("Result")
@@ -42,11 +33,11 @@ class McpClient:
         self.unusable_tools: tuple[tuple[str, str], ...] = ()
         """Name and reason of tools that the last listing left out."""
 
-    async def tools(self) -> "tuple[Tool, ...]":
+    async def tools(self) -> "tuple[mcp_types.Tool, ...]":
         """Return at most MAX_TOOLS tools, and set `unusable_tools`."""
         unusable: list[tuple[str, str]] = []
 
-        async def list_page(client: "Client", cursor: str | None) -> "ListToolsResult":
+        async def list_page(client: "Client", cursor: str | None) -> "mcp_types.ListToolsResult":
             page = await client.list_tools(cursor=cursor)
             meta: Any = page.meta or {}
             unusable.extend((name, reason) for name, reason in meta.get(UNUSABLE_TOOLS_KEY, ()))
@@ -62,11 +53,11 @@ class McpClient:
         self.unusable_tools = tuple(unusable[:MAX_TOOLS])
         return tools
 
-    async def resources(self) -> "tuple[Resource, ...]":
+    async def resources(self) -> "tuple[mcp_types.Resource, ...]":
         """Return the resources that may be read."""
         return await self._list_all(lambda client, cursor: client.list_resources(cursor=cursor), "resources")
 
-    async def resource_templates(self) -> "tuple[ResourceTemplate, ...]":
+    async def resource_templates(self) -> "tuple[mcp_types.ResourceTemplate, ...]":
         """Return the URI templates of resources."""
         return await self._list_all(
             lambda client, cursor: client.list_resource_templates(cursor=cursor),
@@ -74,15 +65,15 @@ class McpClient:
             capability="resources",
         )
 
-    async def read_resource(self, uri: str) -> "ReadResourceResult":
+    async def read_resource(self, uri: str) -> "mcp_types.ReadResourceResult":
         """Return the contents of a resource."""
         return await self._with_timeout(lambda client: client.read_resource(uri))
 
-    async def prompts(self) -> "tuple[Prompt, ...]":
+    async def prompts(self) -> "tuple[mcp_types.Prompt, ...]":
         """Return the prompts."""
         return await self._list_all(lambda client, cursor: client.list_prompts(cursor=cursor), "prompts")
 
-    async def get_prompt(self, name: str, arguments: dict[str, str] | None = None) -> "GetPromptResult":
+    async def get_prompt(self, name: str, arguments: dict[str, str] | None = None) -> "mcp_types.GetPromptResult":
         """Return a prompt with its arguments filled in."""
         return await self._with_timeout(lambda client: client.get_prompt(name, arguments))
 
@@ -115,14 +106,14 @@ class McpClient:
         arguments: dict[str, Any],
         on_progress: Callable[[str], None] = lambda _: None,
         on_usage: UsageListener | None = None,
-    ) -> "CallToolResult":
+    ) -> "mcp_types.CallToolResult":
         """Call a tool. Never repeated by itself: it may have taken effect. `on_usage`: see ServerConnection.ask."""
 
         async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             count = f"{progress:g}" + (f" of {total:g}" if total is not None else "")
             on_progress(f"{count}{': ' + self.log.redact(message, 2_000) if message else ''}\n")
 
-        async def call_tool(client: "Client") -> "CallToolResult":
+        async def call_tool(client: "Client") -> "mcp_types.CallToolResult":
             # The library's check of structured content uses patterns of the server's that may take for ever.
             client.session.validate_tool_result = _skip_validation
             return await client.call_tool(name, arguments, progress_callback=report_progress)

@@ -38,11 +38,11 @@ from desktop_agent.types.mcp import (
     SamplingAnswer,
     SamplingContent,
     SamplingRequest,
-    SamplingTool,
     ServerRequestHandlers,
     UsageListener,
 )
 from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.tool_calls import ToolSpec
 
 MAX_SAMPLING_MESSAGES = 50
 MAX_SAMPLING_TOOLS = 30
@@ -78,7 +78,6 @@ def make_sampling_result(
     answer: SamplingAnswer, *, with_tools: bool
 ) -> CreateMessageResult | CreateMessageResultWithTools:
     """Return the answer in the form that fits the request."""
-
     text, stop_reason = TextContent(type="text", text=answer.text), "maxTokens" if answer.is_truncated else "endTurn"
     if not with_tools:
         return CreateMessageResult(role="assistant", content=text, model=answer.model, stop_reason=stop_reason)
@@ -88,13 +87,13 @@ def make_sampling_result(
     return CreateMessageResultWithTools(role="assistant", content=content, model=answer.model, stop_reason=stop_reason)
 
 
-def _parse_tools(params: CreateMessageRequestParams) -> tuple[SamplingTool, ...]:
+def _parse_tools(params: CreateMessageRequestParams) -> tuple[ToolSpec, ...]:
     tools = params.tools or []
     names = {tool.name for tool in tools}
     fits = all(_VALID_NAME.fullmatch(tool.name) and tool.input_schema.get("type") == "object" for tool in tools)
     if len(tools) > MAX_SAMPLING_TOOLS or len(names) < len(tools) or not fits:
         raise _UnsupportedRequest
-    return tuple(SamplingTool(tool.name, tool.description or "", tool.input_schema) for tool in tools)
+    return tuple(ToolSpec(tool.name, tool.description or "", tool.input_schema) for tool in tools)
 
 
 def _parse_messages(params: CreateMessageRequestParams) -> list[_Entry]:
@@ -205,32 +204,26 @@ class ServerRequestHandler:
 
     async def roots(self, context: object) -> ListRootsResult:  # noqa: ARG002 - named by the library
         """Return the workspace, if there is one."""
-
         folder = self._workspace
         return ListRootsResult(roots=[Root(uri=FileUrl(folder.as_uri()), name=folder.name)] if folder else [])
 
     async def elicit(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - named by the library
         """Ask the person; declined where nobody is there."""
-
-        answer = await self._ask_person(params)
-        return ElicitResult(action=answer.action, content=answer.content if answer.action == "accept" else None)
-
-    async def _ask_person(self, params: ElicitRequestParams) -> ElicitationAnswer:
-        elicit = self._handlers().elicit
+        elicit, declined = self._handlers().elicit, ElicitResult(action="decline")
         if elicit is None or not self._may_ask:
-            return ElicitationAnswer("decline")
+            return declined
         form: dict[str, Any] = getattr(params, "requested_schema", {})
         url: str | None = getattr(params, "url", None)
         if url is not None and (len(url) > MAX_URL_LENGTH or not url.lower().startswith(("https://", "http://"))):
-            return ElicitationAnswer("decline")
+            return declined
         if len(params.message) > MAX_MESSAGE_LENGTH or len(json.dumps(form, default=str)) > MAX_FORM_LENGTH:
             # The person must see all that they are asked about.
-            return ElicitationAnswer("decline")
+            return declined
         may_open = url is None or self._may_open(url)
         request = ElicitationRequest(self._title(), params.message, form, url, may_open)
         answer = await self._wait_for_answer(elicit(request)) or ElicitationAnswer("cancel")
         self._count_refusals(agreed=answer.action == "accept")
-        return answer
+        return ElicitResult(action=answer.action, content=answer.content if answer.action == "accept" else None)
 
     async def sample(
         self,
@@ -238,7 +231,6 @@ class ServerRequestHandler:
         params: CreateMessageRequestParams,
     ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
         """Let a model answer, where the person agrees: text, and calls of the server's own tools."""
-
         refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
         sample = self._handlers().sample
         if sample is None or not self._may_ask:

@@ -7,18 +7,11 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Self, TypeVar
 
+import mcp_types
 from mcp.client.client import Client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ToolsListChanged
-from mcp_types import (
-    Implementation,
-    PromptListChangedNotification,
-    ResourceListChangedNotification,
-    SamplingCapability,
-    SamplingToolsCapability,
-    ToolListChangedNotification,
-)
 
 from desktop_agent.mcp.client_features import ServerRequestHandler
 from desktop_agent.mcp.diagnostics import ConnectionLost, ServerLog, first_error
@@ -167,20 +160,20 @@ class ServerConnection:
             _watch_end(self._transport, self._closing.set),
             mode="auto",
             cache=None,
-            client_info=Implementation(name="desktop-agent", title="Desktop Agent", version="0.1.0"),
+            client_info=mcp_types.Implementation(name="desktop-agent", title="Desktop Agent", version="0.1.0"),
             list_roots_callback=handler.roots,
             elicitation_callback=handler.elicit,
             sampling_callback=handler.sample if handler.can_sample else None,
-            sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
+            sampling_capabilities=mcp_types.SamplingCapability(tools=mcp_types.SamplingToolsCapability()),
             logging_callback=handler.on_log_message,
             log_level="info",
             message_handler=self._on_message,
         )
 
     async def _on_message(self, message: object) -> None:
-        if isinstance(message, ToolListChangedNotification):
+        if isinstance(message, mcp_types.ToolListChangedNotification):
             self._on_tools_changed()
-        elif isinstance(message, PromptListChangedNotification | ResourceListChangedNotification):
+        elif isinstance(message, mcp_types.PromptListChangedNotification | mcp_types.ResourceListChangedNotification):
             self._on_catalog_changed()
         elif isinstance(message, Exception):
             self._log.add(f"{type(message).__name__}: {message}", "error")

@@ -1,12 +1,11 @@
-"""Which hosts an MCP server may lead to, by which scheme, and through which proxy."""
+"""Which hosts an MCP server may lead to, and by which scheme."""
 
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from desktop_agent.network.hosts import canonical_host, is_local_name, is_public_address
+from desktop_agent.network.hosts import canonical_host, is_local_host
 from desktop_agent.types.providers import is_loopback
 
 if TYPE_CHECKING:
@@ -52,44 +51,25 @@ def host_of_url(url: str) -> str:
 def is_private_host(host: str) -> bool:
     """Whether a name belongs to this machine or a private network, or an address is not public. Nothing is resolved."""
     canonical = canonical_host(host)
-    if canonical is None or is_local_name(canonical):
-        return True
-    try:
-        return not is_public_address(str(ipaddress.ip_address(canonical.partition("%")[0])))
-    except ValueError:
-        return False
+    return canonical is None or is_local_host(canonical)
 
 
 def may_open_url(url: str, private_hosts: frozenset[str]) -> bool:
     """Whether the person may be sent to a page: https, or http on this machine, and no private host but
     `private_hosts`.
     """
+    host = host_of_url(url)
+    if not host or len(url) > MAX_OPENED_URL_LENGTH or not url.isprintable() or " " in url:
+        return False
+    parts = urlsplit(url)
     try:
-        parts = urlsplit(url)
-        is_complete = bool(parts.hostname) and parts.username is None and parts.password is None and len(url) < 65_536
-        has_port = parts.port is None or parts.port > 0
+        has_port = parts.port != 0
     except ValueError:
         return False
-    host = host_of_url(url)
-    if not is_complete or not has_port or len(url) > MAX_OPENED_URL_LENGTH or not url.isprintable() or " " in url:
-        return False
-    return is_secure(parts.scheme, host) and (host in private_hosts or not is_private_host(host))
+    is_complete = has_port and parts.username is None and parts.password is None
+    return is_complete and is_secure(parts.scheme, host) and (host in private_hosts or not is_private_host(host))
 
 
 def is_secure(scheme: str, host: str) -> bool:
     """Whether nobody on the way can read what is sent."""
     return scheme.lower() == "https" or (scheme.lower() == "http" and is_loopback(host))
-
-
-def proxy_for(scheme: str, host: str) -> str | None:
-    """Return the proxy that the environment or the system names; None for this machine itself."""
-    if is_loopback(host):
-        return None
-    # Late: it imports half of the standard library.
-    import urllib.request
-
-    proxies = urllib.request.getproxies()
-    url = proxies.get(scheme) or proxies.get("all")
-    if not url or urllib.request.proxy_bypass(host):
-        return None
-    return url if "://" in url else f"http://{url}"

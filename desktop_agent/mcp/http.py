@@ -18,7 +18,7 @@ from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
 from desktop_agent.mcp.diagnostics import ServerLog
-from desktop_agent.mcp.host_policy import HttpTarget, host_of_url, is_private_host, is_secure, proxy_for
+from desktop_agent.mcp.host_policy import HttpTarget, host_of_url, is_private_host, is_secure
 from desktop_agent.mcp.http_bodies import (
     Body,
     bound_size,
@@ -27,7 +27,7 @@ from desktop_agent.mcp.http_bodies import (
     repair_events,
     repair_message,
 )
-from desktop_agent.network.fetch import MAX_REDIRECTS, Resolver, resolve_checked, resolve_host
+from desktop_agent.network.fetch import MAX_REDIRECTS, Resolver, proxy_address, resolve_checked, resolve_host
 from desktop_agent.network.hosts import PrivateHost
 from desktop_agent.types.errors import Sentence, ToolFailed
 
@@ -219,7 +219,7 @@ class _CheckedTransport(httpx2.AsyncBaseTransport):
 
     def _choose_transport(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
         host = host_of_url(str(url))
-        proxy = proxy_for(url.scheme, host)
+        proxy = proxy_address(url.scheme, host)
         if proxy is None:
             return self._direct
         # The proxy resolves names; a private name or address in the URL itself is refused here.

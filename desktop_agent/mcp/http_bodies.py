@@ -171,8 +171,8 @@ def _event_head(event: httpx2.ServerSentEvent, last_id: str) -> str:
 
 
 def _event(head: str, data: bytes) -> bytes:
-    lines = (f"data: {line}".rstrip() for line in data.decode().split("\n"))
-    return (head + "\n".join([*lines, "", ""])).encode()
+    lines = (b"data: " + line if line else b"data:" for line in data.split(b"\n"))
+    return head.encode() + b"\n".join([*lines, b"", b""])
 
 
 def failure_body(pending: PendingRequest, message: str) -> bytes:

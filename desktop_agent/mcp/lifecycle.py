@@ -5,15 +5,22 @@ import importlib
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from desktop_agent.mcp.diagnostics import ServerLog, start_failure
 from desktop_agent.mcp.host_policy import allowed_private_hosts, host_of_url, may_open_url
 from desktop_agent.types.errors import AgentError, ExtraMissing, Sentence, ToolFailed
-from desktop_agent.types.mcp import McpLogLine, McpServer, ServerRequestHandlers, StdioConnection
+from desktop_agent.types.mcp import (
+    McpLogLine,
+    McpServer,
+    McpServerState,
+    McpStateName,
+    ServerRequestHandlers,
+    StdioConnection,
+)
 from desktop_agent.types.providers import is_loopback
 
 if TYPE_CHECKING:
@@ -49,8 +56,6 @@ OnSignInRequired = Callable[[Sentence], None]
 """Called when the server wants the person to sign in, or to correct a key."""
 OpenTransport = Callable[[ServerLog, OnSignInRequired], Coroutine[Any, Any, Transport]]
 
-_State = Literal["idle", "starting", "running", "failed", "signed_out"]
-
 SIGN_IN_REMEDY = "Sign in again in the settings of the server."
 
 START_TIMEOUT = 60.0
@@ -79,15 +84,6 @@ class ServerContext:
     start_timeout: float = START_TIMEOUT
 
 
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """The state of a server, its reason and a remedy."""
-
-    state: _State
-    reason: Sentence | None = None
-    remedy: Sentence | None = None
-
-
 class ServerClosed(ToolFailed):
     """The server was turned off or removed before it had started."""
 
@@ -104,7 +100,7 @@ class ServerLifecycle:
     def __init__(self, server: McpServer, context: ServerContext, log: ServerLog) -> None:
         self.start_count = 0
         self.server = server
-        self.status = ServerStatus("idle")
+        self._state = McpServerState(server.id, "idle")
         self.is_stale = True
         self.on_state: Callable[[], None] = lambda: None
         self.on_tools_changed: Callable[[], object] = lambda: None
@@ -127,9 +123,10 @@ class ServerLifecycle:
         return self._connection is not None and self._connection.is_live
 
     @property
-    def protocol(self) -> str:
-        """The protocol version that was agreed on; empty while the server does not run."""
-        return self._connection.protocol if self._connection is not None else ""
+    def state(self) -> McpServerState:
+        """The state, without what the server offers. `protocol` is that which was agreed on."""
+        protocol = self._connection.protocol if self._connection is not None else ""
+        return replace(self._state, protocol=protocol)
 
     def reset_backoff(self) -> None:
         """Forget that starts failed."""
@@ -180,7 +177,7 @@ class ServerLifecycle:
         self.start_count += 1
         self.sign_in_reason = None
         log.start()
-        self._set_status("starting")
+        self._set_state("starting")
         try:
             await load_library()
             transport = await context.open_transport(log, self._on_sign_in_required)
@@ -196,12 +193,12 @@ class ServerLifecycle:
             if isinstance(error, Exception) and not isinstance(error, ServerClosed):
                 self._increase_backoff()
                 raise self._record_failure(error) from error
-            self._set_status("idle")
+            self._set_state("idle")
             raise
         self._started_at, self._failure = self._clock(), None
         # The library asks in several ways, of which the server took one.
         self.sign_in_reason = None
-        self._set_status("running")
+        self._set_state("running")
         return connection
 
     def _make_connection(self, transport: Transport) -> "ServerConnection":
@@ -225,32 +222,32 @@ class ServerLifecycle:
 
     def _on_ended(self, by_itself: bool, failure: AgentError | None) -> None:  # noqa: FBT001 - called by position
         template = "The server “{server}” ended by itself; it is started again when it is needed."
-        if self.status.state == "signed_out":
+        if self._state.state == "signed_out":
             return
         if by_itself:
             sentence = Sentence(template, {"server": self.server.title})
             failure = failure or ToolFailed(sentence, "If it happens again, look at its log.")
-            self._set_status("failed", failure.sentence, failure.remedy)
+            self._set_state("failed", failure.sentence, failure.remedy)
         else:
-            self._set_status("idle")
+            self._set_state("idle")
 
-    def _set_status(self, state: _State, reason: Sentence | None = None, remedy: Sentence | None = None) -> None:
-        self.status = ServerStatus(state, reason, remedy)
+    def _set_state(self, state: McpStateName, reason: Sentence | None = None, remedy: Sentence | None = None) -> None:
+        self._state = McpServerState(self.server.id, state, reason=reason, remedy=remedy)
         self.on_state()
 
     def _record_failure(self, error: Exception) -> ToolFailed:
         if self.sign_in_reason is not None:
             self._failure = refusal = ToolFailed(self.sign_in_reason, SIGN_IN_REMEDY)
-            self._set_status("signed_out", self.sign_in_reason)
+            self._set_state("signed_out", self.sign_in_reason)
             return refusal
         self._failure = start_failure(error, self.server, self._log, self._context.start_timeout)
         failure = self._start_error(f"{self._retry_at - self._clock():.0f}")
-        self._set_status("failed", failure.sentence, self._failure.remedy)
+        self._set_state("failed", failure.sentence, self._failure.remedy)
         return failure
 
     def _on_sign_in_required(self, reason: Sentence) -> None:
         self.sign_in_reason, self.sign_in_demands = reason, self.sign_in_demands + 1
-        self._set_status("signed_out", reason)
+        self._set_state("signed_out", reason)
 
     def _increase_backoff(self) -> None:
         """The first failure costs no wait: a server that ended is back at once."""

@@ -52,14 +52,14 @@ class OAuthSession:
         self._renewals = renewals
         self._renewal: asyncio.Task[None] | None = None
         self._retry_at = 0.0
-        self._is_unsaved = False
         self._is_ended = False
 
     async def load(self) -> None:
         """Read the record from the keyring, unless a newer one is known. Raises SecretsUnavailable."""
         before = self.record
         loaded = await self._store.load(self.url)
-        if self.record is before and not self._is_unsaved and (self._renewal is None or self._renewal.done()):
+        is_saved = self.record is self._stored_record
+        if self.record is before and is_saved and (self._renewal is None or self._renewal.done()):
             self.record = self._stored_record = loaded
 
     async def token(self, used: str, target: HttpTarget, log: ServerLog) -> str:
@@ -136,7 +136,6 @@ class OAuthSession:
         if loaded == self._stored_record or self._is_ended:
             return False
         self.record = self._stored_record = loaded
-        self._is_unsaved = False
         return True
 
     async def _store_renewed(self, renewed: OAuthRecord, log: ServerLog) -> None:
@@ -147,14 +146,11 @@ class OAuthSession:
         self.record = renewed
         if self._is_ended:
             return
-        self._is_unsaved = True
         try:
             await self._store.save(renewed)
+            self._stored_record = renewed
         except (SecretsUnavailable, ValueError):
             log.add("the renewed sign-in could not be kept in the keyring; it holds for this run", "warning")
-        else:
-            self._stored_record = renewed
-            self._is_unsaved = False
 
 
 def _is_expiring(record: OAuthRecord) -> bool:

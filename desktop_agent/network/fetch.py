@@ -280,15 +280,22 @@ def tls_context() -> "ssl.SSLContext":
     return httpx.create_ssl_context()
 
 
-def proxy_for(scheme: str, host: str) -> "httpx.URL | None":
-    """Return the proxy of the environment or system; None for this machine. Raises FetchFailed for an unusable one."""
+def proxy_address(scheme: str, host: str) -> str | None:
+    """Return the URL of the proxy that the environment or the system names; None for this machine itself."""
     if is_loopback(host):
         return None
     proxies = urllib.request.getproxies()
     url = proxies.get(scheme) or proxies.get("all")
     if not url or urllib.request.proxy_bypass(host):
         return None
-    address = url if "://" in url else f"http://{url}"
+    return url if "://" in url else f"http://{url}"
+
+
+def proxy_for(scheme: str, host: str) -> "httpx.URL | None":
+    """Return the proxy of the environment or system; None for this machine. Raises FetchFailed for an unusable one."""
+    address = proxy_address(scheme, host)
+    if address is None:
+        return None
     if not address.lower().startswith(("http://", "https://")):
         kind = address.partition("://")[0]
         sentence = Sentence("The proxy that is set is of a kind that is not supported ({kind}).", {"kind": kind})

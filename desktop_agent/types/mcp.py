@@ -14,7 +14,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import Price
-from desktop_agent.types.tool_calls import Effect, ToolClass
+from desktop_agent.types.tool_calls import Effect, ToolClass, ToolSpec
 
 CLIENT_SECRET = "client secret"  # noqa: S105 - its name
 """The name of the secret; no variable and no header can have it."""
@@ -126,6 +126,9 @@ class McpToolInfo:
     schema: JsonObject = field(default_factory=dict[str, object], compare=False, repr=False)
 
 
+McpStateName = Literal["off", "idle", "starting", "running", "failed", "signed_out"]
+
+
 @dataclass(frozen=True, slots=True)
 class McpServerState:
     """The state of a server. `off`: turned off, or unknown. `idle`: it starts when it is needed.
@@ -135,7 +138,7 @@ class McpServerState:
     """
 
     server_id: str
-    state: Literal["off", "idle", "starting", "running", "failed", "signed_out"]
+    state: McpStateName
     protocol: str = ""
     reason: Sentence | None = None
     tools: tuple[McpToolInfo, ...] = ()
@@ -230,15 +233,6 @@ class SamplingModel:
     price: Price | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingTool:
-    """A tool of the server that a model may call: the server runs it, nothing happens here."""
-
-    name: str
-    description: str
-    schema: JsonObject
-
-
 SamplingContent = str | ToolUse | ToolResult
 """A text, a model's call of a tool, or the server's result of it."""
 
@@ -248,7 +242,7 @@ class SamplingRequest:
     """An MCP server wants a model to answer. `messages` are roles and contents, in order.
 
     `answering_model` is None until somebody looked, and where no model is chosen. `tool_choice` says whether the model
-    has to call one of the `tools`, or must not.
+    has to call one of the `tools`, or must not; the server runs them, nothing happens here.
     """
 
     server: str
@@ -256,13 +250,13 @@ class SamplingRequest:
     system_prompt: str | None
     max_tokens: int
     answering_model: SamplingModel | None = None
-    tools: tuple[SamplingTool, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
     tool_choice: Literal["auto", "required", "none"] = "auto"
 
     @property
     def characters(self) -> int:
         """The length of everything that the model would read."""
-        tools = sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.schema)) for tool in self.tools)
+        tools = sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.input_schema)) for tool in self.tools)
         return len(self.system_prompt or "") + tools + sum(_content_length(content) for _, content in self.messages)
 
 

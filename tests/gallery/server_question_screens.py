@@ -12,7 +12,6 @@ from desktop_agent.types.mcp import (
     ElicitationRequest,
     SamplingAnswer,
     SamplingRequest,
-    SamplingTool,
 )
 from desktop_agent.types.mcp import (
     McpPrompt,
@@ -25,6 +24,7 @@ from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.providers import Price
 from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.gallery.desk import Desk
 from tests.gallery.paintings import painting
 from tests.gallery.screens import scene
@@ -84,7 +84,7 @@ WITH_TOOLS = replace(
         ("assistant", ToolUse(id="1", name="search_notes", input={"words": "import"})),
         ("user", ToolResult(tool_use_id="1", content=(Text(text="week 12: the import reads a file once"),))),
     ),
-    tools=(SamplingTool("search_notes", "Searches the notes of the project, newest first.", SEARCH),),
+    tools=(ToolSpec("search_notes", "Searches the notes of the project, newest first.", SEARCH),),
 )
 OFFERED = (
     ServerCatalog(

@@ -10,7 +10,7 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.mcp_servers import MAX_TOKENS, SamplingHandler
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.errors import Overloaded, ToolUseFailed, WrongUse
-from desktop_agent.types.mcp import ConsentHandlers, SamplingAnswer, SamplingRequest, SamplingTool
+from desktop_agent.types.mcp import ConsentHandlers, SamplingAnswer, SamplingRequest
 from desktop_agent.types.messages import Role
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
@@ -137,7 +137,7 @@ async def test_what_an_answer_used_that_broke_off_is_told_too(tmp_path):
         assert person.spent == [Usage(cost=0.125)]
 
 
-LOOK = SamplingTool("look", "Looks at a thing.", {"type": "object", "properties": {"of": {"type": "string"}}})
+LOOK = ToolSpec("look", "Looks at a thing.", {"type": "object", "properties": {"of": {"type": "string"}}})
 
 
 async def test_a_model_may_ask_for_tools_of_the_server(tmp_path):
@@ -158,7 +158,7 @@ async def test_a_model_may_ask_for_tools_of_the_server(tmp_path):
         assert (answer.text, answer.calls) == ("Once more.", calls)
         assert person.answers == [answer]
         (request,) = provider.requests
-        assert request.tools == (ToolSpec("look", LOOK.description, LOOK.schema),)
+        assert request.tools == (ToolSpec("look", LOOK.description, LOOK.input_schema),)
         assert request.tool_choice == ToolChoice("required")
         assert [(each.role, len(each.blocks)) for each in request.messages] == [
             (Role.USER, 1),

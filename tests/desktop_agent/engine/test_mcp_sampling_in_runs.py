@@ -11,11 +11,11 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import CostUpdated, RunEnd, RunFinished
-from desktop_agent.types.mcp import McpServer, SamplingAnswer, SamplingTool, StdioConnection
+from desktop_agent.types.mcp import McpServer, SamplingAnswer, StdioConnection
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
-from desktop_agent.types.tool_calls import AllowOnce
+from desktop_agent.types.tool_calls import AllowOnce, ToolSpec
 from tests.desktop_agent.engine.test_mcp_sampling import Person
 from tests.desktop_agent.engine.test_mcp_servers import engine_with, own
 from tests.desktop_agent.mcp.stage import until
@@ -112,7 +112,7 @@ async def test_a_model_asks_for_tools_of_the_server_which_runs_them_itself(tmp_p
         assert '"stopReason": "endTurn"' in run.result
         assert "Blue." in run.result
         schema = {"type": "object", "properties": {"of": {"type": "string"}}}
-        tools = (SamplingTool("look", "Looks at a thing.", schema),)
+        tools = (ToolSpec("look", "Looks at a thing.", schema),)
         assert [each.tools for each in person.requests] == [tools, tools]
         call = ToolUse(id="x", name="look", input={"of": "sky"})
         assert person.answers[0].calls == (call,)

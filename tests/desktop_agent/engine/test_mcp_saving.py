@@ -73,7 +73,7 @@ async def test_a_server_that_is_turned_off_while_the_keyring_is_asked_is_not_sta
         with pytest.raises(ToolFailed, match="was put away"):
             await call
         assert not mark.exists()
-        assert live.lifecycle.status.state == "idle"
+        assert live.lifecycle.state.state == "idle"
 
 
 async def test_it_is_known_which_values_are_held(tmp_path):

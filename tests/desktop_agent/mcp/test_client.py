@@ -112,8 +112,8 @@ async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, words, r
         with pytest.raises(ToolFailed, match=words) as caught:
             await load_tool_offer(live)
         assert remedy in str(caught.value.remedy)
-        assert remedy in str(live.lifecycle.status.remedy)
-        assert "can be tried again" not in str(live.lifecycle.status.remedy)
+        assert remedy in str(live.lifecycle.state.remedy)
+        assert "can be tried again" not in str(live.lifecycle.state.remedy)
         assert not live.lifecycle.is_running
 
 
@@ -128,7 +128,7 @@ async def test_one_that_says_nothing_of_use_at_the_start_is_given_up(argv, words
     async with program(argv, tmp_path, start_timeout=2.0) as live:
         with pytest.raises(ToolFailed, match=words):
             await load_tool_offer(live)
-        assert remedy in str(live.lifecycle.status.remedy)
+        assert remedy in str(live.lifecycle.state.remedy)
 
 
 async def test_a_message_without_end_closes_the_connection(tmp_path):

@@ -21,7 +21,8 @@ from desktop_agent.mcp.client_features import (
     parse_sampling_request,
 )
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.types.mcp import SamplingAnswer, SamplingTool
+from desktop_agent.types.mcp import SamplingAnswer
+from desktop_agent.types.tool_calls import ToolSpec
 
 PLAIN = {"type": "object", "properties": {}}
 LOOK = Tool(name="look", description="Looks.", input_schema=PLAIN)
@@ -60,7 +61,7 @@ def test_calls_and_what_came_of_them_are_read_in_order():
         ("user", ToolResult(tool_use_id="b", content=(Text(text="x"), Text(text="y")))),
         ("user", ToolResult(tool_use_id="a", content=(Text(text='{"k": 1}'),), outcome=Outcome.FAILED)),
     )
-    assert (found.tools, found.tool_choice) == ((SamplingTool("look", "Looks.", PLAIN),), "required")
+    assert (found.tools, found.tool_choice) == ((ToolSpec("look", "Looks.", PLAIN),), "required")
     assert read(("user", text("Go.")), tools=()).tool_choice == "auto"
 
 

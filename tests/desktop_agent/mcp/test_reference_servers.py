@@ -231,7 +231,7 @@ async def test_git_and_time_speak_the_newer_protocol(tmp_path, repository):
     async with program(python_server("git"), tmp_path) as live:
         parts = await called(live, "srv__git_status", {"repo_path": str(tmp_path)})
         assert any("new.txt" in part.text for part in parts if isinstance(part, Text))
-        assert live.lifecycle.protocol == "2026-07-28"
+        assert live.lifecycle.state.protocol == "2026-07-28"
     async with program(python_server("time"), tmp_path) as live:
         parts = await called(live, "srv__get_current_time", {"timezone": "Asia/Tokyo"})
         assert re.search(r"\+09:00", str(parts))

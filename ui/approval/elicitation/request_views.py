@@ -169,7 +169,7 @@ class SamplingView(ScrollColumn):
             self._add_message(role, message_frame)
         for tool in request.tools:
             name = self.tr("The server's tool “{0}”, for which the model may ask").format(quote_name(tool.name))
-            self._add_text(name, "\n\n".join(filter(None, (tool.description, arguments_as_json(tool.schema)))))
+            self._add_text(name, "\n\n".join(filter(None, (tool.description, arguments_as_json(tool.input_schema)))))
         self.column.addStretch(1)
 
     def _add_answer(self, answer: SamplingAnswer) -> None:

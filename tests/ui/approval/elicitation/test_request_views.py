@@ -3,15 +3,16 @@
 from PySide6.QtWidgets import QLabel, QPlainTextEdit
 
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.types.mcp import SamplingAnswer, SamplingModel, SamplingRequest, SamplingTool
+from desktop_agent.types.mcp import SamplingAnswer, SamplingModel, SamplingRequest
 from desktop_agent.types.providers import Price
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.ui.test_translatable import bare_texts, marked
 from ui.approval.elicitation.request_views import SamplingView, describe_model
 
 __all__ = ["marked"]
 
 MODEL = SamplingModel("Studio", "m", "Model M", Price(input=3, output=15))
-LOOK = SamplingTool("lo\u202eok", "Looks at a thing.", {"type": "object", "properties": {"of": {"type": "string"}}})
+LOOK = ToolSpec("lo\u202eok", "Looks at a thing.", {"type": "object", "properties": {"of": {"type": "string"}}})
 CALL = ToolUse(id="a", name="look", input={"of": "sky"})
 REQUEST = SamplingRequest(
     "Notes",
@@ -55,7 +56,7 @@ def test_tools_calls_and_results_stand_there_whole(qtbot):
 
 def test_what_tools_say_counts_in_the_price():
     plain = SamplingRequest("Notes", (("user", "x"),), None, 1, MODEL)
-    large = SamplingTool("a", "x" * 4_000_000, {})
+    large = ToolSpec("a", "x" * 4_000_000, {})
     told = SamplingRequest("Notes", (("user", "x"),), None, 1, MODEL, tools=(large,))
     assert "about $3.00 at most" in " ".join(describe_model(told))
     assert "$3.00" not in " ".join(describe_model(plain)).split("at most:")[0]
@@ -81,7 +82,7 @@ def test_every_word_is_translated(qtbot, marked):
         ("user", ToolResult(tool_use_id="a", content=(Text(text="μ"),), outcome=Outcome.FAILED)),
     )
     model = SamplingModel("ν", "ξ", "ο", Price(input=3, output=15))
-    request = SamplingRequest("κ", said, "ι", 1000, model, tools=(SamplingTool("π", "ρ", {}),))
+    request = SamplingRequest("κ", said, "ι", 1000, model, tools=(ToolSpec("π", "ρ", {}),))
     for answer in (None, SamplingAnswer("σ", "τ", calls=(ToolUse(id="b", name="λ", input={}),))):
         view = SamplingView(request, answer)
         qtbot.addWidget(view)
