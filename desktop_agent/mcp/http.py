@@ -31,10 +31,8 @@ from desktop_agent.network.fetch import MAX_REDIRECTS, Resolver, proxy_address, 
 from desktop_agent.network.hosts import PrivateHost
 from desktop_agent.types.errors import Sentence, ToolFailed
 
-# The library logs what servers answered, secrets too.
-for _name in ("mcp.client.streamable_http", "mcp.client.auth.oauth2"):
-    logging.getLogger(_name).disabled = True
-
+# These log what servers answered, secrets too.
+_SILENT_LOGGERS = ("mcp.client.streamable_http", "mcp.client.auth.oauth2")
 MAX_RESPONSE_BYTES = 32_000_000
 """Of one response, or of one event of a stream."""
 MAX_METADATA_BYTES = 500_000
@@ -64,6 +62,9 @@ async def http_streams(
 
 async def make_http_client(target: HttpTarget, log: ServerLog, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
     """Return a client for this server alone, or also for those that it names."""
+    # Each time: whoever configures logging afterwards may turn them on again.
+    for name in _SILENT_LOGGERS:
+        logging.getLogger(name).disabled = True
     # In a thread: reading the certificates that the system trusts takes a tenth of a second.
     context = await asyncio.to_thread(httpx2.create_ssl_context)
     # Compressed responses could be bombs, and compression saves little here.
