@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.mcp.host_policy import HttpTarget, host_of_url, is_private_host, is_secure
-from desktop_agent.mcp.http_bodies import (
+from desktop_agent.mcp.http_responses import (
     Body,
     bound_size,
     failure_body,

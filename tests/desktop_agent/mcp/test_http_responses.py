@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from mcp_types import CONNECTION_CLOSED
 
-from desktop_agent.mcp.http_bodies import Body, PendingRequest, repair_events, repair_message
+from desktop_agent.mcp.http_responses import Body, PendingRequest, repair_events, repair_message
 from desktop_agent.mcp.limits import SERVER_FAILED
 
 GOOD = b'{"jsonrpc":"2.0","id":1,"result":{}}'

@@ -1,4 +1,4 @@
-"""Bodies of HTTP responses, bounded and repaired before the library reads them. Loaded late.
+"""HTTP responses, bounded and repaired before the library reads them. Loaded late.
 
 The library bounds no body of one message, and waits for a response with the id of its request: each body knows that
 request, and whatever ends it becomes a response to it.
@@ -89,7 +89,7 @@ async def repair_message(
         return
     parsed = await parse_messages_by_size(data)
     if status >= _HTTP_BAD_REQUEST:
-        yield _error_body(pending, pending.request_id, data, parsed, status)
+        yield _error_response(pending, pending.request_id, data, parsed, status)
         return
     message = next((message for message in _select_response(pending, parsed) if _is_response(message)), None)
     if message is None:
@@ -180,7 +180,7 @@ def failure_body(pending: PendingRequest, message: str) -> bytes:
     return b"" if pending.request_id is None else _to_bytes(error_response(pending.request_id, message))
 
 
-def _error_body(
+def _error_response(
     pending: PendingRequest, request_id: int | str, data: bytes, parsed: ParsedMessages, status: int
 ) -> bytes:
     """The error in it, whatever its id: servers make one up (“server-error”). Without one the status counts."""
