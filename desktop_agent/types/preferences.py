@@ -1,10 +1,10 @@
 """Preferences, each declared once: form, file and documentation follow from this module."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from desktop_agent.types.form_hints import FontFamilyField, NumberFormat
 from desktop_agent.types.mcp import McpServer
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.policies import Specialist
@@ -23,18 +23,6 @@ MAX_MODES = 50
 class _Section(BaseModel):
     # A file of a newer version keeps working: unknown fields are kept and written back.
     model_config = ConfigDict(frozen=True, extra="allow")
-
-
-@dataclass(frozen=True, slots=True)
-class NumberFormat:
-    """How a form shows a number: its unit, and a text in place of 0."""
-
-    unit: str = ""
-    zero_text: str = ""
-
-
-class FontFamilyField:
-    """Marks a text as the name of a font family; empty is the system's."""
 
 
 class AppearancePreferences(_Section):

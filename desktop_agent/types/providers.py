@@ -12,6 +12,7 @@ from pydantic import Field
 
 from desktop_agent.types.blocks import SUPPORTED_MEDIA_TYPES, JsonObject, MediaType
 from desktop_agent.types.dialects import Dialect
+from desktop_agent.types.form_hints import OptionalNumber
 from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import ToolSpec
@@ -105,10 +106,31 @@ class Timeouts(FrozenModel):
 class ConversationParameters(FrozenModel):
     """What the person may set for one conversation. None is not sent, so that the server's own default holds."""
 
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, ge=0, le=1)
-    max_tokens: int | None = Field(default=None, ge=1)
-    system_prompt: str | None = None
+    temperature: Annotated[float | None, OptionalNumber("0.7")] = Field(
+        default=None,
+        ge=0,
+        le=2,
+        title="Temperature",
+        description="From 0, the most predictable, to 2, the most varied.",
+    )
+    top_p: Annotated[float | None, OptionalNumber("0.9")] = Field(
+        default=None,
+        ge=0,
+        le=1,
+        title="Top-p",
+        description="Only the likeliest words that together reach this share, from 0 to 1.",
+    )
+    max_tokens: Annotated[int | None, OptionalNumber("4096")] = Field(
+        default=None,
+        ge=1,
+        title="Maximum tokens",
+        description="The longest answer. One that reaches it is cut, and can be continued.",
+    )
+    system_prompt: str | None = Field(
+        default=None,
+        title="System prompt",
+        description="What the model is told before everything else. Empty: the instructions of the settings.",
+    )
 
 
 class ProviderConfig(ConversationParameters):

@@ -241,7 +241,7 @@ async def settings_mode_edited(desk: Desk) -> None:
     dialog.modes.edit("docs-only")
     dialog.modes._editor._rules._open_editor(None)
     rule = dialog.modes._editor._rules._editor
-    rule._tools.set_tool("run_command")
+    rule._tools.select("run_command")
     rule._kind_menu.setCurrentIndex(3)
     rule._pattern.setText("git push")
     await asyncio.sleep(0.2)
@@ -253,7 +253,7 @@ async def settings_mode_wrong(desk: Desk) -> None:
     dialog = desk.settings.show()
     dialog.resize(860, 960)
     dialog.modes.copy(OWN_MODES[0])
-    dialog.modes._editor._title.setText("")
-    dialog.modes._editor._name.setText("Docs only")
+    dialog.modes._editor._title.widget.setText("")
+    dialog.modes._editor._name.widget.setText("Docs only")
     dialog.modes._editor.save()
     await asyncio.sleep(0.2)

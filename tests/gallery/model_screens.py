@@ -162,14 +162,14 @@ async def edit_server(desk: Desk) -> None:
     await asyncio.sleep(0.3)
     card = dialog._providers._cards[OPENROUTER.id]
     card._open_editor()
-    card._editor._address.setText("https://gateway.example/api/v1")
-    card._editor._mirrors.show_addresses(("https://gateway-2.example/api/v1",))
+    card._editor.form.rows["base_url"].control.widget.setText("https://gateway.example/api/v1")
+    card._editor.form.rows["mirrors"].control.widget.setPlainText("https://gateway-2.example/api/v1")
 
 
 @scene("settings-key-was-dropped", height=900)
 async def key_was_dropped(desk: Desk) -> None:
     await edit_server(desk)
-    desk.settings._dialog._providers._cards[OPENROUTER.id]._editor._save()
+    desk.settings._dialog._providers._cards[OPENROUTER.id]._editor.save()
     await asyncio.sleep(0.3)
 
 

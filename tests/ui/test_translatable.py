@@ -471,8 +471,8 @@ def test_the_settings(qtbot, marked):
     dialog.set_prices([ModelPriceEntry("δ", "δ", "δ", "λ", Price(input=1), is_own=True)])
     for each in dialog._providers._cards.values():
         each._open_editor()
-        each._editor._address.setText("http://127.0.0.1:7")
-        each._editor._mirrors.show_addresses(("http://127.0.0.1:8",))
+        each._editor.form.rows["base_url"].control.widget.setText("http://127.0.0.1:7")
+        each._editor.form.rows["mirrors"].control.widget.setPlainText("http://127.0.0.1:8")
         each.ask_for_key()
     assert set(bare_texts(dialog)) <= set(QFontDatabase.families())
     rows = dialog._prices._rows

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QSize, QStringListModel, Qt, QTimer, Signal
-from PySide6.QtWidgets import QCompleter, QDialog, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCompleter, QDialog, QWidget
 
 from desktop_agent.types.mcp import McpPromptArgument
 from ui.bridge.mcp_requests import ServerCatalog
 from ui.composer.completions import CompletionItem, CompletionKind, completion_items
+from ui.forms.controls import text_line
+from ui.forms.form import ARGUMENTS, Form
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import ScrollColumn
 from ui.style.pickers import SearchPopup
 from ui.style.text import show_hidden
-from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
 POPUP_SIZE = QSize(460, 420)
 
@@ -82,25 +84,29 @@ class PromptArgumentsDialog(QDialog):
         pause_ms: int = COMPLETION_DELAY_MS,
     ) -> None:
         super().__init__(parent)
-        self._arguments = {argument.name: argument for argument in arguments}
-        self._lines: dict[str, QLineEdit] = {}
+        self._needed = [argument.name for argument in arguments if argument.required]
+        self._form = Form(ARGUMENTS)
+        self._completers: dict[str, QCompleter] = {}
         self._completed_name = ""
         self._completion_timer = QTimer(self, singleShot=True, interval=pause_ms)
         self._completion_timer.timeout.connect(self._request_completion)
         self._missing = label(kind="small", wrap=True)
         self._insert = button(self.tr("Insert"), self._submit, "primary")
+        for argument in arguments:
+            self._add_argument(argument)
+        self._form.changed.connect(self._refresh)
         self._build_layout(show_hidden(title), show_hidden(description))
         self._refresh()
 
     def show_completions(self, name: str, values: Sequence[str]) -> None:
         """Offer the server's completions, unless the text changed since or another field has the focus."""
-        line = self._lines.get(name)
-        if line is None or not line.hasFocus() or self._completion_timer.isActive():
+        completer = self._completers.get(name)
+        if completer is None or not completer.widget().hasFocus() or self._completion_timer.isActive():
             return
-        completer = line.completer()
         model, popup = completer.model(), completer.popup()
         if isinstance(model, QStringListModel):
-            model.setStringList([show_hidden(value) for value in values if value != line.text()])
+            written = self._form.rows[name].value
+            model.setStringList([show_hidden(value) for value in values if value != written])
         if model.rowCount() > 0:
             completer.complete()
         elif popup is not None:
@@ -111,15 +117,14 @@ class PromptArgumentsDialog(QDialog):
         self._completion_timer.start()
 
     def _request_completion(self) -> None:
-        self.completion_requested.emit(self._completed_name, self._lines[self._completed_name].text())
+        self.completion_requested.emit(self._completed_name, self._form.rows[self._completed_name].value)
 
     @property
     def values(self) -> dict[str, str]:
-        return {name: line.text() for name, line in self._lines.items() if line.text()}
+        return {name: value for name, value in self._form.values.items() if value}
 
     def _refresh(self) -> None:
-        needed = [argument.name for argument in self._arguments.values() if argument.required]
-        missing = [show_hidden(name) for name in needed if name not in self.values]
+        missing = [show_hidden(name) for name in self._needed if name not in self.values]
         self._missing.setText(self.tr("Still needed: {0}").format(", ".join(missing)) if missing else "")
         self._insert.setEnabled(not missing)
 
@@ -128,40 +133,30 @@ class PromptArgumentsDialog(QDialog):
             self.accept()
             self.arguments_submitted.emit(self.values)
 
+    def _add_argument(self, argument: McpPromptArgument) -> None:
+        control = text_line(is_exact=True)
+        line, words = control.widget, show_hidden(argument.description)
+        completer = self._completers[argument.name] = QCompleter(QStringListModel(line), line)
+        completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        line.setCompleter(completer)
+        line.textEdited.connect(partial(self._on_edited, argument.name))
+        is_optional = not argument.required
+        title = show_hidden(argument.name)
+        self._form.add_field(argument.name, title, control, help_text=words, is_optional=is_optional)
+
     def _build_layout(self, title: str, description: str) -> None:
         self.setAccessibleName(title)
         self.setWindowTitle(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        form = ScrollColumn(SPACE_M, trailing=SPACE_S)
-        for argument in self._arguments.values():
-            form.column.addLayout(self._create_row(argument))
-        form.column.addStretch(1)
-        form.setMinimumHeight(min(form.column.sizeHint().height(), _MAX_FORM_HEIGHT))
+        scrolled = ScrollColumn(SPACE_M, trailing=SPACE_S)
+        scrolled.column.addWidget(self._form)
+        scrolled.column.addStretch(1)
+        scrolled.setMinimumHeight(min(scrolled.column.sizeHint().height(), _MAX_FORM_HEIGHT))
         self._insert.setDefault(True)
-        foot = hbox(
-            self._missing, button(self.tr("Cancel"), self.reject), self._insert, spacing=SPACE_S, grow=self._missing
-        )
-        layout = vbox(label(title, "heading", wrap=True), parent=self, spacing=SPACE_M, margins=SPACE_L)
+        cancel = button(self.tr("Cancel"), self.reject)
+        foot = hbox(self._missing, cancel, self._insert, spacing=SPACE_S, grow=self._missing)
+        heads = [label(title, "heading", wrap=True)]
         if description:
-            layout.addWidget(label(description, "muted", wrap=True))
-        layout.addWidget(form, 1)
-        layout.addLayout(foot)
+            heads.append(label(description, "muted", wrap=True))
+        vbox(*heads, scrolled, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scrolled)
         self.setMinimumWidth(DIALOG_WIDTH)
-
-    def _create_row(self, argument: McpPromptArgument) -> QVBoxLayout:
-        name = show_hidden(argument.name)
-        heading = label(name if argument.required else self.tr("{0} (optional)").format(name), "strong", wrap=True)
-        line = QLineEdit()
-        line.setAccessibleName(name)
-        line.setAccessibleDescription(show_hidden(argument.description))
-        completer = QCompleter(QStringListModel(line), line)
-        completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
-        line.setCompleter(completer)
-        line.textEdited.connect(partial(self._on_edited, argument.name))
-        line.textChanged.connect(self._refresh)
-        self._lines[argument.name] = line
-        column = vbox(heading, spacing=SPACE_XS)
-        if argument.description:
-            column.addWidget(label(show_hidden(argument.description), "muted", wrap=True))
-        column.addWidget(line)
-        return column

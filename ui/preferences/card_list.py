@@ -1,14 +1,16 @@
 """Lists of cards on a page of the settings, of which one can be open in an editor."""
 
 from collections.abc import Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+from pydantic import ValidationError
 from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from ui.style.boxes import vbox
-from ui.style.controls import button
+from ui.forms.form import EDITOR, Form, FormStyle
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import announce, button, label
 from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_M, SPACE_S
 
@@ -58,11 +60,14 @@ class Card(QFrame):
 class CardList(QVBoxLayout):
     """Cards by key, with one editor among them that stays open however the cards change."""
 
+    panel_changed = Signal()
+    """An editor was opened or closed."""
+
     def __init__(self) -> None:
         super().__init__()
         self.setSpacing(SPACE_S)
+        self.panel: EditorFrame | None = None
         self._cards: Mapping[str, Card] = {}
-        self._panel: QWidget | None = None
         self._replaced_key = ""
 
     def show_cards(self, cards: Mapping[str, Card]) -> None:
@@ -73,11 +78,19 @@ class CardList(QVBoxLayout):
         self._cards = dict(cards)
         self._update_layout()
 
-    def open(self, panel: QWidget, instead_of: str = "") -> None:
+    def focus_panel(self) -> bool:
+        """Focus the open editor; return whether there is one."""
+        if self.panel is not None:
+            self.panel.setFocus()
+        return self.panel is not None
+
+    def open(self, panel: "EditorFrame", instead_of: str = "") -> None:
         """Open an editor in the place of a card, or under all of them."""
-        self._panel, self._replaced_key = panel, instead_of
+        self.panel, self._replaced_key = panel, instead_of
         self._update_layout()
         scroll_into_view(panel)
+        self.panel_changed.emit()
+        panel.start_editing()
 
     def set_replaced_card(self, card: str) -> None:
         """Set the card that the open editor replaces."""
@@ -85,25 +98,26 @@ class CardList(QVBoxLayout):
 
     def close(self) -> None:
         """Close the editor."""
-        panel, self._panel = self._panel, None
+        panel, self.panel = self.panel, None
         if panel is not None:
             remove_widget(self, panel)
         self._update_layout()
+        self.panel_changed.emit()
 
     def _update_layout(self) -> None:
         index = 0
         for key, card in self._cards.items():
-            is_written = self._panel is not None and key == self._replaced_key
-            if self._panel is not None and is_written:
-                index = self._insert_at(index, self._panel)
+            is_written = self.panel is not None and key == self._replaced_key
+            if self.panel is not None and is_written:
+                index = self._insert_at(index, self.panel)
             index = self._insert_at(index, card)
             card.setVisible(not is_written)
-            card.set_can_edit(can=self._panel is None)
-        if self._panel is not None:
+            card.set_can_edit(can=self.panel is None)
+        if self.panel is not None:
             if self._replaced_key not in self._cards:
-                self._insert_at(index, self._panel)
+                self._insert_at(index, self.panel)
             # A layout shows it later, and what is hidden takes no focus now.
-            self._panel.show()
+            self.panel.show()
 
     def _insert_at(self, index: int, widget: QWidget) -> int:
         if self.indexOf(widget) != index:
@@ -121,6 +135,10 @@ class EditorFrame(QFrame):
         """Whether the editor can be closed now."""
         return True
 
+    def start_editing(self) -> None:
+        """Focus the first field."""
+        self.setFocus()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape cancels the editor, not the dialog."""
         if event.key() == Qt.Key.Key_Escape and self.can_cancel:
@@ -130,29 +148,61 @@ class EditorFrame(QFrame):
 
 
 class CardEditor(EditorFrame):
-    """An editor with Cancel and Save. `saved` carries the edited object."""
+    """A form with Cancel and Save. `saved` carries the edited object."""
 
     saved = Signal(object)
 
+    def __init__(
+        self,
+        name: str = "",
+        style: FormStyle = EDITOR,
+        parent: QWidget | None = None,
+        button_names: tuple[str, str] = ("", ""),
+    ) -> None:
+        """`name` is the accessible name; `button_names` are those of Cancel and Save."""
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self.form = Form(style)
+        self._problem = label(kind="error", wrap=True)
+        self._problem.hide()
+        cancel, save = QCoreApplication.translate("Cards", "Cancel"), QCoreApplication.translate("Cards", "Save")
+        self._cancel_button = button(cancel, self.cancelled.emit, name=button_names[0])
+        self._save_button = button(save, self.save, "primary", button_names[1])
+
     def save(self) -> None:
         """Emit `saved`, or show what is missing."""
+        if self.form.show_errors():
+            return
+        try:
+            item = self._edited_item()
+        except ValidationError:
+            self.show_problem(QCoreApplication.translate("Cards", "This cannot be saved. Look at each field again."))
+            return
+        self.show_problem("")
+        self._emit_saved(item)
+
+    def show_problem(self, words: str) -> None:
+        """Show why it was not saved; an empty text hides it."""
+        if words:
+            announce(self, words)
+        self._problem.setText(words)
+        self._problem.setAccessibleName(words)
+        self._problem.setVisible(bool(words))
+
+    def _edited_item(self) -> Any:
+        """Return the edited object. May raise ValidationError."""
         raise NotImplementedError
 
-    def start_editing(self) -> None:
-        """Focus the first field."""
-        raise NotImplementedError
+    def _emit_saved(self, item: Any) -> None:
+        self.saved.emit(item)
 
-    def build_layout(self, name: str, first: QWidget, *parts: QWidget) -> None:
-        """Put the parts above Cancel and Save. `first` gets the focus; `name` is the accessible name."""
-        self.setProperty("kind", "card")
-        self.setAccessibleName(name)
-        self.setFocusProxy(first)
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addStretch(1)
-        foot.addWidget(button(QCoreApplication.translate("Cards", "Cancel"), self.cancelled.emit))
-        foot.addWidget(button(QCoreApplication.translate("Cards", "Save"), self.save, "primary"))
-        vbox(*parts, foot, parent=self, spacing=SPACE_M, margins=SPACE_M)
+    def _build_layout(self, *parts: QWidget, spacing: int = SPACE_M, is_card: bool = True) -> None:
+        """Put the parts over the form, and Cancel and Save below."""
+        if is_card:
+            self.setProperty("kind", "card")
+        self.setFocusProxy(next(iter(self.form.rows.values())).initial_focus)
+        foot = hbox(self._cancel_button, self._save_button, spacing=SPACE_S, start_stretch=True)
+        vbox(*parts, self.form, self._problem, foot, parent=self, spacing=spacing, margins=SPACE_M if is_card else 0)
 
 
 class NamedItem(Protocol):
@@ -178,6 +228,7 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._editor: E | None = None
         self._edited_name = ""
         self._cards = CardList()
+        self._cards.panel_changed.connect(self._update_buttons)
         self._add = button(add_text, lambda: self._open_editor(None))
 
     def _create_editor(self, item: T | None, edited_name: str) -> E:
@@ -195,24 +246,20 @@ class ItemsForm(QWidget, Generic[T, E]):
         """Enable the buttons and show the notes that fit the items and the editor."""
         raise NotImplementedError
 
-    def _show_items(self, items: Sequence[T]) -> None:
+    def show_items(self, items: Sequence[T]) -> None:
+        """Show the person's items; an open editor stays."""
         if tuple(items) != self._items:
             self._items = tuple(items)
             self._rebuild_cards()
-            if self._editor is not None:
-                self._update_editor(self._editor)
 
     def _open_editor(self, item: T | None, edited_name: str = "") -> None:
-        if self._editor is not None:
-            self._editor.setFocus()
+        if self._cards.focus_panel():
             return
         self._edited_name = edited_name
         self._editor = self._create_editor(item, edited_name)
         self._editor.saved.connect(self._save_item)
         self._editor.cancelled.connect(self._cancel_editing)
         self._cards.open(self._editor, edited_name)
-        self._update_buttons()
-        self._editor.start_editing()
 
     def _save_item(self, item: T) -> None:
         names = [known.name for known in self._items]
@@ -224,8 +271,6 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._items = items
         self._rebuild_cards()
         self.changed.emit(items)
-        if self._editor is not None:
-            self._update_editor(self._editor)
         (self._editor or self._add).setFocus()
 
     def _cancel_editing(self) -> None:
@@ -235,8 +280,9 @@ class ItemsForm(QWidget, Generic[T, E]):
     def _close_editor(self) -> None:
         self._editor = None
         self._cards.close()
-        self._update_buttons()
 
     def _rebuild_cards(self) -> None:
         self._cards.show_cards({item.name: self._create_card(item, index) for index, item in enumerate(self._items)})
         self._update_buttons()
+        if self._editor is not None:
+            self._update_editor(self._editor)

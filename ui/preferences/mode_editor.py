@@ -4,30 +4,21 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from pydantic import ValidationError
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QButtonGroup,
-    QHBoxLayout,
-    QLineEdit,
-    QPlainTextEdit,
-    QRadioButton,
-    QWidget,
-)
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from desktop_agent.types.permissions import BREADTHS, Breadth, Mode, Rule
+from desktop_agent.types.permissions import BREADTHS, Mode, Rule
 from ui.bridge.rule_text import rule_sentence
 from ui.bridge.settings import ToolGroup
+from ui.forms.controls import Control, radio_buttons, text_area, text_line
 from ui.preferences.card_list import CardEditor
-from ui.preferences.forms import ValidatedForm
 from ui.preferences.rule_editor import RuleEditor, effect_tag, format_pattern
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.removal import clear_layout
 from ui.style.text import show_hidden, translate_sentence
-from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
-from ui.style.widgets import WrappedChoice
+from ui.style.theme import SPACE_S
 
 
 def rule_row(rule: Rule) -> QHBoxLayout:
@@ -41,11 +32,9 @@ def rule_row(rule: Rule) -> QHBoxLayout:
 class RuleListEditor(QWidget):
     """An editor of a list of rules. `rules` is without one that is being written."""
 
-    changed = Signal()
-
-    def __init__(self, rules: Sequence[Rule], tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
+    def __init__(self, tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.rules: tuple[Rule, ...] = tuple(rules)
+        self.rules: tuple[Rule, ...] = ()
         self._tools = tuple(tools)
         self._editor: RuleEditor | None = None
         self._rows = vbox(spacing=SPACE_S)
@@ -57,6 +46,11 @@ class RuleListEditor(QWidget):
     @property
     def is_editing(self) -> bool:
         return self._editor is not None
+
+    def show_rules(self, rules: tuple[Rule, ...]) -> None:
+        """Show these rules."""
+        self.rules = rules
+        self._rebuild_rows()
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """Set the known tools."""
@@ -75,7 +69,6 @@ class RuleListEditor(QWidget):
         self._editor.start_editing()
         self.setFocusProxy(self._editor)
         self._add.setEnabled(False)
-        self.changed.emit()
 
     def _replace_rule(self, index: int, rule: Rule) -> None:
         self.rules = (*self.rules[:index], rule, *self.rules[index + 1 :])
@@ -88,7 +81,6 @@ class RuleListEditor(QWidget):
     def _close_editor(self) -> None:
         self._rebuild_rows()
         self._add.setFocus()
-        self.changed.emit()
 
     def _rebuild_rows(self, without: int | None = None) -> None:
         self._editor = None
@@ -143,27 +135,23 @@ class ModeEditor(CardEditor):
         self, mode: Mode | None, taken: Iterable[str], tools: Sequence[ToolGroup], parent: QWidget | None = None
     ) -> None:
         """Start from `mode`. One whose name is not `taken` is edited; otherwise a copy is made."""
-        super().__init__(parent)
+        super().__init__(QCoreApplication.translate("Modes", "Mode being written"), parent=parent)
         self._taken = frozenset(taken)
         self.edited_name = "" if mode is None or mode.name in self._taken else mode.name
         """The name of the mode that it changes; "": it makes one."""
-        self._title = QLineEdit()
-        self._name = QLineEdit()
-        self._breadths = _UnaskedChoice(mode.mutating if mode is not None else "ask")
-        self._instructions = QPlainTextEdit()
-        self._rules = RuleListEditor(mode.rules if mode is not None else (), tools)
-        self._form = ValidatedForm()
-        self._configure_fields()
-        self._build_form()
+        self._title = text_line(max_length=MAX_MODE_TITLE_LENGTH)
+        self._name = text_line(max_length=MAX_MODE_NAME_LENGTH, is_exact=True)
+        self._rules = RuleListEditor(tools)
+        self._add_fields()
+        self._build_layout()
         if mode is not None:
-            self._title.setText(mode.title)
-            self._name.setText(unused_mode_name(mode.title, self._taken) if not self.edited_name else mode.name)
-            self._instructions.setPlainText(mode.addendum)
+            name = self.edited_name or unused_mode_name(mode.title, self._taken)
+            self.form.show_values({**dict(mode), "name": name})
 
     def start_editing(self) -> None:
         """Focus the title."""
-        self._title.setFocus()
-        self._title.selectAll()
+        super().start_editing()
+        self._title.widget.selectAll()
 
     def set_taken_names(self, taken: Iterable[str]) -> None:
         """Set the names of other modes."""
@@ -173,92 +161,52 @@ class ModeEditor(CardEditor):
         """Set the tools that rules can be about."""
         self._rules.show_tools(groups)
 
-    def save(self) -> None:
-        """Emit `saved`, or show what is missing."""
-        if self._form.show_errors():
-            return
-        values = {
-            "name": self._name.text(),
-            "title": self._title.text().strip(),
-            "mutating": self._breadths.selected,
-            "addendum": self._instructions.toPlainText().strip(),
-            "rules": self._rules.rules,
-        }
-        try:
-            mode = Mode.model_validate(values)
-        except ValidationError:
-            self._name.setFocus()
-            return
-        self.saved.emit(mode)
+    def _edited_item(self) -> Mode:
+        return Mode.model_validate(self.form.values)
 
-    def _title_error(self) -> str:
-        return "" if self._title.text().strip() else self.tr("A mode needs a name. Write one.")
+    def _title_error(self, title: str) -> str:
+        return "" if title else self.tr("A mode needs a name. Write one.")
 
-    def _name_error(self) -> str:
-        name = self._name.text()
+    def _name_error(self, name: str) -> str:
         if not _NAME.fullmatch(name):
             return self.tr("A short name is made of small letters, digits and “-”, and begins with a letter.")
         if not self.edited_name and name in self._taken:
             return self.tr("Another mode has this short name. Choose another one.")
         return ""
 
-    def _instructions_error(self) -> str:
-        if len(self._instructions.toPlainText()) <= MAX_INSTRUCTIONS_LENGTH:
+    def _instructions_error(self, text: str) -> str:
+        if len(text) <= MAX_INSTRUCTIONS_LENGTH:
             return ""
         return self.tr("These are more than {0} characters. Shorten them.").format(f"{MAX_INSTRUCTIONS_LENGTH:,}")
 
-    def _rules_error(self) -> str:
+    def _rules_error(self, _rules: object) -> str:
         return self.tr("A rule is half written. Add it, or cancel it.") if self._rules.is_editing else ""
 
     def _suggest_name(self, title: str) -> None:
         # Until the person writes one. Conversations and specialists refer to a mode by its short name.
-        if not self.edited_name and not self._name.isModified():
-            self._name.setText(unused_mode_name(title, self._taken))
+        if not self.edited_name and not self._name.widget.isModified():
+            self._name.widget.setText(unused_mode_name(title, self._taken))
 
-    def _configure_fields(self) -> None:
-        self._title.setMaxLength(MAX_MODE_TITLE_LENGTH)
-        self._title.textEdited.connect(self._suggest_name)
-        self._name.setMaxLength(MAX_MODE_NAME_LENGTH)
-        self._name.setReadOnly(bool(self.edited_name))
-        self._name.setEnabled(not self.edited_name)
-        self._instructions.setTabChangesFocus(True)
-        self._instructions.setPlaceholderText(self.tr("Nothing"))
-        lines = self._instructions.fontMetrics().lineSpacing() * INSTRUCTION_LINES
-        self._instructions.setFixedHeight(lines + SPACE_M)
-
-    def _build_form(self) -> None:
+    def _add_fields(self) -> None:
+        add = self.form.add_field
+        add("title", self.tr("Name"), self._title, self._title_error)
+        self._title.widget.textEdited.connect(self._suggest_name)
         agent_says = self.tr("By it the agent and specialists name the mode. It stays as it is once the mode is made.")
-        form = self._form
-        form.add(self.tr("Name"), self._title, self._title_error)
-        form.add(self.tr("Short name"), self._name, self._name_error, note=agent_says)
-        form.add(self.tr("Calls that change something"), self._breadths)
-        added = self.tr("Added to the instructions while the mode holds.")
-        form.add(self.tr("Instructions"), self._instructions, self._instructions_error, note=added)
-        order = self.tr(
-            "Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides."
-        )
-        form.add(self.tr("Rules"), self._rules, self._rules_error, note=order)
-        self.build_layout(self.tr("Mode being written"), self._title, form)
-
-
-class _UnaskedChoice(QWidget):
-    """What happens to calls that change something and that no rule decides."""
-
-    def __init__(self, chosen: Breadth) -> None:
-        super().__init__()
-        self._group = QButtonGroup(self)
+        add("name", self.tr("Short name"), self._name, self._name_error, help_text=agent_says)
+        self._name.widget.setReadOnly(bool(self.edited_name))
+        self._name.widget.setEnabled(not self.edited_name)
         words = {
             "deny": self.tr("Are denied: the agent only looks"),
             "ask": self.tr("Are asked about, one by one"),
             "accept_edits": self.tr("Change files unasked; all else is asked about"),
         }
-        layout = vbox(parent=self, spacing=SPACE_XS, margins=0)
-        for index, breadth in enumerate(BREADTHS):
-            choice = QRadioButton()
-            choice.setChecked(breadth == chosen)
-            self._group.addButton(choice, index)
-            layout.addWidget(WrappedChoice(choice, words[breadth]))
-
-    @property
-    def selected(self) -> Breadth:
-        return BREADTHS[self._group.checkedId()]
+        breadths = radio_buttons([(breadth, words[breadth]) for breadth in BREADTHS], "ask")
+        add("mutating", self.tr("Calls that change something"), breadths)
+        instructions = text_area(INSTRUCTION_LINES, placeholder=self.tr("Nothing"))
+        added = self.tr("Added to the instructions while the mode holds.")
+        add("addendum", self.tr("Instructions"), instructions, self._instructions_error, help_text=added)
+        rules = Control(widget=self._rules, read=lambda: self._rules.rules, show=self._rules.show_rules)
+        order = self.tr(
+            "Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides."
+        )
+        add("rules", self.tr("Rules"), rules, self._rules_error, help_text=order)

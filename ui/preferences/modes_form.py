@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.preferences import MAX_MODES
@@ -34,20 +34,16 @@ class ModeCard(Card):
         self.setAccessibleName(self.tr("Mode {0}").format(title))
         head = hbox(spacing=SPACE_S)
         head.addWidget(label(show_hidden(title), "strong", wrap=True), 1)
-        copy = button(self.tr("Copy"), self.copy_pressed.emit, name=self.tr("Copy {0}").format(title))
-        writing = [copy]
-        buttons = [copy]
+        buttons = [button(self.tr("Copy"), self.copy_pressed.emit, name=self.tr("Copy {0}").format(title))]
         if mode not in BUILT_IN_MODES:
-            edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(title))
-            remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", self.tr("Remove {0}").format(title))
-            writing = [edit, copy]
-            buttons = [edit, copy, remove]
-        self.set_edit_buttons(*writing)
+            edit = self.tr("Edit {0}").format(title)
+            buttons.insert(0, button(self.tr("Edit"), self.edit_pressed.emit, name=edit))
+        self.set_edit_buttons(*buttons)
+        if mode not in BUILT_IN_MODES:
+            remove = self.tr("Remove {0}").format(title)
+            buttons.append(button(self.tr("Remove"), self.remove_pressed.emit, "danger", remove))
         head.addWidget(FlowRows(buttons, trailing=True))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        layout.setSpacing(SPACE_XS)
-        layout.addLayout(head)
+        layout = vbox(head, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         layout.addWidget(label(mode_description(mode), "muted", wrap=True))
         if mode.addendum and mode not in BUILT_IN_MODES:
             layout.addWidget(label(show_hidden(" ".join(mode.addendum.split())[:300]), wrap=True))
@@ -59,7 +55,7 @@ class ModeCard(Card):
 
 
 class ModesForm(ItemsForm[Mode, ModeEditor]):
-    """The page of modes. Answer `changed` with `show_modes`."""
+    """The page of modes. Answer `changed` with `show_items`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(self.tr("Add mode…"), parent)
@@ -74,10 +70,6 @@ class ModesForm(ItemsForm[Mode, ModeEditor]):
         )
         self._build_layout()
         self._rebuild_cards()
-
-    def show_modes(self, modes: Sequence[Mode]) -> None:
-        """Show the person's modes; an open editor stays."""
-        self._show_items(modes)
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """Set the tools that rules can be about."""
@@ -148,22 +140,22 @@ class ModesForm(ItemsForm[Mode, ModeEditor]):
         )
         foot = hbox(self._add, self._limit_note, spacing=SPACE_S, grow=self._limit_note)
         foot.addStretch(0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(label(words, "muted", wrap=True))
-        layout.addWidget(label(self.tr("Always there"), "strong"))
-        fixed = vbox(spacing=SPACE_S)
         for mode, card in zip(BUILT_IN_MODES, self._built_in_cards, strict=True):
             card.copy_pressed.connect(partial(self.copy, mode))
-            fixed.addWidget(card)
-        layout.addLayout(fixed)
-        layout.addWidget(label(self.tr("Your own"), "strong"))
-        layout.addWidget(self._empty_note)
-        layout.addLayout(self._cards)
-        layout.addWidget(self._undo)
-        layout.addLayout(foot)
-        layout.addStretch(1)
+        vbox(
+            label(words, "muted", wrap=True),
+            label(self.tr("Always there"), "strong"),
+            vbox(*self._built_in_cards, spacing=SPACE_S),
+            label(self.tr("Your own"), "strong"),
+            self._empty_note,
+            self._cards,
+            self._undo,
+            foot,
+            parent=self,
+            spacing=SPACE_M,
+            margins=0,
+            end_stretch=True,
+        )
 
 
 class _UndoBar(QFrame):
@@ -174,11 +166,9 @@ class _UndoBar(QFrame):
         self.setProperty("kind", "card")
         self._words = label(wrap=True)
         self._undo: Callable[[], object] | None = None
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        row.setSpacing(SPACE_S)
-        row.addWidget(self._words, 1)
-        row.addWidget(button(self.tr("Undo"), self._undo_last))
+        undo = button(self.tr("Undo"), self._undo_last)
+        margins = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        hbox(self._words, undo, parent=self, spacing=SPACE_S, margins=margins, grow=self._words)
         self.hide()
 
     def show_undo(self, words: str, undo: Callable[[], object]) -> None:

@@ -6,13 +6,15 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Endpoint
-from ui.preferences.card_list import EditorFrame
+from ui.forms.controls import Control, text_line
+from ui.forms.form import TABLE
+from ui.preferences.card_list import CardEditor
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, announce, button, label
+from ui.style.controls import ElidedLabel, button, label
 from ui.style.removal import remove_widget
 from ui.style.server_fields import (
     ApiKeyField,
@@ -28,33 +30,21 @@ from ui.style.server_fields import (
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
-class EndpointEditor(EditorFrame):
-    """Warns before saving that the key will be lost: it is only for the addresses that it was given for."""
+class EndpointEditor(CardEditor):
+    """`saved` carries the edited Endpoint. Warns before that the key will be lost: it is only for its addresses."""
 
-    saved = Signal(object)
-    """The edited Endpoint."""
-
-    def __init__(self, themes: ThemeSource, endpoint: Endpoint, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, endpoint: Endpoint, parent: QWidget | None = None) -> None:
+        title = endpoint.title
+        names = (self.tr("Cancel editing {0}").format(title), self.tr("Save {0}").format(title))
+        super().__init__(style=TABLE, parent=parent, button_names=names)
         self._endpoint = endpoint
         self._holds_key = False
-        self._title = QLineEdit(endpoint.title)
-        self._address = QLineEdit(endpoint.base_url)
-        self._dialect = DialectBox()
-        self._models = ModelsField()
-        self._mirrors = MirrorsField()
-        self._warning = label(kind="warning", wrap=True)
-        self._state = StatusLine(themes)
-        self._dialect.show_dialect(endpoint.dialect)
-        self._models.show_models(endpoint.models)
-        self._mirrors.show_addresses(endpoint.mirrors)
-        self._set_accessible_names()
-        self._build_layout()
-        self._address.textChanged.connect(self._update_warning)
-        self._mirrors.editor.textChanged.connect(self._update_warning)
-        for field in (self._title, self._address, self._models):
-            field.returnPressed.connect(self._save)
-        self._update_warning()
+        self._title = text_line()
+        self._address = text_line()
+        self._add_fields()
+        self.form.show_values(dict(endpoint))
+        self._build_layout(spacing=SPACE_S, is_card=False)
+        self.form.changed.connect(self._update_warning)
 
     def set_holds_key(self, *, stored: bool) -> None:
         """Set whether there is a key that can be lost."""
@@ -63,70 +53,62 @@ class EndpointEditor(EditorFrame):
 
     def start_editing(self) -> None:
         """Focus the title."""
-        self._title.setFocus()
-        self._title.selectAll()
+        super().start_editing()
+        self._title.widget.selectAll()
 
-    def _edited_endpoint(self) -> Endpoint | str:
-        """Return the endpoint as typed, or the text that is no address."""
-        address = complete_web_address(self._address.text())
-        mirrors, wrong = self._mirrors.addresses()
-        if address is None or wrong:
-            return wrong or self._address.text().strip()
+    def _edited_item(self) -> Endpoint:
+        values, old = self.form.values, self._endpoint
+        address = complete_web_address(values["base_url"]) or ""
         # A trailing slash alone is no change.
-        base_url = self._endpoint.base_url if address == self._endpoint.base_url.rstrip("/") else address
-        update = {
-            "title": self._title.text().strip() or self._endpoint.title,
-            "base_url": base_url,
-            "dialect": self._dialect.dialect,
-            "models": self._models.models,
-            "mirrors": tuple(mirror for mirror in mirrors if mirror != address),
-        }
-        return self._endpoint.model_copy(update=update)
+        values["base_url"] = old.base_url if address == old.base_url.rstrip("/") else address
+        values["title"] = values["title"] or old.title
+        values["mirrors"] = tuple(mirror for mirror in values["mirrors"][0] if mirror != address)
+        return old.model_copy(update=values)
+
+    def _emit_saved(self, item: Endpoint) -> None:
+        if item == self._endpoint:
+            self.cancelled.emit()
+        else:
+            self.saved.emit(item)
 
     def _update_warning(self) -> None:
-        changed = self._edited_endpoint()
         old = self._endpoint
-        loses = self._holds_key and isinstance(changed, Endpoint) and not changed.origins <= old.origins
+        is_wrong = any(row.problem for row in self.form.rows.values())
+        loses = self._holds_key and not is_wrong and not self._edited_item().origins <= old.origins
         words = self.tr(
             "The key was given for {0} and goes to no other address. Saving removes it; then enter the key again."
         ).format(", ".join(dict.fromkeys(urlsplit(url).netloc for url in (old.base_url, *old.mirrors))))
-        self._warning.setText(words)
-        if loses and self._warning.isHidden():
-            announce(self, words)
-        self._warning.setVisible(loses)
+        self.form.rows["mirrors"].show_warning(words if loses else "")
 
-    def _save(self) -> None:
-        changed = self._edited_endpoint()
-        if isinstance(changed, str):
-            words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")
-            self._state.show_state(Status.ERROR, words.format(changed))
-        elif changed == self._endpoint:
-            self.cancelled.emit()
-        else:
-            self.saved.emit(changed)
+    def _address_error(self, typed: str) -> str:
+        words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")
+        return "" if complete_web_address(typed) is not None else words.format(typed)
 
-    def _set_accessible_names(self) -> None:
-        title = self._endpoint.title
-        self._title.setAccessibleName(self.tr("Title of {0}").format(title))
-        self._address.setAccessibleName(self.tr("Address of {0}").format(title))
-        self._dialect.setAccessibleName(self.tr("What {0} speaks").format(title))
-        self._models.setAccessibleName(self.tr("Models of {0}, if it lists none").format(title))
-        self._mirrors.editor.setAccessibleName(self.tr("Further addresses of {0}").format(title))
+    def _mirrors_error(self, mirrors: tuple[tuple[str, ...], str]) -> str:
+        return self._address_error(mirrors[1]) if mirrors[1] else ""
 
-    def _build_layout(self) -> None:
-        form = QFormLayout()
-        form.setSpacing(SPACE_S)
-        form.addRow(label(self.tr("Title")), self._title)
-        form.addRow(label(self.tr("Address")), self._address)
-        form.addRow(label(self.tr("Speaks")), self._dialect)
-        form.addRow(label(self.tr("Models")), self._models)
-        title = self._endpoint.title
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_S)
-        row.addStretch(1)
-        row.addWidget(button(self.tr("Cancel"), self.cancelled.emit, name=self.tr("Cancel editing {0}").format(title)))
-        row.addWidget(button(self.tr("Save"), self._save, "primary", self.tr("Save {0}").format(title)))
-        vbox(form, self._mirrors, self._warning, self._state, row, parent=self, spacing=SPACE_S, margins=0)
+    def _add_fields(self) -> None:
+        add, title = self.form.add_field, self._endpoint.title
+        add("title", self.tr("Title"), self._title, accessible_name=self.tr("Title of {0}").format(title))
+        address = self.tr("Address of {0}").format(title)
+        add("base_url", self.tr("Address"), self._address, self._address_error, accessible_name=address)
+        dialect, models, mirrors = DialectBox(), ModelsField(), MirrorsField()
+        speaks = Control(widget=dialect, read=dialect.currentData, show=dialect.show_dialect)
+        add("dialect", self.tr("Speaks"), speaks, accessible_name=self.tr("What {0} speaks").format(title))
+        named = Control(widget=models, read=lambda: models.models, show=models.show_models)
+        names = self.tr("Models of {0}, if it lists none").format(title)
+        add("models", self.tr("Models"), named, accessible_name=names)
+        further = Control(
+            widget=mirrors.editor,
+            view=mirrors,
+            read=mirrors.addresses,
+            show=mirrors.show_addresses,
+            changed=mirrors.editor.textChanged,
+            has_title=True,
+        )
+        add("mirrors", self.tr("Further addresses of {0}").format(title), further, self._mirrors_error)
+        for line in (self._title.widget, self._address.widget, models):
+            line.returnPressed.connect(self.save)
 
 
 class EndpointCard(QFrame):
@@ -225,7 +207,7 @@ class EndpointCard(QFrame):
 
     def _open_editor(self) -> None:
         if self._editor is None:
-            self._editor = EndpointEditor(self._themes, self._endpoint)
+            self._editor = EndpointEditor(self._endpoint)
             self._editor.saved.connect(self.edited)
             self._editor.cancelled.connect(self._close_editor)
             self._layout.addWidget(self._editor)

@@ -180,10 +180,6 @@ class RuleEditor(EditorFrame):
         self._pattern.returnPressed.connect(self._save)
         self._update_preview()
 
-    def start_editing(self) -> None:
-        """Focus the effect."""
-        self._effect.setFocus()
-
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """Set the known tools; the selected one stays."""
         self._tools.show_tools(groups)
@@ -254,7 +250,7 @@ class RuleEditor(EditorFrame):
     def _show_rule(self, rule: Rule) -> None:
         kind, text = format_pattern(rule.pattern) or ("any", "")
         self._effect.setCurrentIndex(EFFECTS.index(rule.effect))
-        self._tools.set_tool(_base_name(rule.tool))
+        self._tools.select(_base_name(rule.tool))
         self._kind_menu.setCurrentIndex(PATTERN_KINDS.index(kind))
         self._pattern.setText(text)
 

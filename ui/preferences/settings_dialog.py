@@ -5,6 +5,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from pydantic import BaseModel
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
@@ -22,7 +23,8 @@ from PySide6.QtWidgets import (
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.settings import ModelPriceEntry
-from ui.preferences.forms import SectionForm, translate_preference
+from ui.forms.form import SETTINGS, Form
+from ui.forms.model_fields import add_model_fields, translate_preference
 from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
 from ui.preferences.modes_form import ModesForm
 from ui.preferences.permissions import AuditLogForm, RulesForm
@@ -125,7 +127,7 @@ class SettingsDialog(QDialog):
         super().__init__(parent)
         self._themes = themes
         self._preferences = preferences
-        self._forms: dict[str, SectionForm] = {}
+        self._forms: dict[str, Form] = {}
         self._providers = ProvidersForm(themes)
         self._prices = PricesForm(themes)
         self.modes = ModesForm()
@@ -168,10 +170,10 @@ class SettingsDialog(QDialog):
         self._preferences = preferences
         self.show_problem("")
         for name, form in self._forms.items():
-            form.show_values(getattr(preferences, name))
+            form.show_values(dict(getattr(preferences, name)))
         self._providers.show_endpoints(preferences.providers.endpoints)
-        self.modes.show_modes(preferences.modes.defined)
-        self.specialists.show_specialists(preferences.specialists.defined)
+        self.modes.show_items(preferences.modes.defined)
+        self.specialists.show_items(preferences.specialists.defined)
 
     def set_keyring(self, name: str) -> None:
         """Show which keyring stores the keys."""
@@ -201,6 +203,9 @@ class SettingsDialog(QDialog):
         """Show the page of a section of the preferences, or "rules", "decisions" or "storage"."""
         self._list.setCurrentRow(self._pages_by_name.index(page))
 
+    def _on_field_changed(self, section: str, name: str) -> None:
+        self._change_preference(section, name, self._forms[section].rows[name].value)
+
     def _change_preference(self, section: str, name: str, value: Any) -> None:
         old = getattr(self._preferences, section)
         # A copy keeps fields that a newer version of the program wrote into the file.
@@ -225,17 +230,19 @@ class SettingsDialog(QDialog):
         self.decisions.export_requested.connect(self.export_requested)
 
     def _add_section(self, name: str) -> None:
-        form = SectionForm(getattr(self._preferences, name))
-        form.value_changed.connect(partial(self._change_preference, name))
-        self._forms[name] = form
+        form = self._forms[name] = Form(SETTINGS)
+        section: BaseModel = getattr(self._preferences, name)
+        add_model_fields(form, type(section))
+        form.changed.connect(partial(self._on_field_changed, name))
         self._add_page(name, translate_preference(name.capitalize()), form, self._prices if name == "models" else None)
 
     def _add_page(self, name: str, title: str, content: QWidget, below: QWidget | None = None) -> None:
         page = QWidget()
         layout = vbox(label(title, "heading"), parent=page, spacing=SPACE_M, margins=(SPACE_L, 0, SPACE_L, SPACE_L))
-        layout.addWidget(content, 0 if below is not None else 1)
-        if below is not None:
-            layout.addWidget(below, 1)
+        layout.addWidget(content, 0 if isinstance(content, Form) else 1)
+        if isinstance(content, Form):
+            layout.addSpacing(SPACE_L)
+            layout.addWidget(below or QWidget(), 1)
         scroll = QScrollArea()
         scroll.setWidget(page)
         scroll.setWidgetResizable(True)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.policies import Specialist
 from ui.bridge.model_servers import ModelGroup
 from ui.bridge.settings import ToolGroup
 from ui.preferences.card_list import Card, ItemsForm
 from ui.preferences.specialist_editor import SpecialistEditor
-from ui.style.boxes import hbox
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, button, label
 from ui.style.layouts import FlowRows
 from ui.style.text import format_count, format_dollars
@@ -34,15 +34,11 @@ class SpecialistCard(Card):
         head.addWidget(title, 1)
         edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name))
         self.set_edit_buttons(edit)
-        gone = self.tr("Remove {0}").format(name)
-        remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", gone)
+        remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", self.tr("Remove {0}").format(name))
         head.addWidget(FlowRows((edit, remove), trailing=True))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        layout.setSpacing(SPACE_S)
-        layout.addLayout(head)
-        layout.addWidget(label(specialist.description, wrap=True))
-        layout.addWidget(label(self._details(specialist), "muted", wrap=True))
+        description = label(specialist.description, wrap=True)
+        details = label(self._details(specialist), "muted", wrap=True)
+        vbox(head, description, details, parent=self, spacing=SPACE_S, margins=SPACE_M)
 
     def _details(self, specialist: Specialist) -> str:
         tools = ", ".join(specialist.tools) or self.tr("none")
@@ -64,7 +60,7 @@ RESERVED_NAMES = ("ask_user", "change_mode")
 
 
 class SpecialistsForm(ItemsForm[Specialist, SpecialistEditor]):
-    """The page of specialists. Answer `changed` with `show_specialists`."""
+    """The page of specialists. Answer `changed` with `show_items`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(self.tr("Add specialist…"), parent)
@@ -76,19 +72,9 @@ class SpecialistsForm(ItemsForm[Specialist, SpecialistEditor]):
             "calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it "
             "began."
         )
-        foot = hbox(self._add, end_stretch=True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(label(words, "muted", wrap=True))
-        layout.addWidget(self._empty_note)
-        layout.addLayout(self._cards)
-        layout.addLayout(foot)
-        layout.addStretch(1)
-
-    def show_specialists(self, specialists: Sequence[Specialist]) -> None:
-        """Show the specialists; an open editor stays."""
-        self._show_items(specialists)
+        intro, foot = label(words, "muted", wrap=True), hbox(self._add, end_stretch=True)
+        parts = (intro, self._empty_note, self._cards, foot)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """Set the tools to choose from."""

@@ -1,9 +1,9 @@
-"""Pick tools: one from a menu, or several from a checklist."""
+"""Pick tools: one from a menu, or several from a checklist; and menus of choices in groups."""
 
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
@@ -23,16 +23,48 @@ def group_title(group: ToolGroup) -> str:
     return group.title or QCoreApplication.translate("Tools", "Built in")
 
 
-class ToolMenu(ComboBox):
+class GroupedMenu(ComboBox):
+    """A menu of choices in groups. One that is unknown now can be selected too, in the words of `missing`."""
+
+    def __init__(self, characters: int, missing: str, parent: QWidget | None = None) -> None:
+        """`characters` is the least width."""
+        super().__init__(parent)
+        self._missing = missing
+        self._rows = QStandardItemModel(self)
+        self.setModel(self._rows)
+        self.setMinimumContentsLength(characters)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+
+    def clear_choices(self) -> None:
+        """Remove all choices and headings."""
+        self._rows.clear()
+
+    def add_heading(self, words: str) -> None:
+        """Add the title of a group."""
+        heading = QStandardItem(words)
+        heading.setFlags(Qt.ItemFlag.NoItemFlags)
+        self._rows.appendRow(heading)
+
+    def add_choice(self, words: str, value: str, tip: str = "") -> None:
+        """Add a choice."""
+        choice = QStandardItem(words)
+        choice.setData(value, Qt.ItemDataRole.UserRole)
+        choice.setToolTip(plain_tooltip(tip))
+        self._rows.appendRow(choice)
+
+    def select(self, value: str) -> None:
+        """Select a choice; one that is missing is added."""
+        if self.findData(value) < 0:
+            self.add_choice(self._missing.format(value), value)
+        self.setCurrentIndex(self.findData(value))
+
+
+class ToolMenu(GroupedMenu):
     """A menu of every tool, or one; a selected one that is unknown now stays, with a note."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(MIN_TOOL_CHARS, QCoreApplication.translate("Tools", "{0} (not here now)"), parent)
         self._groups: tuple[ToolGroup, ...] = ()
-        self._items = QStandardItemModel(self)
-        self.setModel(self._items)
-        self.setMinimumContentsLength(MIN_TOOL_CHARS)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.show_tools(())
 
     @property
@@ -46,32 +78,17 @@ class ToolMenu(ComboBox):
         matches = (tool for group in self._groups for tool in group.tools if tool.name == self.tool)
         return next(matches, None)
 
-    def set_tool(self, name: str) -> None:
-        """Select a tool by name."""
-        if self.findData(name) < 0:
-            words = QCoreApplication.translate("Tools", "{0} (not here now)").format(name)
-            self._add_item(words, name)
-        self.setCurrentIndex(self.findData(name))
-
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """Set the known tools; the selected one stays."""
         chosen = self.tool if self.count() else ANY_TOOL
         self._groups = tuple(groups)
-        self._items.clear()
-        self._add_item(QCoreApplication.translate("Tools", "Every tool"), ANY_TOOL)
+        self.clear_choices()
+        self.add_choice(QCoreApplication.translate("Tools", "Every tool"), ANY_TOOL)
         for group in self._groups:
-            heading = QStandardItem(group_title(group))
-            heading.setFlags(Qt.ItemFlag.NoItemFlags)
-            self._items.appendRow(heading)
+            self.add_heading(group_title(group))
             for tool in group.tools:
-                self._add_item(tool.name, tool.name, tool.description)
-        self.set_tool(chosen)
-
-    def _add_item(self, words: str, name: str, tip: str = "") -> None:
-        item = QStandardItem(words)
-        item.setData(name, Qt.ItemDataRole.UserRole)
-        item.setToolTip(plain_tooltip(tip))
-        self._items.appendRow(item)
+                self.add_choice(tool.name, tool.name, tool.description)
+        self.select(chosen)
 
 
 VISIBLE_LINES = 11
@@ -81,8 +98,6 @@ SEARCH_THRESHOLD = 20
 
 class ToolChecklist(QWidget):
     """`tools` are the checked names. Names that are unknown now stay in the list, with a note."""
-
-    changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -166,7 +181,6 @@ class ToolChecklist(QWidget):
         else:
             self._chosen.pop(name, None)
         self._update_count()
-        self.changed.emit()
 
     def _filter_rows(self) -> None:
         """Hide groups without matches too."""

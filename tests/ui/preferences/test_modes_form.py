@@ -351,7 +351,7 @@ def test_what_was_held_back_in_every_folder_is_not_allowed_in_every_folder(qtbot
 
 
 def test_other_tools_go_with_the_tool_that_they_were_named_with(qtbot):
-    other = changed(qtbot, WRITES, lambda editor: editor._tools.set_tool("run_command"))
+    other = changed(qtbot, WRITES, lambda editor: editor._tools.select("run_command"))
     assert (other.tool, other.also) == ("run_command", ())
 
 
@@ -375,7 +375,7 @@ def test_what_is_being_written_outlives_what_is_done_to_other_modes(qtbot):
     assert driver.said[-1] == (CAREFUL,)
     driver.click("Undo")
     assert driver.said[-1] == (CAREFUL, other)
-    driver.dialog.modes.show_modes([other, CAREFUL, Mode(name="third", title="Third")])
+    driver.dialog.modes.show_items([other, CAREFUL, Mode(name="third", title="Third")])
     assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "Look thrice."
     assert driver.part(QPushButton, "Edit Careful") is None
     driver.click("Save")
@@ -387,7 +387,7 @@ def test_what_is_being_written_outlives_what_is_done_to_other_modes(qtbot):
 def test_a_mode_that_is_gone_meanwhile_is_made_again(qtbot):
     driver = Driver(qtbot, CAREFUL)
     driver.click("Edit Careful")
-    driver.dialog.modes.show_modes([])
+    driver.dialog.modes.show_items([])
     driver.click("Save")
     assert driver.said[-1] == (CAREFUL,)
 
@@ -396,7 +396,7 @@ def test_a_name_that_another_mode_got_meanwhile_is_refused(qtbot):
     driver = Driver(qtbot)
     driver.click("Copy Plan")
     name = driver.part(QLineEdit, "Short name").text()
-    driver.dialog.modes.show_modes([Mode(name=name, title="Mine")])
+    driver.dialog.modes.show_items([Mode(name=name, title="Mine")])
     driver.click("Save")
     assert any("Another mode has this short name" in each for each in driver.words)
     assert driver.said == []

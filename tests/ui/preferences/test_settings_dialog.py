@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
-from ui.preferences.forms import control_for
+from ui.forms.model_fields import control_for
 from ui.preferences.settings_dialog import CUSTOM_PAGES, SettingsDialog
 from ui.style.theme import ThemeSource
 
@@ -63,7 +63,7 @@ def driver(qtbot):
 
 def test_numbers_have_their_units_and_a_word_stands_for_none(driver):
     def shown(section, name):
-        return driver.dialog._forms[section]._controls[name].widget.text()
+        return driver.dialog._forms[section].rows[name].control.widget.text()
 
     assert shown("network", "connect_timeout") == "10 s"
     assert shown("network", "headers_timeout") == "Automatic"
@@ -188,7 +188,7 @@ def test_a_preference_without_a_control_is_an_error():
         thing: bytes = Field(default=b"", title="Thing")
 
     with pytest.raises(TypeError, match="bytes"):
-        control_for(Odd.model_fields["thing"], print)
+        control_for(Odd.model_fields["thing"])
 
 
 def test_servers_say_where_their_keys_are(driver):

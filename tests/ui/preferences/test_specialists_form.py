@@ -254,7 +254,7 @@ def test_what_comes_back_meanwhile_leaves_what_is_being_written(driver):
 
 def test_what_is_being_written_outlives_what_is_done_to_other_specialists(driver):
     other = REVIEWER.model_copy(update={"name": "other"})
-    driver.dialog.specialists.show_specialists([REVIEWER, other])
+    driver.dialog.specialists.show_items([REVIEWER, other])
     driver.click("Edit reviewer")
     assert driver.part(QWidget, "Specialist being written") is not None
     driver.part(QPlainTextEdit, "Instructions").setPlainText("You look.")
@@ -262,7 +262,7 @@ def test_what_is_being_written_outlives_what_is_done_to_other_specialists(driver
     driver.dialog.specialists.edit("other")
     driver.click("Remove other")
     assert driver.said[-1] == (REVIEWER,)
-    driver.dialog.specialists.show_specialists([other, REVIEWER])
+    driver.dialog.specialists.show_items([other, REVIEWER])
     assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "You look."
     driver.click("Save")
     assert [(each.name, each.system_prompt) for each in driver.said[-1]] == [

@@ -66,6 +66,23 @@ class FormField:
         texts = (self.name, self.title, self.description if self.kind == "text" else "")
         return _SECRET.search(" ".join(_WORD_START.sub(" ", text) for text in texts)) is not None
 
+    @property
+    def usable_default(self) -> Any:
+        """Return the default as a control shows it; None where there is none of the right type."""
+        default = self.default
+        match self.kind:
+            case "yes_no":
+                return default is True
+            case "one":
+                return default if default in [choice.value for choice in self.choices] else None
+            case "several":
+                return cast("list[Any]", default) if isinstance(default, list) else None
+            case "text" | "number" | "integer":
+                is_usable = isinstance(default, str | int | float) and not isinstance(default, bool)
+                return str(default) if is_usable else None
+            case "unknown":
+                return None
+
 
 def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:
     """Return the fields in order; None for a form that is broken or has too many."""
@@ -179,6 +196,8 @@ def parse_value(field: FormField, written: str | bool | list[str]) -> FieldValue
 
 def validate_value(field: FormField, written: str | bool | list[str]) -> str:  # noqa: FBT001 - what stands in a field
     """Return what is wrong with a value, or an empty string."""
+    if field.kind == "unknown":
+        return QCoreApplication.translate("Form", "This cannot be filled in here.") if field.required else ""
     if isinstance(written, bool):
         return ""
     if isinstance(written, list):

@@ -1,174 +1,22 @@
 """The form of an elicitation request: a row for each field, with its error."""
 
-from typing import cast
+from functools import partial
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QSizePolicy, QWidget
+from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from desktop_agent.types.mcp import ElicitationRequest
 from ui.approval.elicitation.form_fields import FieldValue, FormField, parse_fields, parse_value, validate_value
 from ui.approval.untrusted_text import ServerText, ServerTextFrame, quote_name
-from ui.style.boxes import vbox
-from ui.style.controls import ComboBox, label, set_style_property
+from ui.forms.controls import Control, check_box, check_boxes, menu, text_line
+from ui.forms.form import REQUEST, FieldRow, Form
+from ui.style.controls import label
 from ui.style.layouts import ScrollColumn
 from ui.style.text import show_hidden
-from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS
-from ui.style.widgets import WrappedChoice
+from ui.style.theme import SPACE_L, SPACE_S
 
 MAX_TITLE_LENGTH = 200
-
-
-class FieldRow(QWidget):
-    """A field with its title, description and error. The error shows from the first change on."""
-
-    changed = Signal()
-
-    def __init__(self, field: FormField, server: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.field = field
-        self._server = server
-        self._boxes: list[QCheckBox] = []
-        self.title = " ".join(show_hidden(field.title).split())[:MAX_TITLE_LENGTH]
-        self._problem = label(kind="error", wrap=True)
-        self._is_touched = False
-        self._layout = vbox(parent=self, spacing=SPACE_XS, margins=0)
-        self._control = self._build_layout()
-        self._problem.hide()
-        self._layout.addWidget(self._problem)
-        self._set_descriptions("")
-
-    @property
-    def problem(self) -> str:
-        """Return why the value cannot be sent, or an empty string."""
-        if self.field.kind == "unknown":
-            return self.tr("This cannot be filled in here.") if self.field.required else ""
-        return validate_value(self.field, self._input)
-
-    @property
-    def value(self) -> FieldValue:
-        """The value to send, or None for none."""
-        return None if self.field.kind == "unknown" else parse_value(self.field, self._input)
-
-    @property
-    def initial_focus(self) -> QWidget:
-        return self._boxes[0] if self._boxes else self._control
-
-    @property
-    def _input(self) -> str | bool | list[str]:
-        control = self._control
-        if isinstance(control, QComboBox):
-            return cast("str", control.currentData() or "")
-        if isinstance(control, QLineEdit):
-            return control.text()
-        if isinstance(control, QCheckBox):
-            return control.isChecked()
-        chosen = zip(self.field.choices, self._boxes, strict=False)
-        return [choice.value for choice, box in chosen if box.isChecked()]
-
-    def _on_edited(self) -> None:
-        self._is_touched = True
-        self._show_problem(self.problem)
-        self.changed.emit()
-
-    def _show_problem(self, problem: str) -> None:
-        self._problem.setText(problem)
-        self._problem.setVisible(bool(problem))
-        set_style_property(self._control, "invalid", "true" if problem else "false")
-        self._set_descriptions(problem)
-
-    def _set_descriptions(self, problem: str) -> None:
-        warning = self._warning if self.field.looks_secret else ""
-        optional = "" if self.field.required or self.field.kind == "yes_no" else self.tr("Optional.")
-        parts = (problem, optional, show_hidden(self.field.description), warning)
-        for box in self._boxes or [self._control]:
-            box.setAccessibleDescription(" ".join(part for part in parts if part))
-
-    @property
-    def _warning(self) -> str:
-        words = self.tr(
-            "This looks like a password or a key. A server may not ask for one in a form: what stands here goes to "
-            "“{0}” as it is."
-        )
-        return words.format(quote_name(self._server))
-
-    def _build_layout(self) -> QWidget:
-        field, control = self.field, self._create_control()
-        if not isinstance(control, QCheckBox):
-            heading = label(self._heading(), "strong", wrap=True)
-            heading.setBuddy(control)
-            self._layout.addWidget(heading)
-        if field.description:
-            self._layout.addWidget(label(show_hidden(field.description), "muted", wrap=True))
-        self._layout.addWidget(WrappedChoice(control, self.title) if isinstance(control, QCheckBox) else control)
-        if field.looks_secret:
-            self._layout.addWidget(label(self._warning, "warning", wrap=True))
-        for text in self.findChildren(QLabel):
-            text.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        return control
-
-    def _heading(self) -> str:
-        return self.title if self.field.required else self.tr("{0} (optional)").format(self.title)
-
-    def _create_control(self) -> QWidget:
-        match self.field.kind:
-            case "yes_no":
-                return self._create_checkbox()
-            case "one":
-                return self._create_menu()
-            case "several":
-                return self._create_checkboxes()
-            case "unknown":
-                return label(self.tr("The server wants something here that this form cannot hold."), "muted", wrap=True)
-            case _:
-                return self._create_line_edit()
-
-    def _create_line_edit(self) -> QLineEdit:
-        field, line = self.field, QLineEdit()
-        examples = {"date": "2026-03-31", "date-time": "2026-03-31T14:30:00Z", "email": "ada@example.org"}
-        line.setPlaceholderText(examples.get(field.format, "https://" if field.format == "uri" else ""))
-        if isinstance(field.default, str | int | float) and not isinstance(field.default, bool):
-            line.setText(str(field.default))
-        line.setAccessibleName(self.title)
-        line.textEdited.connect(self._on_edited)
-        return line
-
-    def _create_checkbox(self) -> QCheckBox:
-        box = QCheckBox()
-        box.setChecked(self.field.default is True)
-        box.toggled.connect(self._on_edited)
-        return box
-
-    def _create_menu(self) -> QComboBox:
-        box, values = ComboBox(), [choice.value for choice in self.field.choices]
-        has_default = self.field.default in values
-        if not has_default or not self.field.required:
-            box.addItem(self.tr("Choose…") if self.field.required else self.tr("Nothing chosen"), "")
-        for choice in self.field.choices:
-            box.addItem(show_hidden(choice.title), choice.value)
-        if has_default:
-            box.setCurrentIndex(box.findData(self.field.default))
-        box.setAccessibleName(self.title)
-        # As wide as the form, even with long choices.
-        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        box.setMinimumContentsLength(12)
-        box.currentIndexChanged.connect(self._on_edited)
-        return box
-
-    def _create_checkboxes(self) -> QWidget:
-        group = QWidget()
-        group.setAccessibleName(self.title)
-        layout = vbox(parent=group, spacing=SPACE_XS, margins=0)
-        default_value: object = self.field.default
-        default = cast("list[object]", default_value) if isinstance(default_value, list) else []
-        for choice in self.field.choices:
-            title = show_hidden(choice.title)
-            box = QCheckBox()
-            box.setChecked(choice.value in default)
-            box.toggled.connect(self._on_edited)
-            self._boxes.append(box)
-            layout.addWidget(WrappedChoice(box, title))
-            box.setAccessibleName(f"{self.title}: {title}")
-        return group
+_MIN_MENU_CHARS = 12
 
 
 class ElicitationForm(ScrollColumn):
@@ -181,23 +29,35 @@ class ElicitationForm(ScrollColumn):
         self.message_box = ServerText(self.tr("What the server says"))
         self.message_box.show_text(request.message)
         whose = self.tr("The form, in the words of “{0}” (nobody checked them):").format(quote_name(request.server))
-        form = ServerTextFrame(whose, SPACE_L)
+        frame = ServerTextFrame(whose, SPACE_L)
         fields = parse_fields(request.form)
         self._is_whole = fields is not None
-        self.rows = [FieldRow(field, request.server) for field in fields or ()]
-        form.column.addWidget(self.message_box)
-        self.column.addWidget(form)
-        for row in self.rows:
-            form.column.addWidget(row)
-            row.changed.connect(self.changed)
+        self._fields = {field.name: field for field in fields or ()}
+        self._form = Form(REQUEST)
+        self._form.changed.connect(self.changed)
+        for field in self._fields.values():
+            self._add_field(field, request.server)
+        for text in self._form.findChildren(QLabel):
+            text.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        frame.column.addWidget(self.message_box)
+        frame.column.addWidget(self._form)
+        self._form.setVisible(bool(self._fields))
+        self.column.addWidget(frame)
         if not self._is_whole:
             words = self.tr("The form is broken or has too many fields to be shown. It can only be declined.")
             self.column.addWidget(label(words, "error", wrap=True))
         self.column.addStretch(1)
 
     @property
+    def rows(self) -> list[FieldRow]:
+        return list(self._form.rows.values())
+
+    @property
     def initial_focus(self) -> QWidget:
-        return next((row.initial_focus for row in self.rows if row.field.kind != "unknown"), self.message_box)
+        """Return the first field that can be filled in, else the message."""
+        known = (name for name, field in self._fields.items() if field.kind != "unknown")
+        first = next(known, None)
+        return self.message_box if first is None else self._form.rows[first].initial_focus
 
     @property
     def problems(self) -> list[str]:
@@ -211,5 +71,59 @@ class ElicitationForm(ScrollColumn):
     @property
     def content(self) -> dict[str, FieldValue]:
         """Return the values to send, without optional fields that are empty."""
-        values = {row.field.name: row.value for row in self.rows}
+        values = {
+            name: parse_value(self._fields[name], row.value)
+            for name, row in self._form.rows.items()
+            if self._fields[name].kind != "unknown"
+        }
         return {name: value for name, value in values.items() if value is not None}
+
+    def _add_field(self, field: FormField, server: str) -> None:
+        title = " ".join(show_hidden(field.title).split())[:MAX_TITLE_LENGTH]
+        row = self._form.add_field(
+            field.name,
+            title,
+            _create_control(field, title),
+            partial(validate_value, field),
+            help_text=show_hidden(field.description),
+            is_optional=not field.required and field.kind != "yes_no",
+        )
+        if field.looks_secret:
+            words = self.tr(
+                "This looks like a password or a key. A server may not ask for one in a form: what stands here goes to "
+                "“{0}” as it is."
+            )
+            row.show_warning(words.format(quote_name(server)))
+
+
+def _create_control(field: FormField, title: str) -> Control[QWidget]:
+    choices = [(choice.value, show_hidden(choice.title)) for choice in field.choices]
+    control: Control[QWidget]
+    match field.kind:
+        case "yes_no":
+            control = check_box(title)
+        case "one":
+            control = _create_menu(field, choices)
+        case "several":
+            control = check_boxes(choices, name=title)
+        case "unknown":
+            words = _tr("The server wants something here that this form cannot hold.")
+            return Control(widget=label(words, "muted", wrap=True), read=lambda: "", show=lambda _: None)
+        case "text" | "number" | "integer":
+            examples = {"date": "2026-03-31", "date-time": "2026-03-31T14:30:00Z", "email": "ada@example.org"}
+            example = examples.get(field.format, "https://" if field.format == "uri" else "")
+            control = text_line(placeholder=example, is_exact=True)
+    default = field.usable_default
+    if default is not None:
+        control.show(default)
+    return control
+
+
+def _create_menu(field: FormField, choices: list[tuple[str, str]]) -> Control[QWidget]:
+    if field.usable_default is None or not field.required:
+        choices = [("", _tr("Choose…") if field.required else _tr("Nothing chosen")), *choices]
+    return menu(choices, characters=_MIN_MENU_CHARS)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("FieldRow", text)

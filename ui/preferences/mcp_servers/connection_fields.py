@@ -4,11 +4,12 @@ import json
 import re
 import shlex
 from collections.abc import Collection
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from desktop_agent.types.mcp import (
     CLIENT_SECRET,
@@ -18,13 +19,14 @@ from desktop_agent.types.mcp import (
     find_option_with_secret,
 )
 from desktop_agent.types.providers import is_loopback
+from ui.forms.controls import check_box, text_area, text_line
+from ui.forms.form import Form
 from ui.preferences.mcp_servers.key_value_editor import KeyValueEditor, header_labels, variable_labels
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.server_fields import complete_web_address
 from ui.style.text import show_hidden
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
-from ui.style.widgets import WrappedChoice
 
 # Long runs of letters and digits, and the prefixes of well-known keys.
 _SECRET_KEY = re.compile(rf"(?:{KNOWN_KEY_PREFIXES})[\w.-]{{8,}}|[A-Za-z0-9+_-]{{28,}}={{0,2}}")
@@ -137,45 +139,39 @@ class OAuthClientFields(QWidget):
 class HttpFields(QObject):
     """The fields of a URL. Secrets in the keyring go only to the host that they were given for."""
 
-    changed = Signal()
-
-    def __init__(self, themes: ThemeSource, connection: HttpConnection | None, parent: QObject) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, form: Form, connection: HttpConnection | None) -> None:
+        super().__init__(form)
         self._before = connection
-        self._address = QLineEdit()
-        self._address.setPlaceholderText("https://mcp.example.com/mcp")
-        self._warning = label(kind="warning", wrap=True)
         self._headers = KeyValueEditor(themes, header_labels())
-        self._sign_in_box = QCheckBox()
-        self._identity = OAuthClientFields(connection)
+        self._client = OAuthClientFields(connection)
+        url = text_line(placeholder="https://mcp.example.com/mcp")
+        words = self.tr("I sign in there with the browser (OAuth)")
+        sign_in = replace(check_box(words), has_title=False)
         if connection is not None:
-            self._address.setText(connection.url)
-            self._headers.show_values({}, connection.headers)
-            self._sign_in_box.setChecked(connection.sign_in)
-        self._address.textChanged.connect(self._update_warning)
-        self._headers.changed.connect(self.changed)
-        self._identity.setVisible(self._sign_in_box.isChecked())
-        self._identity.changed.connect(self.changed)
-        self._sign_in_box.toggled.connect(self._identity.setVisible)
-        self._sign_in_box.toggled.connect(self.changed)
-        self._update_warning()
-
-    def rows(self) -> tuple[tuple[str, QWidget], ...]:
-        """Return the fields with their titles."""
-        return (
-            (self.tr("Address"), self._address_widget()),
-            (self.tr("Headers"), self._headers),
-            (self.tr("Sign-in"), self._sign_in_widget()),
+            url.show(connection.url)
+            self._headers.show_values(({}, connection.headers))
+            sign_in.show(connection.sign_in)
+        self._client.setVisible(sign_in.widget.isChecked())
+        sign_in.widget.toggled.connect(self._client.setVisible)
+        how = self.tr(
+            "Save it, then press “Sign in” on its card: the browser opens with a page of the server. "
+            "What comes of it is kept in the keyring."
         )
+        self._url_row = form.add_field("url", self.tr("Address"), url, self._url_error)
+        form.add_field("headers", self.tr("Headers"), self._headers.control, self._headers.problem)
+        self._sign_in = form.add_field("sign_in", self.tr("Sign-in"), sign_in, help_text=how, accessible_name=words)
+        self._sign_in.column.addWidget(self._client)
+        url.widget.textChanged.connect(self._on_url_changed)
+        self._on_url_changed()
 
     @property
     def connection(self) -> HttpConnection:
-        """Return the connection as typed; valid where `first_error` finds nothing."""
+        """Return the connection as typed; valid where no field is wrong."""
         written = {
             "url": self._url or "",
             "headers": self._headers.secret_names,
-            "sign_in": self._sign_in_box.isChecked(),
-            "client_id": self._identity.client_id if self._sign_in_box.isChecked() else "",
+            "sign_in": self._sign_in.value,
+            "client_id": self._client.client_id if self._sign_in.value else "",
         }
         base = self._before.model_dump() if self._before is not None else {}
         return HttpConnection.model_validate({**base, **written})
@@ -183,64 +179,40 @@ class HttpFields(QObject):
     @property
     def secrets(self) -> dict[str, SecretStr]:
         """New values for the keyring."""
-        return {**self._headers.secrets, **(self._identity.secrets if self._sign_in_box.isChecked() else {})}
+        return {**self._headers.secrets, **(self._client.secrets if self._sign_in.value else {})}
 
     def set_stored_secrets(self, names: Collection[str]) -> None:
         """Set which secrets the keyring has."""
         self._headers.set_stored_secrets(names)
-        self._identity.set_stored_secrets(names)
-
-    def first_error(self) -> tuple[QWidget, str] | None:
-        """Return the first field that is wrong, and why."""
-        if not self._address.text().strip():
-            return self._address, self.tr("Enter the address of the server. It begins with https://.")
-        if self._url is None:
-            return self._address, self.tr("This is not a web address. It begins with https:// or http://.")
-        return self._headers.first_error()
+        self._client.set_stored_secrets(names)
 
     @property
     def _url(self) -> str | None:
-        typed = self._address.text().strip()
+        typed = self._url_row.value
         address = complete_web_address(typed) if typed else None
         # A slash at the end may matter to an MCP server.
         return f"{address}/" if address is not None and typed.endswith("/") else address
 
-    def _update_warning(self) -> None:
-        url = self._url
+    def _url_error(self, typed: str) -> str:
+        if not typed:
+            return self.tr("Enter the address of the server. It begins with https://.")
+        if self._url is None:
+            return self.tr("This is not a web address. It begins with https:// or http://.")
+        return ""
+
+    def _on_url_changed(self) -> None:
+        url, before = self._url, self._before
         parts = urlsplit(url or "")
-        is_elsewhere = self._before is not None and url is not None and _origin(url) != _origin(self._before.url)
+        is_elsewhere = before is not None and url is not None and _origin(url) != _origin(before.url)
         self._headers.invalidate_stored(forgotten=is_elsewhere)
-        self._identity.invalidate_stored(forgotten=self._before is not None and url != self._before.url)
+        self._client.invalidate_stored(forgotten=before is not None and url != before.url)
         words = ""
-        if is_elsewhere and self._before is not None and self._headers.uses_stored:
+        if is_elsewhere and before is not None and self._headers.uses_stored:
             words = self.tr("What the headers hold was given for {0} and goes to no other address. Enter it again.")
-            words = words.format(urlsplit(self._before.url).netloc)
+            words = words.format(urlsplit(before.url).netloc)
         elif parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             words = self.tr("What is sent to an http:// address can be read on the way. Take https:// if it has one.")
-        if words and words != self._warning.text():
-            announce(self._address, words)
-        self._warning.setText(words)
-        self._warning.setVisible(bool(words))
-        self.changed.emit()
-
-    def _address_widget(self) -> QWidget:
-        self._address.setAccessibleName(self.tr("Address"))
-        return _column(self._address, self._warning)
-
-    def _sign_in_widget(self) -> QWidget:
-        words = self.tr(
-            "Save it, then press “Sign in” on its card: the browser opens with a page of the server. "
-            "What comes of it is kept in the keyring."
-        )
-        self._sign_in_box.setAccessibleDescription(words)
-        choice = WrappedChoice(self._sign_in_box, self.tr("I sign in there with the browser (OAuth)"))
-        return _column(choice, label(words, "muted", wrap=True), self._identity)
-
-
-def _column(*widgets: QWidget) -> QWidget:
-    part = QWidget()
-    vbox(*widgets, parent=part, spacing=SPACE_XS, margins=0)
-    return part
+        self._url_row.show_warning(words)
 
 
 def _origin(url: str) -> tuple[str, str]:
@@ -254,44 +226,33 @@ _ARGUMENT_LINES = 4
 class StdioFields(QObject):
     """The fields of a program. A whole shell line can be split on demand."""
 
-    changed = Signal()
-
-    def __init__(self, themes: ThemeSource, connection: StdioConnection | None, parent: QObject) -> None:
-        super().__init__(parent)
-        self._program = QLineEdit()
-        self._program.setPlaceholderText(self.tr("For example npx or uvx"))
-        self._arguments = QPlainTextEdit(tabChangesFocus=True)
-        self._arguments.setPlaceholderText(self.tr("For example -y"))
-        self._arguments.setFixedHeight(self._arguments.fontMetrics().lineSpacing() * _ARGUMENT_LINES + 3 * SPACE_S)
+    def __init__(self, themes: ThemeSource, form: Form, connection: StdioConnection | None) -> None:
+        super().__init__(form)
+        self._before = connection
+        self._program = text_line(placeholder=self.tr("For example npx or uvx"))
+        self._arguments = text_area(_ARGUMENT_LINES, margin=3 * SPACE_S, placeholder=self.tr("For example -y"))
+        self._variables = KeyValueEditor(themes, variable_labels())
         self._split_note = label(kind="muted", wrap=True)
         self._split_button = button(self.tr("Split it"), self._split_line)
-        self._warning = label(kind="warning", wrap=True)
-        self._changed_warning = label(kind="warning", wrap=True)
-        self._before = connection
-        self._variables = KeyValueEditor(themes, variable_labels())
         if connection is not None:
-            self._program.setText(connection.command)
-            self._arguments.setPlainText(format_arguments(connection.args))
-            self._variables.show_values(connection.env, connection.secret_env)
-        self._program.textChanged.connect(self._update_warnings)
-        self._arguments.textChanged.connect(self._update_warnings)
-        self._variables.changed.connect(self.changed)
+            self._program.show(connection.command)
+            self._arguments.show(format_arguments(connection.args))
+            self._variables.show_values((connection.env, connection.secret_env))
+        program = form.add_field("command", self.tr("Program"), self._program, self._program_error)
+        program.column.addLayout(hbox(self._split_note, self._split_button, spacing=SPACE_S, grow=self._split_note))
+        words = self.tr("One per line. No shell reads them: ~, * and $HOME stay as they are.")
+        self._arguments_row = form.add_field("args", self.tr("Arguments"), self._arguments, help_text=words)
+        form.add_field("env", self.tr("Variables"), self._variables.control, self._variables.problem)
+        self._program.widget.textChanged.connect(self._update_warnings)
+        self._arguments.widget.textChanged.connect(self._update_warnings)
         self._update_warnings()
-
-    def rows(self) -> tuple[tuple[str, QWidget], ...]:
-        """Return the fields with their titles."""
-        return (
-            (self.tr("Program"), self._program_widget()),
-            (self.tr("Arguments"), self._arguments_widget()),
-            (self.tr("Variables"), self._variables),
-        )
 
     @property
     def connection(self) -> StdioConnection:
-        """The connection as typed; valid where `first_error` finds nothing."""
+        """The connection as typed; valid where no field is wrong."""
         return StdioConnection(
-            command=self._program.text().strip(),
-            args=parse_arguments(self._arguments.toPlainText()),
+            command=self._program.read(),
+            args=self._typed_arguments,
             env=self._variables.plain,
             secret_env=self._variables.secret_names,
         )
@@ -305,71 +266,50 @@ class StdioFields(QObject):
         """Set which secrets the keyring has."""
         self._variables.set_stored_secrets(names)
 
-    def first_error(self) -> tuple[QWidget, str] | None:
-        """Return the first field that is wrong, and why."""
-        if not self._program.text().strip():
-            return self._program, self.tr("Enter the program that is started, for example npx or uvx.")
-        if "\0" in self._program.text() or "\0" in self._arguments.toPlainText():
-            return self._program, self.tr("A program and its arguments have no NUL characters. Remove them.")
-        return self._variables.first_error()
+    @property
+    def _typed_arguments(self) -> tuple[str, ...]:
+        return parse_arguments(self._arguments.read())
+
+    def _program_error(self, program: str) -> str:
+        if not program:
+            return self.tr("Enter the program that is started, for example npx or uvx.")
+        if "\0" in program or "\0" in self._arguments.read():
+            return self.tr("A program and its arguments have no NUL characters. Remove them.")
+        return ""
 
     def _update_warnings(self) -> None:
-        words = split_command_line(self._program.text())
-        is_line = len(words) > 1
+        words = split_command_line(self._program.read())
         shown = "  ·  ".join(show_hidden(word) for word in words)
         self._split_note.setText(self.tr("This is a whole command line: {0}").format(shown))
         for widget in (self._split_note, self._split_button):
-            widget.setVisible(is_line)
-        secret = find_secret((*words[1:], *parse_arguments(self._arguments.toPlainText())))
-        warning = self.tr(
+            widget.setVisible(len(words) > 1)
+        warnings = (self._secret_warning(words[1:]), self._changed_warning())
+        self._arguments_row.show_warning("\n".join(filter(None, warnings)))
+
+    def _secret_warning(self, more: tuple[str, ...]) -> str:
+        secret = find_secret((*more, *self._typed_arguments))
+        words = self.tr(
             "“{0}” seems to hold a secret. Arguments are kept in a file, and every program of this machine can read "
             "them: give it as a secret variable, if the server takes one."
         )
-        self._warning.setText(warning.format(show_hidden(secret or "")))
-        self._warning.setVisible(secret is not None)
-        self._update_changed_warning()
-        self.changed.emit()
+        return words.format(show_hidden(secret)) if secret is not None else ""
 
-    def _update_changed_warning(self) -> None:
-        is_other = self._before is not None and (
-            self._program.text().strip() != self._before.command
-            or parse_arguments(self._arguments.toPlainText()) != self._before.args
+    def _changed_warning(self) -> str:
+        before = self._before
+        is_other = before is not None and (
+            self._program.read() != before.command or self._typed_arguments != before.args
         )
         self._variables.invalidate_stored(forgotten=is_other)
-        words = ""
-        if is_other and self._variables.uses_stored:
-            words = self.tr(
-                "What the secret variables hold was given for what was started before, and goes to nothing else. "
-                "Enter it again."
-            )
-        if words and words != self._changed_warning.text():
-            announce(self._program, words)
-        self._changed_warning.setText(words)
-        self._changed_warning.setVisible(bool(words))
+        if not is_other or not self._variables.uses_stored:
+            return ""
+        return self.tr(
+            "What the secret variables hold was given for what was started before, and goes to nothing else. "
+            "Enter it again."
+        )
 
     def _split_line(self) -> None:
-        program, *arguments = split_command_line(self._program.text())
-        rest = parse_arguments(self._arguments.toPlainText())
-        self._arguments.setPlainText(format_arguments((*arguments, *rest)))
-        self._program.setText(program)
-        self._arguments.setFocus()
-        announce(self._program, self.tr("Split into program and arguments"))
-
-    def _program_widget(self) -> QWidget:
-        self._program.setAccessibleName(self.tr("Program"))
-        split_row = hbox(self._split_note, self._split_button, spacing=SPACE_S, grow=self._split_note)
-        part = QWidget()
-        vbox(self._program, split_row, parent=part, spacing=SPACE_XS, margins=0)
-        return part
-
-    def _arguments_widget(self) -> QWidget:
-        words = self.tr("One per line. No shell reads them: ~, * and $HOME stay as they are.")
-        self._arguments.setAccessibleName(self.tr("Arguments"))
-        self._arguments.setAccessibleDescription(words)
-        part = QWidget()
-        column = QVBoxLayout(part)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE_XS)
-        for widget in (self._arguments, label(words, "muted", wrap=True), self._warning, self._changed_warning):
-            column.addWidget(widget)
-        return part
+        program, *arguments = split_command_line(self._program.read())
+        self._arguments.widget.setPlainText(format_arguments((*arguments, *self._typed_arguments)))
+        self._program.widget.setText(program)
+        self._arguments.widget.setFocus()
+        announce(self._program.widget, self.tr("Split into program and arguments"))

@@ -109,10 +109,6 @@ class ImportPanel(EditorFrame):
         self._build_layout()
         self._update_view(None, "")
 
-    def start_editing(self) -> None:
-        """Focus the text field."""
-        self._text.setFocus()
-
     def show_files(self, files: Sequence[ConfigFile]) -> None:
         """Show the configuration files of other programs."""
         clear_layout(self._files)

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from ui.forms.controls import Control
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, IconButton, button, label
 from ui.style.removal import remove_widget
@@ -189,8 +190,24 @@ class KeyValueEditor(QWidget):
         layout.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addWidget(label(words.explanation, "muted", wrap=True))
 
-    def show_values(self, plain: Mapping[str, str], kept: Sequence[str]) -> None:
-        """Show plain values, and names whose values the keyring has (`kept`)."""
+    @property
+    def control(self) -> Control[QWidget]:
+        """Return it as the control of a form; its value is plain values, and names of those in the keyring."""
+        return Control(
+            widget=self,
+            read=lambda: (self.plain, self.secret_names),
+            show=self.show_values,
+            changed=self.changed,
+            focus=lambda: (self._first_error() or (self, ""))[0],
+        )
+
+    def problem(self, _value: object) -> str:
+        """Return what is wrong with the first row that is wrong."""
+        return (self._first_error() or (self, ""))[1]
+
+    def show_values(self, values: tuple[Mapping[str, str], Sequence[str]]) -> None:
+        """Show plain values, and names whose values the keyring has."""
+        plain, kept = values
         for name, value in plain.items():
             self._create_row().show_plain(name, value)
         for name in kept:
@@ -225,8 +242,7 @@ class KeyValueEditor(QWidget):
         """New values for the keyring."""
         return {row.name: SecretStr(row.value) for row in self._filled_rows if row.is_secret and row.value}
 
-    def first_error(self) -> tuple[QWidget, str] | None:
-        """Return the first field that is wrong, and why."""
+    def _first_error(self) -> tuple[QWidget, str] | None:
         names: set[str] = set()
         for row in self._filled_rows:
             error = row.first_error()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpServer, StdioConnection
@@ -12,6 +12,7 @@ from ui.preferences.card_list import CardList
 from ui.preferences.mcp_servers.import_panel import ImportPanel
 from ui.preferences.mcp_servers.server_card import McpServerCard
 from ui.preferences.mcp_servers.server_editor import ServerEditor, ServerKind
+from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.theme import SPACE_M, ThemeSource
@@ -57,6 +58,7 @@ class McpServersForm(QWidget):
             wrap=True,
         )
         self._card_list = CardList()
+        self._card_list.panel_changed.connect(self._update_buttons)
         self._add_buttons: tuple[QPushButton, ...] = (
             button(self.tr("Add program…"), lambda: self.add("program")),
             button(self.tr("Add address…"), lambda: self.add("address")),
@@ -83,7 +85,7 @@ class McpServersForm(QWidget):
         self._card_list.show_cards(self._cards)
         if self._followed_id and self._followed_id not in self._cards:
             self._follow_log("")
-        self._empty_note.setVisible(not servers and self._panel is None)
+        self._update_buttons()
         if any(card is not old_cards.get(server_id) for server_id, card in self._cards.items()):
             self.states_requested.emit()
 
@@ -99,12 +101,11 @@ class McpServersForm(QWidget):
 
     def start_import(self) -> None:
         """Open the import panel."""
-        if self._focus_open_panel():
+        if self._card_list.focus_panel():
             return
         self._import = ImportPanel()
         self._import.cancelled.connect(self._close_panel)
-        self._open_panel(self._import)
-        self._import.start_editing()
+        self._card_list.open(self._import)
         self.import_started.emit(self._import)
 
     def finish_import(self) -> None:
@@ -114,68 +115,49 @@ class McpServersForm(QWidget):
 
     def show_saved(self, server_id: str) -> None:
         """Close the editor whose server was saved."""
-        if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
+        if self._is_saving(server_id):
             self._close_panel()
 
     def show_error(self, server_id: str, sentence: Sentence) -> None:
         """Say why a request about a server failed."""
         card = self._cards.get(server_id)
-        if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
+        if self._editor is not None and self._is_saving(server_id):
             self._editor.show_error(sentence)
         elif card is not None:
             card.show_problem(sentence)
 
     def set_stored_secrets(self, server_id: str, names: Collection[str]) -> None:
         """Set which secrets of a server the keyring has."""
-        if self._editor is not None and self._is_edited(server_id):
+        if self._editor is not None and self._editor.server_id == server_id:
             self._editor.set_stored_secrets(names)
 
-    def _is_edited(self, server_id: str) -> bool:
-        return self._editor is not None and self._editor.server_id == server_id
-
-    @property
-    def _panel(self) -> QWidget | None:
-        return self._editor or self._import
-
-    def _focus_open_panel(self) -> bool:
-        """Focus the open editor or import, if there is one."""
-        if self._panel is not None:
-            self._panel.setFocus()
-        return self._panel is not None
+    def _is_saving(self, server_id: str) -> bool:
+        return self._editor is not None and self._editor.is_saving and self._editor.server_id == server_id
 
     def _open_editor(self, kind: ServerKind, server: McpServer | None) -> None:
-        if self._focus_open_panel():
+        if self._card_list.focus_panel():
             return
         taken = frozenset(server.id for server in self._servers)
         self._editor = ServerEditor(self._themes, kind, server, taken)
         self._editor.saved.connect(self.saved)
         self._editor.cancelled.connect(self._close_panel)
-        self._open_panel(self._editor, server.id if server is not None else "")
-        self._editor.start_editing()
+        self._card_list.open(self._editor, server.id if server is not None else "")
         if server is not None and server.secret_names:
             self.stored_secrets_requested.emit(server.id)
 
-    def _open_panel(self, panel: QWidget, instead_of: str = "") -> None:
-        self._card_list.open(panel, instead_of)
-        self._empty_note.hide()
-        for control in self._add_buttons:
-            control.setEnabled(False)
-
     def _close_panel(self) -> None:
-        focus = self._add_buttons[0]
-        if self._panel is None:
-            return
+        focus = self._add_buttons[-1]
         if self._editor is not None:
             card = self._cards.get(self._editor.server_id)
-            focus = card.edit_button if card is not None else focus
-        else:
-            focus = self._add_buttons[-1]
+            focus = card.edit_button if card is not None else self._add_buttons[0]
         self._editor = self._import = None
         self._card_list.close()
-        for control in self._add_buttons:
-            control.setEnabled(True)
-        self._empty_note.setVisible(not self._servers)
         focus.setFocus()
+
+    def _update_buttons(self) -> None:
+        for control in self._add_buttons:
+            control.setEnabled(self._card_list.panel is None)
+        self._empty_note.setVisible(not self._servers and self._card_list.panel is None)
 
     def _create_card(self, server: McpServer) -> McpServerCard:
         card = McpServerCard(self._themes, server)
@@ -205,11 +187,5 @@ class McpServersForm(QWidget):
             "MCP servers give the agent more tools than it has by itself: for your tickets, a database, a "
             "browser. They speak the Model Context Protocol (MCP)."
         )
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(label(words, "muted", wrap=True))
-        layout.addWidget(self._empty_note)
-        layout.addLayout(self._card_list)
-        layout.addWidget(FlowRows(self._add_buttons))
-        layout.addStretch(1)
+        parts = (label(words, "muted", wrap=True), self._empty_note, self._card_list, FlowRows(self._add_buttons))
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)

@@ -1,0 +1,23 @@
+"""What a form has to know about a field beyond its type, title and description: metadata of pydantic fields."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """How a form shows a number: its unit, and a text in place of 0."""
+
+    unit: str = ""
+    zero_text: str = ""
+
+
+class FontFamilyField:
+    """Marks a text as the name of a font family; empty is the system's."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalNumber:
+    """How a form shows a number that may be missing: an example for one that is wrong, and what stands for none."""
+
+    example: str
+    empty_text: str = "The server's default"

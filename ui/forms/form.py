@@ -1,0 +1,220 @@
+"""The form: a row for each field with its title, control, help and error."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from ui.forms.controls import Control
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import LabelKind, announce, label, set_style_property
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS
+
+Check = Callable[[Any], str]
+"""Returns what is wrong with a value, in the person's language; empty when nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormStyle:
+    """Where the parts of a field stand: its help under the control or over it, its title over the control or beside."""
+
+    spacing: int
+    help_kind: LabelKind
+    is_help_first: bool = False
+    is_title_beside: bool = False
+
+
+EDITOR = FormStyle(SPACE_M, "small")
+SETTINGS = FormStyle(SPACE_L + SPACE_XS, "muted")
+TABLE = FormStyle(SPACE_S, "muted", is_title_beside=True)
+REQUEST = FormStyle(SPACE_L, "muted", is_help_first=True)
+ARGUMENTS = FormStyle(SPACE_M, "muted", is_help_first=True)
+
+
+class FieldRow(QWidget):
+    """A field with its help, warning and error. The error shows once the field was touched."""
+
+    def __init__(
+        self,
+        title: str,
+        control: Control[QWidget],
+        style: FormStyle,
+        help_text: str = "",
+        check: Check | None = None,
+        *,
+        is_optional: bool = False,
+        accessible_name: str = "",
+    ) -> None:
+        super().__init__()
+        self.title, self.control = title, control
+        self._check = check
+        self._is_touched = False
+        self._texts = {
+            "help": help_text or control.widget.accessibleDescription(),
+            "optional": self.tr("Optional.") if is_optional else "",
+        }
+        self._warning = label(kind="warning", wrap=True)
+        self._error = label(kind="error", wrap=True)
+        if title:
+            control.widget.setAccessibleName(accessible_name or title)
+        self.column = column = vbox(parent=self, spacing=SPACE_XS, margins=0)
+        if not control.has_title and not style.is_title_beside:
+            heading = label(self.tr("{0} (optional)").format(title) if is_optional else title, "strong", wrap=True)
+            heading.setBuddy(control.widget)
+            column.addWidget(heading)
+        helps = [label(help_text, style.help_kind, wrap=True)] if help_text else []
+        if style.is_help_first:
+            column.addWidget(helps.pop()) if helps else None
+        self._add_control(column)
+        for text in (*helps, self._warning, self._error):
+            column.addWidget(text)
+        self._warning.hide()
+        self._error.hide()
+        self._update_description()
+
+    @property
+    def value(self) -> Any:
+        return self.control.read()
+
+    @property
+    def problem(self) -> str:
+        """Return what is wrong with the value, shown or not."""
+        return self._check(self.value) if self._check is not None else ""
+
+    @property
+    def initial_focus(self) -> QWidget:
+        """Return what takes the focus: the wrong part of the control, or its first."""
+        if self.control.focus is not None:
+            return self.control.focus()
+        return self.control.parts[0] if self.control.parts else self.control.widget
+
+    def touch(self) -> None:
+        """Show what is wrong from now on."""
+        self._is_touched = True
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what is wrong now, once the field was touched."""
+        problem = self.problem if self._is_touched else ""
+        wrong = self.initial_focus if problem else None
+        for part in (self.control.widget, *self.control.widget.findChildren(QLineEdit)):
+            set_style_property(part, "invalid", "true" if part is wrong else "false")
+        self._show_text("error", self._error, problem)
+
+    def show_warning(self, words: str) -> None:
+        """Show a warning; an empty one hides it."""
+        self._show_text("warning", self._warning, words)
+
+    def _show_text(self, name: str, text: QLabel, words: str) -> None:
+        if words and words != text.text():
+            announce(self.control.widget, words)
+        text.setText(words)
+        text.setVisible(bool(words))
+        self._texts[name] = words
+        self._update_description()
+
+    def _update_description(self) -> None:
+        words = (self._texts.get(name, "") for name in ("error", "optional", "help", "warning"))
+        description = " ".join(filter(None, words))
+        for part in self.control.parts or (self.control.widget,):
+            part.setAccessibleDescription(description)
+
+    def _add_control(self, column: QVBoxLayout) -> None:
+        widget = self.control.view or self.control.widget
+        if self.control.fit == "numbers":
+            column.addLayout(_number_row(widget))
+        else:
+            column.addWidget(
+                widget, 0, Qt.AlignmentFlag.AlignLeft if self.control.fit == "itself" else Qt.AlignmentFlag(0)
+            )
+
+
+def _number_row(box: QWidget) -> QHBoxLayout:
+    row = hbox(box, grow=box)
+    row.addStretch(0)
+    return row
+
+
+class Form(QWidget):
+    """Fields by name, in the order in which they are added."""
+
+    changed = Signal(str)
+    """The person changed the value of this field."""
+
+    def __init__(self, style: FormStyle = EDITOR, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._style = style
+        self.rows: dict[str, FieldRow] = {}
+        self._table = QFormLayout(self) if style.is_title_beside else None
+        self._column = vbox(parent=self, spacing=style.spacing, margins=0) if self._table is None else None
+        if self._table is not None:
+            self._table.setContentsMargins(0, 0, 0, 0)
+            self._table.setSpacing(style.spacing)
+            self._table.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
+            self._table.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+
+    def add_field(
+        self,
+        name: str,
+        title: str,
+        control: Control[QWidget],
+        check: Check | None = None,
+        *,
+        help_text: str = "",
+        is_optional: bool = False,
+        accessible_name: str = "",
+    ) -> FieldRow:
+        """Add a field. `accessible_name` is the control's where the title alone says too little."""
+        row = FieldRow(
+            title, control, self._style, help_text, check, is_optional=is_optional, accessible_name=accessible_name
+        )
+        self.rows[name] = row
+        if control.changed is not None:
+            control.changed.connect(partial(self._on_changed, name))
+        if self._column is not None:
+            self._column.addWidget(row)
+        elif self._table is not None and control.has_title:
+            self._table.addRow(row)
+        elif self._table is not None:
+            heading = label(title)
+            heading.setBuddy(control.widget)
+            self._table.addRow(heading, row)
+        return row
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {name: row.value for name, row in self.rows.items()}
+
+    def show_values(self, values: Mapping[str, Any]) -> None:
+        """Show the values of the fields that are named, without a signal."""
+        for name, row in self.rows.items():
+            if name in values:
+                row.control.show(values[name])
+            row.refresh()
+
+    def show_errors(self) -> bool:
+        """Validate all fields and focus the first wrong one; return whether there is one."""
+        for row in self.rows.values():
+            row.touch()
+        wrong = next((row for row in self.rows.values() if row.problem), None)
+        if wrong is not None:
+            wrong.initial_focus.setFocus()
+        return wrong is not None
+
+    def event(self, event: QEvent) -> bool:
+        """Make all number fields as wide as the widest."""
+        if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Show}:
+            numbers = [row.control.widget for row in self.rows.values() if row.control.fit == "numbers"]
+            widest = max((box.sizeHint().width() for box in numbers), default=0)
+            for box in numbers:
+                box.setMaximumWidth(widest)
+        return super().event(event)
+
+    def _on_changed(self, name: str, *_value: object) -> None:
+        self.rows[name].touch()
+        for row in self.rows.values():
+            row.refresh()
+        self.changed.emit(name)

@@ -1,0 +1,173 @@
+"""Form fields of a pydantic model: type, bounds, title and description of each are declared there."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.types.form_hints import FontFamilyField, NumberFormat, OptionalNumber
+from ui.forms.controls import Control, check_box, menu, number_box, text_area, text_line
+from ui.forms.form import Form
+
+_T = TypeVar("_T")
+
+TEXT_DELAY_MS = 400
+TEXT_HEIGHT = 110
+CHOICE_WIDTH = 190
+PROMPT_LINES = 6
+
+
+def add_model_fields(form: Form, model: type[BaseModel], names: Iterable[str] = ()) -> None:
+    """Add the fields of a model with these names, or all."""
+    for name in names or model.model_fields:
+        field = model.model_fields[name]
+        form.add_field(
+            name,
+            translate_preference(field.title or name),
+            control_for(field),
+            help_text=translate_preference(field.description or ""),
+            check=partial(_number_error, model, name),
+        )
+
+
+def translate_preference(text: str) -> str:
+    """Translate a title or description of the declaration."""
+    return QCoreApplication.translate("Preferences", text)
+
+
+def control_for(field: FieldInfo) -> Control[QWidget]:
+    """Create the control for a field. Raises TypeError for unknown types."""
+    kind = field.annotation
+    optional_number = _hint(field, OptionalNumber)
+    if get_origin(kind) is Literal:
+        return _narrow(menu([(str(arg), translate_preference(str(arg).capitalize())) for arg in get_args(kind)]))
+    if kind is bool:
+        return check_box(translate_preference(field.title or ""), is_wrapped=False)
+    if kind is int or kind is float:
+        return _number_box(field)
+    if optional_number is not None:
+        return _optional_number_line(optional_number)
+    if _hint(field, FontFamilyField) is not None:
+        return _font_menu()
+    if kind is str:
+        return _delayed_text_area()
+    if kind == str | None:
+        return _optional_text_area()
+    raise TypeError(f"no control for a field of type {kind}")
+
+
+def _hint(field: FieldInfo, kind: type[_T]) -> _T | None:
+    return next((hint for hint in field.metadata if isinstance(hint, kind)), None)
+
+
+def _narrow(control: Control[QWidget]) -> Control[QWidget]:
+    control.widget.setMinimumWidth(CHOICE_WIDTH)
+    return control
+
+
+def _number_box(field: FieldInfo) -> Control[QWidget]:
+    low, high = _bounds(field)
+    number = _hint(field, NumberFormat) or NumberFormat()
+    unit, zero_text = (translate_preference(text) if text else "" for text in (number.unit, number.zero_text))
+    decimals = 0 if field.annotation is int else 1
+    control = number_box(low, high, decimals=decimals, suffix=f" {unit}" if unit else "", zero_text=zero_text)
+    return replace(control, fit="itself")
+
+
+def _font_menu() -> Control[QWidget]:
+    families = [
+        family
+        for family in QFontDatabase.families()
+        if QFontDatabase.isSmoothlyScalable(family) and not QFontDatabase.isPrivateFamily(family)
+    ]
+    system = QCoreApplication.translate("Preferences", "System font")
+    # Set on another computer: keep it, though the system font is shown.
+    missing = QCoreApplication.translate("Preferences", "{0} (not installed)")
+    return _narrow(menu([("", system), *((name, name) for name in families)], missing=missing))
+
+
+def _delayed_text_area() -> Control[QWidget]:
+    control = text_area(0, margin=TEXT_HEIGHT, is_exact=True)
+    delay_timer = QTimer(control.widget, singleShot=True, interval=TEXT_DELAY_MS)
+
+    def show(text: str) -> None:
+        # Not while the person types: the value that comes back is a moment old.
+        if control.read() != text and not delay_timer.isActive():
+            control.show(text)
+
+    if control.changed is not None:
+        control.changed.connect(delay_timer.start)
+    return replace(control, show=show, changed=delay_timer.timeout)
+
+
+def _optional_text_area() -> Control[QWidget]:
+    control = text_area(PROMPT_LINES, margin=0, is_exact=True)
+
+    def read() -> str | None:
+        text = control.read()
+        return text if text.strip() else None
+
+    def show(text: str | None) -> None:
+        control.show(text or "")
+
+    return replace(control, read=read, show=show)
+
+
+def _optional_number_line(hint: OptionalNumber) -> Control[QWidget]:
+    control = text_line(placeholder=translate_preference(hint.empty_text))
+
+    def show(number: float | None) -> None:
+        control.show("" if number is None else str(number))
+
+    return replace(control, read=lambda: control.read().replace(",", ".") or None, show=show)
+
+
+def _number_error(model: type[BaseModel], name: str, value: Any) -> str:
+    """Return what is wrong with a number that may be missing; what else is edited cannot be wrong."""
+    field = model.model_fields[name]
+    hint = _hint(field, OptionalNumber)
+    if hint is None or _is_valid(model, name, value):
+        return ""
+    low, high = _bounds(field)
+    if field.annotation == int | None:
+        words = QCoreApplication.translate(
+            "Preferences", "This is not a whole number above {0}. Write one such as {1}, or leave it empty."
+        )
+        return words.format(f"{low - 1:g}", hint.example)
+    words = QCoreApplication.translate(
+        "Preferences", "This is not a number from {0} to {1}. Write one such as {2}, or leave it empty."
+    )
+    return words.format(f"{low:g}", f"{high:g}", hint.example)
+
+
+def _is_valid(model: type[BaseModel], name: str, value: Any) -> bool:
+    try:
+        model.model_validate({name: value})
+    except ValidationError as error:
+        return all(detail["loc"][:1] != (name,) for detail in error.errors())
+    return True
+
+
+def _bounds(field: FieldInfo) -> tuple[float, float]:
+    low, high = 0.0, 1_000_000.0
+    step = 1 if field.annotation is int else 0.1
+    for rule in field.metadata:
+        match rule:
+            case Ge(ge=bound):
+                low = float(str(bound))
+            case Gt(gt=bound):
+                low = float(str(bound)) + step
+            case Le(le=bound):
+                high = float(str(bound))
+            case Lt(lt=bound):
+                high = float(str(bound)) - step
+            case _:
+                pass
+    return low, high
