@@ -160,7 +160,7 @@ async def edit_server(desk: Desk) -> None:
     dialog = desk.settings.show("providers")
     dialog.resize(860, 760)
     await asyncio.sleep(0.3)
-    card = dialog._providers._cards[OPENROUTER.id]
+    card = dialog.providers._cards[OPENROUTER.id]
     card._open_editor()
     card._editor.form.rows["base_url"].control.widget.setText("https://gateway.example/api/v1")
     card._editor.form.rows["mirrors"].control.widget.setPlainText("https://gateway-2.example/api/v1")
@@ -169,7 +169,7 @@ async def edit_server(desk: Desk) -> None:
 @scene("settings-key-was-dropped", height=900)
 async def key_was_dropped(desk: Desk) -> None:
     await edit_server(desk)
-    desk.settings._dialog._providers._cards[OPENROUTER.id]._editor.save()
+    desk.settings._dialog.providers._cards[OPENROUTER.id]._editor.save()
     await asyncio.sleep(0.3)
 
 

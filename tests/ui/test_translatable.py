@@ -464,18 +464,18 @@ def test_the_settings(qtbot, marked):
     dialog = SettingsDialog(ThemeSource(), Preferences(providers=servers))
     qtbot.addWidget(dialog)
     dialog.show()
-    dialog.set_keys([CLOUD_PROVIDERS[0].id])
-    dialog.set_keyring("κλειδιά")
+    dialog.providers.show_keys([CLOUD_PROVIDERS[0].id])
+    dialog.providers.show_keyring("κλειδιά")
     # Fonts have names, not words.
     assert set(bare_texts(dialog)) <= set(QFontDatabase.families())
-    dialog.set_prices([ModelPriceEntry("δ", "δ", "δ", "λ", Price(input=1), is_own=True)])
-    for each in dialog._providers._cards.values():
+    dialog.prices.show_models([ModelPriceEntry("δ", "δ", "δ", "λ", Price(input=1), is_own=True)])
+    for each in dialog.providers._cards.values():
         each._open_editor()
         each._editor.form.rows["base_url"].control.widget.setText("http://127.0.0.1:7")
         each._editor.form.rows["mirrors"].control.widget.setPlainText("http://127.0.0.1:8")
         each.ask_for_key()
     assert set(bare_texts(dialog)) <= set(QFontDatabase.families())
-    rows = dialog._prices._rows
+    rows = dialog.prices._rows
     told = [rows.headerData(at, Qt.Orientation.Horizontal) for at in range(rows.columnCount())]
     told += [rows.index(0, at).data(Qt.ItemDataRole.AccessibleTextRole) for at in range(rows.columnCount())]
     assert [each for each in told if unmarked(each)] == []

@@ -5,7 +5,7 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QWidget
 
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.errors import Sentence
@@ -44,12 +44,8 @@ class RuleCard(QFrame):
         head.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(label(words, "strong", wrap=True), 1)
         head.addWidget(revoke)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        layout.setSpacing(SPACE_XS)
-        layout.addLayout(head)
-        layout.addWidget(label(self._scope_text(rule), "muted", wrap=True))
-        layout.addWidget(label(self._history_text(rule), "muted", wrap=True))
+        notes = (label(text, "muted", wrap=True) for text in (self._scope_text(rule), self._history_text(rule)))
+        vbox(head, *notes, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
 
     def _scope_text(self, rule: RuleSummary) -> str:
         match rule.scope:
@@ -139,11 +135,9 @@ MAX_CARDS = 200
 
 
 class RulesForm(QWidget):
-    """The page of rules. Answer its requests with `show_rules`, `show_tools` and `show_verdict`."""
+    """The page of rules, and a dry run of them. Answer with `show_rules`."""
 
     revoke_requested = Signal(str)
-    dry_run_requested = Signal(str, object)
-    """A tool's name and the arguments of a call to try."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -154,21 +148,15 @@ class RulesForm(QWidget):
         self._more = label(kind="muted")
         self._more.hide()
         self._cards = vbox(spacing=SPACE_S)
-        self._dry_run = PermissionDryRun(themes)
-        self._dry_run.requested.connect(self.dry_run_requested)
-        layout = vbox(parent=self, spacing=SPACE_M, margins=0)
+        self.dry_run = PermissionDryRun(themes)
         words = self.tr(
             "A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. "
             "Only content from outside can still make such a call be asked about."
         )
-        layout.addWidget(label(words, "muted", wrap=True))
-        layout.addWidget(label(self.tr("Try a call"), "strong"))
-        layout.addWidget(self._dry_run)
-        layout.addWidget(label(self.tr("Standing rules"), "strong"))
-        layout.addWidget(self._none)
-        layout.addLayout(self._cards)
-        layout.addWidget(self._more)
-        layout.addStretch(1)
+        intro, trial = label(words, "muted", wrap=True), label(self.tr("Try a call"), "strong")
+        standing = label(self.tr("Standing rules"), "strong")
+        parts = (intro, trial, self.dry_run, standing, self._none, self._cards, self._more)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
 
     def show_rules(self, rules: Sequence[RuleSummary]) -> None:
         """Show the standing rules."""
@@ -184,14 +172,6 @@ class RulesForm(QWidget):
         self._none.setVisible(not self._rules)
         self._more.setText(self.tr("And {0} older rules").format(hidden))
         self._more.setVisible(hidden > 0)
-
-    def show_tools(self, names: Sequence[str]) -> None:
-        """Show the tools of the open conversation."""
-        self._dry_run.show_tools(names)
-
-    def show_verdict(self, sentence: Sentence) -> None:
-        """Show what would happen to the call that was tried."""
-        self._dry_run.show_verdict(sentence)
 
 
 _MAX_LINE_LENGTH = 200
@@ -222,14 +202,11 @@ class AuditLogForm(QWidget):
         self._export = button(self.tr("Export…"), self.export_requested.emit)
         foot = hbox(self._more, spacing=SPACE_S, end_stretch=True)
         foot.addWidget(self._export)
-        layout = vbox(parent=self, spacing=SPACE_M, margins=0)
         words = self.tr("Every call that a model asked for: who decided about it, and what became of it.")
-        layout.addWidget(label(words, "muted", wrap=True))
+        intro = label(words, "muted", wrap=True)
+        layout = vbox(intro, self._list, self._details, foot, parent=self, spacing=SPACE_M, margins=0, grow=self._list)
         # It takes the room of the hidden list.
-        layout.addWidget(self._none, 1, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._list, 1)
-        layout.addWidget(self._details)
-        layout.addLayout(foot)
+        layout.insertWidget(1, self._none, 1, Qt.AlignmentFlag.AlignTop)
         themes.changed.connect(self._redraw)
         self.show_entries((), is_all=True)
 

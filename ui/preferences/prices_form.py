@@ -13,11 +13,11 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from desktop_agent.types.providers import Price
 from ui.bridge.settings import ModelPriceEntry
-from ui.style.boxes import hbox
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, button, label
 from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_S, ThemeSource
@@ -224,11 +224,6 @@ class PricesForm(QWidget):
             "in the data folder and stand in bold."
         )
         head = hbox(self._filter, self._reset, spacing=SPACE_S, grow=self._filter)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(label(self.tr("Prices"), "strong"))
-        layout.addWidget(label(words, "muted", wrap=True))
-        layout.addLayout(head)
-        layout.addWidget(self._none)
-        layout.addWidget(self._table, 1)
+        title, intro = label(self.tr("Prices"), "strong"), label(words, "muted", wrap=True)
+        parts = (title, intro, head, self._none, self._table)
+        vbox(*parts, parent=self, spacing=SPACE_S, margins=0, grow=self._table)

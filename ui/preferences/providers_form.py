@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Endpoint
@@ -112,22 +112,13 @@ class EndpointEditor(CardEditor):
 
 
 class EndpointCard(QFrame):
-    """The card of one endpoint."""
+    """The card of one endpoint; what its buttons request is emitted by the page."""
 
-    key_entered = Signal(object)
-    """A SecretStr."""
-    session_key_entered = Signal(object)
-    """A SecretStr to keep in memory only: the keyring does not take it."""
-    remove_key_pressed = Signal()
-    test_pressed = Signal()
-    remove_pressed = Signal()
-    edited = Signal(object)
-    """The edited Endpoint."""
-
-    def __init__(self, themes: ThemeSource, endpoint: Endpoint, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, endpoint: Endpoint, page: "ProvidersForm") -> None:
+        super().__init__()
         title = endpoint.title
         self._endpoint = endpoint
+        self._page = page
         self._themes = themes
         self._editor: EndpointEditor | None = None
         self._holds_key = False
@@ -135,29 +126,25 @@ class EndpointCard(QFrame):
         self._key = label(kind="muted")
         self._field = ApiKeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
         self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
-        self._remove_key = button(
-            self.tr("Remove key"), self.remove_key_pressed.emit, name=self.tr("Remove key of {0}").format(title)
-        )
+        remove_key, test = partial(page.key_removed.emit, endpoint.id), partial(page.test_requested.emit, endpoint.id)
+        self._remove_key = button(self.tr("Remove key"), remove_key, name=self.tr("Remove key of {0}").format(title))
         self._edit = button(self.tr("Edit"), self._open_editor, name=self.tr("Edit {0}").format(title))
-        self._test = button(self.tr("Test"), self.test_pressed.emit, name=self.tr("Test {0}").format(title))
+        self._test = button(self.tr("Test"), test, name=self.tr("Test {0}").format(title))
         remove = button(
-            self.tr("Remove server"), self.remove_pressed.emit, "danger", self.tr("Remove server {0}").format(title)
+            self.tr("Remove server"),
+            partial(page.endpoint_removed.emit, endpoint.id),
+            "danger",
+            self.tr("Remove server {0}").format(title),
         )
-        self._field.key_entered.connect(self.key_entered)
+        self._field.key_entered.connect(partial(page.key_submitted.emit, endpoint.id))
         self._field.hide()
         self._for_session = SessionKeyLink(self._submit_session_key)
         self.setProperty("kind", "card")
         row = hbox(self._test, self._edit, self._change, self._remove_key, spacing=SPACE_S, end_stretch=True)
         row.addWidget(remove)
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        self._layout.setSpacing(SPACE_S)
-        self._layout.addLayout(self._header_layout())
-        self._layout.addWidget(label(self._details(), "muted", wrap=True))
-        self._layout.addWidget(self._state)
-        self._layout.addWidget(self._for_session)
-        self._layout.addWidget(self._field)
-        self._layout.addLayout(row)
+        details = label(self._details(), "muted", wrap=True)
+        parts = (self._header_layout(), details, self._state, self._for_session, self._field, row)
+        self._layout = vbox(*parts, parent=self, spacing=SPACE_S, margins=SPACE_M)
 
     def show_key(self, *, stored: bool) -> None:
         """Show whether a key is stored."""
@@ -188,7 +175,7 @@ class EndpointCard(QFrame):
     def _submit_session_key(self) -> None:
         key = self._field.text().strip()
         if key:
-            self.session_key_entered.emit(SecretStr(key))
+            self._page.session_key_submitted.emit(self._endpoint.id, SecretStr(key))
 
     def _header_layout(self) -> QHBoxLayout:
         head = hbox(label(self._endpoint.title, "strong"), spacing=SPACE_S)
@@ -208,7 +195,7 @@ class EndpointCard(QFrame):
     def _open_editor(self) -> None:
         if self._editor is None:
             self._editor = EndpointEditor(self._endpoint)
-            self._editor.saved.connect(self.edited)
+            self._editor.saved.connect(self._page.on_edited)
             self._editor.cancelled.connect(self._close_editor)
             self._layout.addWidget(self._editor)
             self._editor.set_holds_key(stored=self._holds_key)
@@ -275,14 +262,8 @@ class ProvidersForm(QWidget):
             remove_widget(self._list, card)
         self._cards = {}
         for endpoint in endpoints:
-            card = self._cards[endpoint.id] = EndpointCard(self._themes, endpoint)
-            card.key_entered.connect(partial(self._submit, endpoint.id))
-            card.session_key_entered.connect(partial(self._submit_for_session, endpoint.id))
-            card.remove_key_pressed.connect(partial(self.key_removed.emit, endpoint.id))
-            card.test_pressed.connect(partial(self.test_requested.emit, endpoint.id))
-            card.remove_pressed.connect(partial(self.endpoint_removed.emit, endpoint.id))
-            card.edited.connect(self._on_edited)
-            self._list.addWidget(card)
+            self._cards[endpoint.id] = EndpointCard(self._themes, endpoint, self)
+            self._list.addWidget(self._cards[endpoint.id])
         self._none.setVisible(not endpoints)
         self.show_keys(self._stored_keys - self._invalidated_keys)
         for endpoint_id in self._invalidated_keys & set(self._cards):
@@ -301,13 +282,7 @@ class ProvidersForm(QWidget):
         if card is not None:
             card.show_state(state, sentence)
 
-    def _submit(self, endpoint_id: str, key: SecretStr) -> None:
-        self.key_submitted.emit(endpoint_id, key)
-
-    def _submit_for_session(self, endpoint_id: str, key: SecretStr) -> None:
-        self.session_key_submitted.emit(endpoint_id, key)
-
-    def _on_edited(self, changed: Endpoint) -> None:
+    def on_edited(self, changed: Endpoint) -> None:
         """Note that the key is lost: it is asked for once the change is made."""
         old = next(endpoint for endpoint in self._endpoints if endpoint.id == changed.id)
         if changed.id in self._stored_keys and not changed.origins <= old.origins:

@@ -1,6 +1,6 @@
 """The settings dialog: a page for each section of the preferences, and the tab order through a page."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences
-from ui.bridge.settings import ModelPriceEntry
 from ui.forms.form import SETTINGS, Form
 from ui.forms.model_fields import add_model_fields, translate_preference
 from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
@@ -32,7 +31,7 @@ from ui.preferences.prices_form import PricesForm
 from ui.preferences.providers_form import ProvidersForm
 from ui.preferences.specialists_form import SpecialistsForm
 from ui.preferences.storage_form import StorageForm
-from ui.style.boxes import vbox
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate
@@ -102,34 +101,17 @@ class SettingsDialog(QDialog):
 
     preferences_changed = Signal(object)
     """Preferences."""
-    key_submitted = Signal(str, object)
-    """Endpoint id and SecretStr."""
-    session_key_submitted = Signal(str, object)
-    """The same, to be kept in memory only."""
-    key_removed = Signal(str)
-    test_requested = Signal(str)
-    endpoint_removed = Signal(str)
-    endpoint_edited = Signal(object)
-    """The edited Endpoint."""
-    connect_requested = Signal()
     about_requested = Signal()
-    rule_revoked = Signal(str)
-    dry_run_requested = Signal(str, object)
-    """A tool's name and the arguments of a call to try."""
     audit_log_requested = Signal()
     """The page of decisions was selected."""
-    older_entries_requested = Signal()
-    export_requested = Signal()
-    price_changed = Signal(str, str, object)
-    """Vendor, model, and a Price with the changed numbers, or None to reset."""
 
     def __init__(self, themes: ThemeSource, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
         self._preferences = preferences
         self._forms: dict[str, Form] = {}
-        self._providers = ProvidersForm(themes)
-        self._prices = PricesForm(themes)
+        self.providers = ProvidersForm(themes)
+        self.prices = PricesForm(themes)
         self.modes = ModesForm()
         self.specialists = SpecialistsForm()
         self.mcp_servers = McpServersForm(themes)
@@ -143,7 +125,7 @@ class SettingsDialog(QDialog):
         self._middle = QHBoxLayout()
         self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()
-        self._add_page("providers", self.tr("Providers and keys"), self._providers)
+        self._add_page("providers", self.tr("Providers and keys"), self.providers)
         for name in ("models", "chat"):
             self._add_section(name)
         self._add_page("modes", self.tr("Modes"), self.modes)
@@ -158,7 +140,8 @@ class SettingsDialog(QDialog):
         self._build(themes)
         themes.changed.connect(self._update_layout)
         self._update_layout()
-        self._connect_signals()
+        self.modes.changed.connect(partial(self._change_preference, "modes", "defined"))
+        self.specialists.changed.connect(partial(self._change_preference, "specialists", "defined"))
         self.set_preferences(preferences)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -171,33 +154,13 @@ class SettingsDialog(QDialog):
         self.show_problem("")
         for name, form in self._forms.items():
             form.show_values(dict(getattr(preferences, name)))
-        self._providers.show_endpoints(preferences.providers.endpoints)
+        self.providers.show_endpoints(preferences.providers.endpoints)
         self.modes.show_items(preferences.modes.defined)
         self.specialists.show_items(preferences.specialists.defined)
-
-    def set_keyring(self, name: str) -> None:
-        """Show which keyring stores the keys."""
-        self._providers.show_keyring(name)
-
-    def set_no_keyring(self, why: str) -> None:
-        """Say why no keyring can store keys."""
-        self._providers.show_no_keyring(why)
-
-    def set_keys(self, endpoint_ids: Iterable[str]) -> None:
-        """Set the ids of endpoints with a stored key."""
-        self._providers.show_keys(endpoint_ids)
-
-    def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
-        """Show how a test or a change of key goes: idle, busy, ok, error or no_keyring."""
-        self._providers.show_state(endpoint_id, Status(state), sentence)
 
     def show_problem(self, problem: Sentence | str) -> None:
         """Show a problem that is about none of the cards; "" hides it."""
         self._problem.show_state(Status.ERROR, problem)
-
-    def set_prices(self, models: Sequence[ModelPriceEntry]) -> None:
-        """Show what models cost."""
-        self._prices.show_models(models)
 
     def show_page(self, page: str) -> None:
         """Show the page of a section of the preferences, or "rules", "decisions" or "storage"."""
@@ -213,28 +176,12 @@ class SettingsDialog(QDialog):
         self._preferences = self._preferences.model_copy(update={section: new})
         self.preferences_changed.emit(self._preferences)
 
-    def _connect_signals(self) -> None:
-        self._providers.key_submitted.connect(self.key_submitted)
-        self._providers.session_key_submitted.connect(self.session_key_submitted)
-        self._providers.key_removed.connect(self.key_removed)
-        self._providers.test_requested.connect(self.test_requested)
-        self._providers.endpoint_removed.connect(self.endpoint_removed)
-        self._providers.endpoint_edited.connect(self.endpoint_edited)
-        self._providers.connect_requested.connect(self.connect_requested)
-        self._prices.price_changed.connect(self.price_changed)
-        self.modes.changed.connect(partial(self._change_preference, "modes", "defined"))
-        self.specialists.changed.connect(partial(self._change_preference, "specialists", "defined"))
-        self.rules.revoke_requested.connect(self.rule_revoked)
-        self.rules.dry_run_requested.connect(self.dry_run_requested)
-        self.decisions.more_requested.connect(self.older_entries_requested)
-        self.decisions.export_requested.connect(self.export_requested)
-
     def _add_section(self, name: str) -> None:
         form = self._forms[name] = Form(SETTINGS)
         section: BaseModel = getattr(self._preferences, name)
         add_model_fields(form, type(section))
         form.changed.connect(partial(self._on_field_changed, name))
-        self._add_page(name, translate_preference(name.capitalize()), form, self._prices if name == "models" else None)
+        self._add_page(name, translate_preference(name.capitalize()), form, self.prices if name == "models" else None)
 
     def _add_page(self, name: str, title: str, content: QWidget, below: QWidget | None = None) -> None:
         page = QWidget()
@@ -287,11 +234,9 @@ class SettingsDialog(QDialog):
         for widget in (self._menu, self._list):
             self._middle.addWidget(widget)
         self._middle.addWidget(self._pages, 1)
-        foot = QHBoxLayout()
         # People look for the version here first.
         about = self.tr("About · version {0}").format(QCoreApplication.applicationVersion())
-        foot.addWidget(button(about, self.about_requested.emit, "quiet"))
-        foot.addStretch(1)
+        foot = hbox(button(about, self.about_requested.emit, "quiet"), end_stretch=True)
         foot.addWidget(button(self.tr("Close"), self.accept))
         self._column.setSpacing(SPACE_L)
         self._column.addLayout(self._middle, 1)

@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
-from ui.style.boxes import hbox
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text_display import exact_date
@@ -35,14 +35,8 @@ class StorageForm(QWidget):
             "now and then while nobody waits."
         )
         row = hbox(self._check, self._last_check, spacing=SPACE_S, grow=self._last_check)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(label(words, "muted", wrap=True))
-        layout.addWidget(self._folder)
-        layout.addLayout(row)
-        layout.addWidget(self._state)
-        layout.addStretch(1)
+        parts = (label(words, "muted", wrap=True), self._folder, row, self._state)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
         self.show_last_check(None)
 
     def show_folder(self, folder: str) -> None:

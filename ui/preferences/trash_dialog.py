@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
 
 from desktop_agent.types.errors import Sentence
 from ui.bridge.library import ConversationRecord
+from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
@@ -171,16 +172,9 @@ class TrashDialog(QDialog):
         # Qt's own minimum would push the buttons off a low screen.
         self._list.setMinimumHeight(_MIN_LIST_HEIGHT)
         self._empty_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(label(title, "heading"))
-        layout.addWidget(self._hint)
-        layout.addWidget(self._list, 1)
-        layout.addWidget(self._empty_note, 1)
-        layout.addWidget(self._problem)
-        layout.addWidget(self._confirm)
-        layout.addWidget(self._foot)
+        parts = (label(title, "heading"), self._hint, self._list, self._empty_note, self._problem, self._confirm)
+        layout = vbox(*parts, self._foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self._list)
+        layout.setStretchFactor(self._empty_note, 1)
         # As high as its content, up to the screen.
         wanted = max(_SIZE[1], layout.totalHeightForWidth(self.width()))
         self.resize(self.width(), min(wanted, self.screen().availableSize().height() - 2 * SPACE_L))

@@ -15,6 +15,7 @@ from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor
+from ui.style.server_fields import Status
 from ui.style.text import translate_sentence
 from ui.style.theme import READING_WIDTH, ReadingStyle, ThemeSource
 
@@ -111,17 +112,18 @@ class SettingsPresenter(QObject):
 
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)
-        dialog.key_submitted.connect(self._replace_key)
-        dialog.session_key_submitted.connect(self._set_session_key)
-        dialog.key_removed.connect(self._servers.remove_key)
-        dialog.test_requested.connect(self._servers.test)
-        dialog.endpoint_removed.connect(self._servers.remove)
-        dialog.endpoint_edited.connect(self._servers.edit)
-        dialog.price_changed.connect(self._settings.change_price)
+        providers = dialog.providers
+        providers.key_submitted.connect(self._replace_key)
+        providers.session_key_submitted.connect(self._set_session_key)
+        providers.key_removed.connect(self._servers.remove_key)
+        providers.test_requested.connect(self._servers.test)
+        providers.endpoint_removed.connect(self._servers.remove)
+        providers.endpoint_edited.connect(self._servers.edit)
+        dialog.prices.price_changed.connect(self._settings.change_price)
         self._settings.prices_changed.connect(self._on_prices)
         self._servers.models_changed.connect(self._show_prices)
-        dialog.connect_requested.connect(dialog.hide)
-        dialog.connect_requested.connect(self.connect_requested)
+        providers.connect_requested.connect(dialog.hide)
+        providers.connect_requested.connect(self.connect_requested)
         dialog.about_requested.connect(self.about_requested)
         self._settings.changed.connect(dialog.set_preferences)
         self._servers.state_changed.connect(self._on_state)
@@ -154,7 +156,7 @@ class SettingsPresenter(QObject):
     @Slot(str, str, object)
     def _on_state(self, endpoint_id: str, state: str, sentence: Sentence | str) -> None:
         if self._dialog is not None:
-            self._dialog.set_endpoint_state(endpoint_id, state, sentence)
+            self._dialog.providers.show_state(endpoint_id, Status(state), sentence)
             self._tasks.start(self._show_keys())
 
     def _on_prices(self) -> None:
@@ -164,7 +166,7 @@ class SettingsPresenter(QObject):
 
     def _show_prices(self) -> None:
         if self._dialog is not None:
-            self._dialog.set_prices(self._settings.prices())
+            self._dialog.prices.show_models(self._settings.prices())
 
     @Slot(object, bool)
     def _on_checked(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
@@ -179,8 +181,8 @@ class SettingsPresenter(QObject):
     async def _show_keys(self) -> None:
         if self._dialog is None:
             return
-        self._dialog.set_keys(await self._servers.saved.servers_with_keys())
+        self._dialog.providers.show_keys(await self._servers.saved.servers_with_keys())
         try:
-            self._dialog.set_keyring(await self._servers.saved.keyring_name())
+            self._dialog.providers.show_keyring(await self._servers.saved.keyring_name())
         except SecretsUnavailable as error:
-            self._dialog.set_no_keyring(translate_sentence(error.sentence))
+            self._dialog.providers.show_no_keyring(translate_sentence(error.sentence))

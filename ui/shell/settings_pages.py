@@ -36,14 +36,14 @@ class RulesPresenter(QObject):
         self._rules = rules
         self._saver = FileSaver(tasks, self)
         self._open_conversation = open_conversation
-        dialog.rule_revoked.connect(rules.revoke)
-        dialog.dry_run_requested.connect(self._dry_run)
+        dialog.rules.revoke_requested.connect(rules.revoke)
+        dialog.rules.dry_run.requested.connect(self._dry_run)
         dialog.audit_log_requested.connect(rules.read_newest)
-        dialog.older_entries_requested.connect(rules.read_more)
-        dialog.export_requested.connect(self._export)
+        dialog.decisions.more_requested.connect(rules.read_more)
+        dialog.decisions.export_requested.connect(self._export)
         rules.changed.connect(self.refresh)
-        rules.tools_found.connect(dialog.rules.show_tools)
-        rules.dry_run_finished.connect(dialog.rules.show_verdict)
+        rules.tools_found.connect(dialog.rules.dry_run.show_tools)
+        rules.dry_run_finished.connect(dialog.rules.dry_run.show_verdict)
         rules.read.connect(self._show_decisions)
 
     def refresh(self) -> None:
@@ -51,7 +51,7 @@ class RulesPresenter(QObject):
         self._dialog.rules.show_rules(self._rules.all())
         conversation = self._open_conversation()
         if conversation is None:
-            self._dialog.rules.show_tools(())
+            self._dialog.rules.dry_run.show_tools(())
         else:
             self._rules.find_tools(conversation)
 
@@ -98,16 +98,17 @@ class McpServersPresenter(QObject):
         super().__init__(form)
         self._form = form
         self._servers = servers
-        form.saved.connect(servers.save)
-        form.change_requested.connect(servers.change)
-        form.removed.connect(servers.remove)
-        form.test_requested.connect(self._test)
-        form.log_followed.connect(servers.watch_log)
-        form.sign_in_requested.connect(self._sign_in)
-        form.sign_in_cancelled.connect(servers.cancel_sign_in)
-        form.sign_out_requested.connect(servers.sign_out)
-        form.states_requested.connect(self._show_states)
-        form.stored_secrets_requested.connect(servers.find_secrets)
+        requests = form.requests
+        requests.saved.connect(servers.save)
+        requests.change_requested.connect(servers.change)
+        requests.removed.connect(servers.remove)
+        requests.test_requested.connect(self._test)
+        requests.log_followed.connect(servers.watch_log)
+        requests.sign_in_requested.connect(self._sign_in)
+        requests.sign_in_cancelled.connect(servers.cancel_sign_in)
+        requests.sign_out_requested.connect(servers.sign_out)
+        requests.states_requested.connect(self._show_states)
+        requests.stored_secrets_requested.connect(servers.find_secrets)
         form.import_started.connect(self._begin_import)
         servers.servers_changed.connect(form.show_servers)
         servers.state_changed.connect(self._show_state)

@@ -114,7 +114,7 @@ def long_words(qtbot, qapp):
     dialog = SettingsDialog(themes, kept)
     qtbot.addWidget(dialog)
     dialog.mcp_servers.show_servers(SERVERS)
-    dialog.rules.show_tools(("read_file",))
+    dialog.rules.dry_run.show_tools(("read_file",))
     dialog.show()
     yield dialog
     qapp.removeTranslator(longer)

@@ -40,7 +40,7 @@ class Driver:
         qtbot.addWidget(self.form)
         self.revoked, self.wanted = [], []
         self.form.revoke_requested.connect(self.revoked.append)
-        self.form.dry_run_requested.connect(lambda *given: self.wanted.append(given))
+        self.form.dry_run.requested.connect(lambda *given: self.wanted.append(given))
         self.form.show()
         self.bot = qtbot
 
@@ -126,7 +126,7 @@ def test_a_tag_is_as_high_as_its_words_and_has_the_colour_that_it_has_in_a_mode(
 
 
 def test_it_says_what_rules_are_and_how_a_call_is_tried(driver):
-    driver.form.show_tools(("read_file",))
+    driver.form.dry_run.show_tools(("read_file",))
     assert any(each.startswith("A rule decides about calls") for each in driver.words)
     assert any(each.endswith("Nothing is run.") for each in driver.words)
     field = driver.part(QLineEdit)
@@ -135,18 +135,18 @@ def test_it_says_what_rules_are_and_how_a_call_is_tried(driver):
 
 
 def test_a_call_is_judged(driver):
-    driver.form.show_tools(("read_file", "write_file"))
+    driver.form.dry_run.show_tools(("read_file", "write_file"))
     driver.part(QComboBox).setCurrentText("write_file")
     driver.part(QLineEdit).setText('{"path": "a.txt"}')
     driver.bot.mouseClick(driver.buttons("Check")[0], Qt.MouseButton.LeftButton)
 
     assert driver.wanted == [("write_file", {"path": "a.txt"})]
-    driver.form.show_verdict(Sentence("You would be asked: {why}", {"why": Sentence("A rule.")}))
+    driver.form.dry_run.show_verdict(Sentence("You would be asked: {why}", {"why": Sentence("A rule.")}))
     assert "You would be asked: A rule." in driver.words
 
 
 def test_what_is_no_json_object_is_said_and_not_judged(driver):
-    driver.form.show_tools(("read_file",))
+    driver.form.dry_run.show_tools(("read_file",))
     driver.part(QLineEdit).setText("[1]")
     driver.bot.keyClick(driver.part(QLineEdit), Qt.Key.Key_Return)
 
@@ -155,7 +155,7 @@ def test_what_is_no_json_object_is_said_and_not_judged(driver):
 
 
 def test_without_a_conversation_there_is_nothing_to_try(driver):
-    driver.form.show_tools(())
+    driver.form.dry_run.show_tools(())
 
     assert not driver.part(QLineEdit).isVisible()
     assert any("Open a conversation" in each for each in driver.words)

@@ -19,6 +19,7 @@ from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
 from ui.forms.model_fields import control_for
 from ui.preferences.settings_dialog import CUSTOM_PAGES, SettingsDialog
+from ui.style.server_fields import Status
 from ui.style.theme import ThemeSource
 
 RULES = ("Rules", "Decisions")
@@ -42,7 +43,7 @@ class Driver:
             "connect_requested",
             "endpoint_edited",
         ):
-            getattr(self.dialog, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+            getattr(self.dialog.providers, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
         self.dialog.show()
 
     def part(self, kind, name):
@@ -193,8 +194,8 @@ def test_a_preference_without_a_control_is_an_error():
 
 def test_servers_say_where_their_keys_are(driver):
     driver.dialog.show_page("providers")
-    driver.dialog.set_keyring("Secret Service")
-    driver.dialog.set_keys(["openai"])
+    driver.dialog.providers.show_keyring("Secret Service")
+    driver.dialog.providers.show_keys(["openai"])
     assert "Keys are held by: Secret Service" in driver.words
     assert [words for words in driver.words if words in {"Key held", "No key"}] == ["No key", "Key held"]
     assert driver.part(QPushButton, "Remove key of Ollama").isHidden()
@@ -202,12 +203,12 @@ def test_servers_say_where_their_keys_are(driver):
 
 def test_keys_and_servers_are_changed_by_the_shell(driver):
     driver.dialog.show_page("providers")
-    driver.dialog.set_keys(["openai"])
+    driver.dialog.providers.show_keys(["openai"])
     driver.click("Change key of OpenAI")
     field = driver.part(QLineEdit, "API key for OpenAI")
     driver.bot.keyClicks(field, "new")
     driver.bot.keyClick(field, Qt.Key.Key_Return)
-    driver.dialog.set_endpoint_state("openai", "ok", Sentence("Connected."))
+    driver.dialog.providers.show_state("openai", Status.OK, Sentence("Connected."))
     assert "Connected." in driver.words
     assert (field.text(), field.isVisible()) == ("", False)
     for name in ("Test OpenAI", "Remove key of OpenAI", "Remove server OpenAI", "Connect a model…"):
@@ -226,13 +227,13 @@ def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):
     driver.dialog.show_page("providers")
     driver.click("Change key of OpenAI")
     driver.bot.keyClicks(driver.part(QLineEdit, "API key for OpenAI"), "new")
-    driver.dialog.set_endpoint_state("openai", "no_keyring", "The keyring is locked.")
+    driver.dialog.providers.show_state("openai", Status.NO_KEYRING, "The keyring is locked.")
     name = "Keep it in memory until the program is closed"
     links = [each for each in driver.dialog.findChildren(QPushButton) if each.accessibleName() == name]
     (link,) = (each for each in links if each.isVisible())
     driver.bot.mouseClick(link, Qt.MouseButton.LeftButton)
     assert driver.facts == [("session_key_submitted", "openai", SecretStr("new"))]
-    driver.dialog.set_endpoint_state("openai", "ok", "Connected.")
+    driver.dialog.providers.show_state("openai", Status.OK, "Connected.")
     assert not link.isVisible()
 
 
@@ -240,7 +241,7 @@ def test_a_removed_server_leaves_the_list(driver):
     driver.dialog.show_page("providers")
     driver.dialog.set_preferences(Preferences())
     assert "No server is connected yet." in driver.words
-    driver.dialog.set_endpoint_state("openai", "error", "too late")
+    driver.dialog.providers.show_state("openai", Status.ERROR, "too late")
     assert "too late" not in driver.words
 
 
@@ -251,7 +252,7 @@ class TestEditing:
     def driver(self, qtbot):
         driver = Driver(qtbot)
         driver.dialog.show_page("providers")
-        driver.dialog.set_keys(["openai"])
+        driver.dialog.providers.show_keys(["openai"])
         driver.click("Edit OpenAI")
         return driver
 
@@ -297,7 +298,7 @@ class TestEditing:
         assert [each.accessibleName() for each in fields] == ["API key for OpenAI"]
 
     def test_without_a_key_there_is_nothing_to_warn_about(self, driver):
-        driver.dialog.set_keys([])
+        driver.dialog.providers.show_keys([])
         driver.part(QLineEdit, "Address of OpenAI").setText("https://elsewhere.example")
         assert not self.warned(driver)
 

@@ -95,7 +95,7 @@ def settings(qtbot):
     made = SettingsDialog(ThemeSource(), kept)
     qtbot.addWidget(made)
     made.mcp_servers.show_servers((SERVER,))
-    made.rules.show_tools(("read_file",))
+    made.rules.dry_run.show_tools(("read_file",))
     made.show()
     return made
 

@@ -180,7 +180,7 @@ def test_settings_lead_to_the_welcome_page(on_screen):
         dialog = screen.desk._settings_presenter._dialog
         await screen.idle()
         dialog.show_page("providers")
-        dialog.connect_requested.emit()
+        dialog.providers.connect_requested.emit()
         assert dialog.isHidden()
         assert screen.window._welcome.welcome.isVisible()
         await screen.idle()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import StdioConnection
@@ -210,18 +210,10 @@ class ImportPanel(EditorFrame):
         foot = hbox(button(self.tr("Choose file…"), self._choose_file), spacing=SPACE_S, end_stretch=True)
         foot.addWidget(self._cancel)
         foot.addWidget(self._import_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(label(self.tr("Import servers"), "strong"))
-        layout.addWidget(label(words, "muted", wrap=True))
-        layout.addLayout(self._files)
-        layout.addWidget(self._text)
-        layout.addWidget(self._problem)
-        layout.addWidget(self._rejected)
-        layout.addWidget(self._warning)
-        layout.addLayout(self._card_layout)
-        layout.addLayout(foot)
+        heads = (label(self.tr("Import servers"), "strong"), label(words, "muted", wrap=True))
+        notes = (self._problem, self._rejected, self._warning)
+        parts = (*heads, self._files, self._text, *notes, self._card_layout, foot)
+        vbox(*parts, parent=self, spacing=SPACE_S, margins=SPACE_M)
 
 
 def _is_program(candidate: ImportCandidate) -> bool:

@@ -10,7 +10,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpServer, StdioConnection
 from ui.preferences.card_list import CardList
 from ui.preferences.mcp_servers.import_panel import ImportPanel
-from ui.preferences.mcp_servers.server_card import McpServerCard
+from ui.preferences.mcp_servers.server_card import McpServerCard, ServerRequests
 from ui.preferences.mcp_servers.server_editor import ServerEditor, ServerKind
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
@@ -23,27 +23,13 @@ class McpServersForm(QWidget):
     cards and the import up to date.
     """
 
-    saved = Signal(object, object)
-    """The edited McpServer, and new values of its secrets by name."""
-    change_requested = Signal(str, object)
-    """A server's id, and a function that returns the changed McpServer, given the current one."""
-    removed = Signal(str)
-    test_requested = Signal(str)
-    log_followed = Signal(str)
-    """The id of the server whose log is open; "" for none."""
-    sign_in_requested = Signal(str)
-    sign_in_cancelled = Signal(str)
-    sign_out_requested = Signal(str)
-    states_requested = Signal()
-    """New cards were created: answer with the state of each server."""
-    stored_secrets_requested = Signal(str)
-    """A server is being edited: answer with `set_stored_secrets`."""
     import_started = Signal(object)
     """The ImportPanel that was opened."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
+        self.requests = ServerRequests(self)
         self._servers: tuple[McpServer, ...] = ()
         self._cards: dict[str, McpServerCard] = {}
         self._editor: ServerEditor | None = None
@@ -87,7 +73,7 @@ class McpServersForm(QWidget):
             self._follow_log("")
         self._update_buttons()
         if any(card is not old_cards.get(server_id) for server_id, card in self._cards.items()):
-            self.states_requested.emit()
+            self.requests.states_requested.emit()
 
     def add(self, kind: ServerKind) -> None:
         """Open an editor for a new server."""
@@ -139,11 +125,11 @@ class McpServersForm(QWidget):
             return
         taken = frozenset(server.id for server in self._servers)
         self._editor = ServerEditor(self._themes, kind, server, taken)
-        self._editor.saved.connect(self.saved)
+        self._editor.saved.connect(self.requests.saved)
         self._editor.cancelled.connect(self._close_panel)
         self._card_list.open(self._editor, server.id if server is not None else "")
         if server is not None and server.secret_names:
-            self.stored_secrets_requested.emit(server.id)
+            self.requests.stored_secrets_requested.emit(server.id)
 
     def _close_panel(self) -> None:
         focus = self._add_buttons[-1]
@@ -160,15 +146,9 @@ class McpServersForm(QWidget):
         self._empty_note.setVisible(not self._servers and self._card_list.panel is None)
 
     def _create_card(self, server: McpServer) -> McpServerCard:
-        card = McpServerCard(self._themes, server)
-        card.changed.connect(self.change_requested)
-        card.test_pressed.connect(self.test_requested)
+        card = McpServerCard(self._themes, server, self.requests)
         card.edit_pressed.connect(self.edit)
-        card.removed.connect(self.removed)
-        card.log_followed.connect(partial(self._follow_log_of, server.id))
-        card.sign_in_pressed.connect(self.sign_in_requested)
-        card.sign_in_cancelled.connect(self.sign_in_cancelled)
-        card.sign_out_pressed.connect(self.sign_out_requested)
+        card.log_toggled.connect(partial(self._follow_log_of, server.id))
         return card
 
     def _follow_log_of(self, card_id: str, server_id: str) -> None:
@@ -180,7 +160,7 @@ class McpServersForm(QWidget):
 
     def _follow_log(self, server_id: str) -> None:
         self._followed_id = server_id
-        self.log_followed.emit(server_id)
+        self.requests.log_followed.emit(server_id)
 
     def _build_layout(self) -> None:
         words = self.tr(

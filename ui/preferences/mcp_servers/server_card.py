@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpLogLine, McpServer, McpServerState, StdioConnection
@@ -23,15 +23,34 @@ from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.style.widgets import ConfirmBar
 
 
+class ServerRequests(QObject):
+    """What the page and its cards ask for. All but two begin with a server's id."""
+
+    saved = Signal(object, object)
+    """The edited McpServer, and new values of its secrets by name."""
+    change_requested = Signal(str, object)
+    """With a function that returns the changed McpServer, given the current one."""
+    removed = Signal(str)
+    test_requested = Signal(str)
+    log_followed = Signal(str)
+    """The id of the server whose log is open; "" for none."""
+    sign_in_requested = Signal(str)
+    sign_in_cancelled = Signal(str)
+    sign_out_requested = Signal(str)
+    states_requested = Signal()
+    """New cards were created: answer with the state of each server."""
+    stored_secrets_requested = Signal(str)
+    """A server is being edited: answer with `set_stored_secrets`."""
+
+
 class SignInBar(QWidget):
     """Sign-in with OAuth. Answer its requests with `show_page` and `show_result`."""
 
-    sign_in_requested = Signal()
-    cancelled = Signal()
-    sign_out_requested = Signal()
-
-    def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, server: McpServer, requests: ServerRequests) -> None:
+        super().__init__()
+        title = show_hidden(server.title)
+        self._server_id = server.id
+        self._requests = requests
         self._page = ""
         self._is_waiting = False
         self._state: McpServerState | None = None
@@ -40,10 +59,10 @@ class SignInBar(QWidget):
             self.tr("Sign in…"), self._start_sign_in, name=self.tr("Sign in to {0}").format(title)
         )
         self._sign_in_button.setToolTip(self.tr("Opens a page of the server in your browser"))
-        self._sign_out_button = button(
-            self.tr("Sign out"), self.sign_out_requested.emit, name=self.tr("Sign out of {0}").format(title)
-        )
-        self._cancel = button(self.tr("Cancel"), self.cancelled.emit, name=self.tr("Cancel signing in"))
+        sign_out = partial(requests.sign_out_requested.emit, server.id)
+        cancel = partial(requests.sign_in_cancelled.emit, server.id)
+        self._sign_out_button = button(self.tr("Sign out"), sign_out, name=self.tr("Sign out of {0}").format(title))
+        self._cancel = button(self.tr("Cancel"), cancel, name=self.tr("Cancel signing in"))
         self._copy = button(self.tr("Copy address"), self._copy_page, "link")
         row = hbox(
             self._sign_in_button, self._sign_out_button, self._cancel, self._copy, spacing=SPACE_S, end_stretch=True
@@ -82,7 +101,7 @@ class SignInBar(QWidget):
         )
         self._update_buttons()
         self._cancel.setFocus()
-        self.sign_in_requested.emit()
+        self._requests.sign_in_requested.emit(self._server_id)
 
     def _copy_page(self) -> None:
         QGuiApplication.clipboard().setText(self._page)
@@ -102,23 +121,17 @@ class SignInBar(QWidget):
 
 
 class McpServerCard(Card):
-    """The card of a server. Every signal begins with the server's id."""
+    """The card of a server."""
 
-    changed = Signal(str, object)
-    """With a function that returns the changed McpServer, given the current one."""
-    test_pressed = Signal(str)
     edit_pressed = Signal(str)
-    removed = Signal(str)
-    log_followed = Signal(str)
+    log_toggled = Signal(str)
     """The server whose log was opened; "" when it was closed."""
-    sign_in_pressed = Signal(str)
-    sign_in_cancelled = Signal(str)
-    sign_out_pressed = Signal(str)
 
-    def __init__(self, themes: ThemeSource, server: McpServer, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, server: McpServer, requests: ServerRequests) -> None:
+        super().__init__()
         self._themes = themes
         self._server = server
+        self._requests = requests
         self._title = show_hidden(server.title)
         self._shown_state: McpServerState | None = None
         self._has_tested = False
@@ -129,18 +142,16 @@ class McpServerCard(Card):
         self._connection = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._details = label(kind="muted", wrap=True)
         self._problem = label(kind="error", wrap=True)
-        self._test = button(
-            self.tr("Test"), lambda: self.test_pressed.emit(server.id), name=self.tr("Test {0}").format(self._title)
-        )
+        test = partial(requests.test_requested.emit, server.id)
+        self._test = button(self.tr("Test"), test, name=self.tr("Test {0}").format(self._title))
         self._tools_button = button(
             self.tr("Show tools"), self._toggle_tools, name=self.tr("Show the tools of {0}").format(self._title)
         )
         self._log_button = button(
             self.tr("Show log"), self._toggle_log, name=self.tr("Show the log of {0}").format(self._title)
         )
-        self._edit = button(
-            self.tr("Edit"), lambda: self.edit_pressed.emit(server.id), name=self.tr("Edit {0}").format(self._title)
-        )
+        edit = partial(self.edit_pressed.emit, server.id)
+        self._edit = button(self.tr("Edit"), edit, name=self.tr("Edit {0}").format(self._title))
         self._remove = button(
             self.tr("Remove"), self._confirm_removal, "danger", self.tr("Remove {0}").format(self._title)
         )
@@ -148,8 +159,8 @@ class McpServerCard(Card):
             (self.tr("Keep"), self.tr("Keep {0}").format(self._title)),
             (self.tr("Remove"), self.tr("Really remove {0}").format(self._title)),
         )
-        self.sign_in = SignInBar(themes, self._title)
-        self._layout = QVBoxLayout(self)
+        self.sign_in = SignInBar(themes, server, requests)
+        self._layout = vbox(parent=self, spacing=SPACE_S, margins=SPACE_M)
         self._build_layout()
         self.show_server(server)
 
@@ -238,7 +249,7 @@ class McpServerCard(Card):
             self._tools_button.setText(self.tr("Show tools"))
             return
         self.tools = ToolsPane(self._themes, self._server)
-        self.tools.changed.connect(partial(self.changed.emit, self._server.id))
+        self.tools.changed.connect(partial(self._requests.change_requested.emit, self._server.id))
         if self._shown_state is not None:
             self.tools.show_state(self._shown_state)
         self._tools_button.setText(self.tr("Hide tools"))
@@ -249,14 +260,14 @@ class McpServerCard(Card):
     def _toggle_log(self) -> None:
         if self.log is not None:
             self.close_log()
-            self.log_followed.emit("")
+            self.log_toggled.emit("")
             return
         self.log = LogPane(self._themes, self._title)
         self._log_button.setText(self.tr("Hide log"))
         self._layout.insertWidget(self._layout.indexOf(self._confirm_bar), self.log)
         self.log.show()
         scroll_into_view(self.log)
-        self.log_followed.emit(self._server.id)
+        self.log_toggled.emit(self._server.id)
 
     def _confirm_removal(self) -> None:
         self._remove.setEnabled(False)
@@ -276,7 +287,7 @@ class McpServerCard(Card):
         def change(server: McpServer) -> McpServer:
             return server.model_copy(update={"on": is_on})
 
-        self.changed.emit(self._server.id, change)
+        self._requests.change_requested.emit(self._server.id, change)
 
     def _details_of(self, server: McpServer) -> str:
         facts: list[str] = []
@@ -294,11 +305,8 @@ class McpServerCard(Card):
         self._on.setAccessibleName(self.tr("Use {0}").format(self._title))
         self._on.clicked.connect(self._set_enabled)
         self._connection.setProperty("kind", "muted")
-        self._confirm_bar.confirmed.connect(partial(self.removed.emit, self._server.id))
+        self._confirm_bar.confirmed.connect(partial(self._requests.removed.emit, self._server.id))
         self._confirm_bar.declined.connect(self._cancel_removal)
-        self.sign_in.sign_in_requested.connect(partial(self.sign_in_pressed.emit, self._server.id))
-        self.sign_in.cancelled.connect(partial(self.sign_in_cancelled.emit, self._server.id))
-        self.sign_in.sign_out_requested.connect(partial(self.sign_out_pressed.emit, self._server.id))
         head = hbox(spacing=SPACE_S)
         head.addWidget(label(self._title, "strong", wrap=True), 1)
         head.addWidget(self._on)
@@ -306,8 +314,6 @@ class McpServerCard(Card):
         row = hbox(spacing=SPACE_S)
         row.addWidget(FlowRows((self._test, self._tools_button, self._log_button, self._edit)), 1)
         row.addWidget(self._remove, 0, Qt.AlignmentFlag.AlignTop)
-        self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        self._layout.setSpacing(SPACE_S)
         self._layout.addLayout(head)
         for widget in (self._state, self._connection, self._details, self._problem, self.sign_in):
             self._layout.addWidget(widget)

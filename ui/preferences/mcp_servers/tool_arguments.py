@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
-from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from desktop_agent.types.blocks import JsonObject
 from ui.preferences.mcp_servers.server_text import describe_kinds
@@ -173,12 +173,8 @@ class ArgumentsPane(QWidget):
         self._rows = vbox(parent=self._list, spacing=SPACE_M, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         self._raw = ReadOnlyText("", self.tr("Schema of the arguments as JSON"), 12)
         self._truncation_note = label(kind="small", wrap=True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(FlowRows((self._toggle_button, self._json_button)))
-        for widget in (self._list, self._raw, self._truncation_note):
-            layout.addWidget(widget)
+        links = FlowRows((self._toggle_button, self._json_button))
+        vbox(links, self._list, self._raw, self._truncation_note, parent=self, spacing=SPACE_S, margins=0)
         self._update_view()
 
     def show_schema(self, schema: JsonObject) -> None:

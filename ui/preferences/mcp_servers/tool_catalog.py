@@ -1,7 +1,6 @@
 """The catalog of an MCP server's tools: which are enabled, and how each is classified."""
 
 from collections.abc import Sequence
-from enum import IntEnum
 from inspect import cleandoc
 from typing import cast
 
@@ -11,22 +10,14 @@ from PySide6.QtCore import (
     QEvent,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QListView,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtWidgets import QCheckBox, QListView, QStyle, QStyleOptionViewItem, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpServer, McpServerState, McpToolInfo
@@ -35,24 +26,15 @@ from ui.preferences.mcp_servers.server_text import describe_declared_class
 from ui.preferences.mcp_servers.tool_arguments import ArgumentsPane
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, label
+from ui.style.list_rows import Index, RowDelegate, RowRole
 from ui.style.read_only_text import ReadOnlyText
-from ui.style.style_sheet import selected_background
 from ui.style.text import show_hidden, translate_sentence
-from ui.style.theme import RADIUS_M, RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, body_font, pixmap
-from ui.style.tool_labels import Tag, tool_class_label
+from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource, pixmap
+from ui.style.tool_labels import tool_class_label
 
-Index = QModelIndex | QPersistentModelIndex
+_CHECKED, _UNCHECKED = "on", "off"
 _ROOT = QModelIndex()
 _MAX_SUMMARY_LENGTH = 200
-
-
-class ToolRole(IntEnum):
-    """What a row says beyond its name."""
-
-    DESCRIPTION = Qt.ItemDataRole.UserRole + 1
-    """The beginning of the description."""
-    TAG = Qt.ItemDataRole.UserRole + 2
-    """Text and colour of the tool's class: a pair of str and Tag."""
 
 
 class ToolListModel(QAbstractListModel):
@@ -97,20 +79,17 @@ class ToolListModel(QAbstractListModel):
         under = show_hidden(" ".join(tool.description[:_MAX_SUMMARY_LENGTH].split()))
         if tool.has_changed:
             under = " · ".join(part for part in (self.tr("Changed: choose again"), under) if part)
-        tag = tool_class_label(tool.tool_class)
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return name
-            case Qt.ItemDataRole.CheckStateRole:
-                return Qt.CheckState.Checked if tool.is_enabled else Qt.CheckState.Unchecked
-            case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{name}. {tag[0]}. {under}"
-            case ToolRole.DESCRIPTION:
-                return under
-            case ToolRole.TAG:
-                return tag
-            case _:
-                return None
+        words, _ = tool_class_label(tool.tool_class)
+        values: dict[int, object] = {
+            Qt.ItemDataRole.DisplayRole: name,
+            Qt.ItemDataRole.CheckStateRole: Qt.CheckState.Checked if tool.is_enabled else Qt.CheckState.Unchecked,
+            Qt.ItemDataRole.AccessibleTextRole: f"{name}. {words}. {under}",
+            RowRole.ICON: _CHECKED if tool.is_enabled else _UNCHECKED,
+            RowRole.SUBTITLE: under,
+            RowRole.DETAIL: words,
+            RowRole.FADED: not tool.is_enabled,
+        }
+        return values.get(role)
 
     def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         """Emit the change; the row follows when it is saved."""
@@ -125,27 +104,11 @@ _BOX_SIZE = 16
 _TOGGLE_KEYS = {Qt.Key.Key_Space, Qt.Key.Key_Select}
 
 
-class ToolDelegate(QStyledItemDelegate):
+class ToolDelegate(RowDelegate):
     """Draws a check box, name and description, and the tag of the class."""
-
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._themes = themes
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's name
         return QSize(80, round(option.fontMetrics.height() * 1.9) + 2 * self._themes.space(SPACE_S))
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paint one row."""
-        painter.save()
-        painter.setLayoutDirection(option.direction)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        is_on = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
-        self._paint_background(painter, option)
-        self._paint_box(painter, option, is_on=is_on)
-        right = self._paint_tag(painter, option, index)
-        self._paint_text(painter, option, index, right, is_on=is_on)
-        painter.restore()
 
     def editorEvent(
         self,
@@ -156,7 +119,10 @@ class ToolDelegate(QStyledItemDelegate):
     ) -> bool:
         kind = event.type()
         if kind == QEvent.Type.MouseButtonRelease:
-            hit = self._box_rect(option).adjusted(-SPACE_S, -SPACE_S, SPACE_S, SPACE_S)
+            box = QStyle.visualRect(
+                option.direction, option.rect, self._box_rect(option.rect.adjusted(SPACE_M, 0, 0, 0))
+            )
+            hit = box.adjusted(-SPACE_S, -SPACE_S, SPACE_S, SPACE_S)
             is_meant = hit.contains(cast("QMouseEvent", event).position().toPoint())
         else:
             is_meant = kind == QEvent.Type.KeyPress and cast("QKeyEvent", event).key() in _TOGGLE_KEYS
@@ -166,83 +132,43 @@ class ToolDelegate(QStyledItemDelegate):
         wanted = Qt.CheckState.Unchecked if now else Qt.CheckState.Checked
         return model.setData(index, wanted, Qt.ItemDataRole.CheckStateRole)
 
-    def _box_rect(self, option: QStyleOptionViewItem) -> QRect:
+    def _box_rect(self, area: QRect) -> QRect:
         side = round(_BOX_SIZE * self._themes.zoom / 100)
-        area = option.rect
-        box = QRect(area.left() + SPACE_M, area.center().y() - side // 2, side, side)
-        return QStyle.visualRect(option.direction, area, box)
+        return QRect(area.left(), area.center().y() - side // 2, side, side)
 
-    def _paint_background(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
-        theme, state = self._themes.theme, option.state
-        area = option.rect.adjusted(0, 1, 0, -1)
-        is_chosen = bool(state & QStyle.StateFlag.State_Selected)
-        if is_chosen or state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(selected_background(theme) if is_chosen else theme.hover))
-            painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
-        if state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(QPen(QColor(theme.accent), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
-
-    def _paint_box(self, painter: QPainter, option: QStyleOptionViewItem, *, is_on: bool) -> None:
-        """Draw it like the style sheet's check boxes, which rows do not get."""
-        theme, box = self._themes.theme, self._box_rect(option)
+    def _paint_icon(self, painter: QPainter, area: QRect, name: str, theme: Theme) -> QRect:
+        """Draw a check box like the style sheet's, which rows do not get."""
+        box = self._mirrored(painter, self._box_rect(area))
+        is_on = name == _CHECKED
         painter.setPen(QColor(theme.accent if is_on else theme.muted))
         painter.setBrush(QColor(theme.accent if is_on else theme.window))
         painter.drawRoundedRect(QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS_S, RADIUS_S)
         if is_on:
             ratio = 2 if painter.device().devicePixelRatio() > 1 else 1
             painter.drawPixmap(box, pixmap("check", theme.on_accent, box.width(), ratio))
+        return area.adjusted(box.width() + SPACE_M, 0, 0, 0)
 
-    def _paint_tag(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> int:
-        """Return where the tag begins."""
-        words, tag = cast("tuple[str, Tag]", index.data(ToolRole.TAG))
+    def _paint_detail(self, painter: QPainter, area: QRect, detail: str) -> QRect:
+        """Draw the tag of the class in its colours."""
         theme = self._themes.theme
         colours = {
             "safe": (theme.success, theme.success_background),
             "caution": (theme.warning, theme.warning_background),
-            "risk": (theme.danger, theme.danger_background),
         }
-        ink, ground = colours[tag]
-        font = body_font(theme, self._themes.zoom, 0.88)
-        font.setWeight(font.Weight.DemiBold)
-        painter.setFont(font)
-        width = painter.fontMetrics().horizontalAdvance(words) + 2 * SPACE_S
+        ink, ground = colours[dict(map(tool_class_label, ToolClass))[detail]]
+        painter.save()
+        painter.setFont(self._font(0.88, QFont.Weight.DemiBold))
+        width = painter.fontMetrics().horizontalAdvance(detail) + 2 * SPACE_S
         height = painter.fontMetrics().height() + 4
-        area = option.rect
-        left = area.right() - SPACE_M - width
-        pill = QRectF(
-            QStyle.visualRect(option.direction, area, QRect(left, area.center().y() - height // 2, width, height))
-        )
+        place = QRect(area.right() - width, area.center().y() - height // 2, width, height)
+        pill = QRectF(self._mirrored(painter, place))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(ground))
         painter.drawRoundedRect(pill, height / 2, height / 2)
         painter.setPen(QColor(ink))
-        painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, words)
-        return left
-
-    def _paint_text(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: Index, right: int, *, is_on: bool
-    ) -> None:
-        theme = self._themes.theme
-        area = option.rect
-        # Computed from left to right, and mirrored when drawn.
-        left = area.left() + self._box_rect(option).width() + 2 * SPACE_M
-        line = round(option.fontMetrics.height() * 0.95)
-        under = str(index.data(ToolRole.DESCRIPTION) or "")
-        top = area.center().y() - (line if under else line // 2)
-        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
-        for text, factor, colour in (
-            (str(index.data()), 1.0, theme.text if is_on else theme.muted),
-            (under, 0.88, theme.muted),
-        ):
-            painter.setFont(body_font(theme, self._themes.zoom, factor))
-            painter.setPen(QColor(colour))
-            text_rect = QRect(left, top, max(0, right - SPACE_S - left), line)
-            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, text_rect.width())
-            painter.drawText(QStyle.visualRect(option.direction, area, text_rect), flags, shown)
-            top += line
+        painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, detail)
+        painter.restore()
+        return area.adjusted(0, 0, -width - SPACE_S, 0)
 
 
 _MAX_VISIBLE_ROWS = 6

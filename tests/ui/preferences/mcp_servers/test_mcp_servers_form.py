@@ -32,9 +32,9 @@ class Driver:
         self.form = McpServersForm(ThemeSource())
         qtbot.addWidget(self.form)
         self.facts = []
-        self.form.change_requested.connect(self.change)
+        self.form.requests.change_requested.connect(self.change)
         for name in ("saved", "removed", "test_requested", "log_followed", "sign_in_requested", "states_requested"):
-            getattr(self.form, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+            getattr(self.form.requests, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
         self.form.resize(600, 900)
         self.form.show()
         self.kept = {each.id: each for each in servers}
@@ -276,7 +276,7 @@ def test_signing_in_waits_and_can_be_ended(driver):
     assert any("Copy the address" in each for each in driver.words)
     driver.click("Copy address")
     ended = []
-    driver.form.sign_in_cancelled.connect(ended.append)
+    driver.form.requests.sign_in_cancelled.connect(ended.append)
     driver.click("Cancel signing in")
     assert ended == ["web"]
     card.sign_in.show_result("")
