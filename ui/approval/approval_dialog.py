@@ -17,15 +17,17 @@ from desktop_agent.types.tool_calls import (
     Preview,
 )
 from ui.approval.arguments_view import ArgumentsView
-from ui.approval.call_summary import CallHeader, CallList, ReasonNote
+from ui.approval.call_summary import CallHeader, ReasonNote
 from ui.approval.decision_bar import DecisionBar, RuleChoice
 from ui.approval.dialog_layout import DialogSizer, ShrinkingScrollArea
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, GuardedDialog, is_typing_in
 from ui.approval.preview_view import PreviewView
+from ui.approval.waiting_list import WaitingItem, WaitingList
 from ui.bridge.permissions import PendingApproval
 from ui.style.boxes import vbox
 from ui.style.pickers import MODE_SHORTCUT, ModePicker
 from ui.style.text import show_hidden
+from ui.style.text_display import isolate_untrusted, strip_bidi_marks
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 
 PREVIEW_DELAY_MS = 250
@@ -53,7 +55,7 @@ class ApprovalDialog(GuardedDialog):
         self._edits: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         self._current: str | None = None
-        self._list = CallList(themes)
+        self._list = WaitingList(themes, self.tr("Waiting calls"), self.tr("{0} calls are waiting"))
         self.mode = ModePicker(themes)
         self._header = CallHeader(themes, self.mode)
         self._reasons = ReasonNote(themes)
@@ -97,7 +99,7 @@ class ApprovalDialog(GuardedDialog):
         else:
             call = waiting[self._current]
             self._reasons.show_reasons(call.reasons, call.outsiders)
-            self._list.show_calls(waiting.values(), self._current)
+            self._show_list()
             self._update_batch_offer()
 
     def set_preview(self, approval_id: str, arguments: JsonObject, preview: Preview | None) -> None:
@@ -167,10 +169,13 @@ class ApprovalDialog(GuardedDialog):
         self._set_editing()
         self._update_allowed()
         self._update_batch_offer()
-        self._list.show_calls(self._calls.values(), approval_id)
+        self._show_list()
         self._bar.start_input_delay()
         self._scroll_area.scroll_to_top()
         self.set_initial_focus(was_writing=was_writing)
+
+    def _show_list(self) -> None:
+        self._list.show_items([_waiting_item(call) for call in self._calls.values()], self._current)
 
     def _decide(self, decision: Decision, for_others: bool) -> None:  # noqa: FBT001  # a slot
         call = self.current
@@ -262,6 +267,12 @@ class ApprovalDialog(GuardedDialog):
         line.addWidget(self._list)
         line.addLayout(detail, 1)
         vbox(line, parent=self, margins=SPACE_L)
+
+
+def _waiting_item(call: PendingApproval) -> WaitingItem:
+    tool, subject = isolate_untrusted(call.tool), isolate_untrusted(call.subject)
+    whole = f"{tool}: {subject}"
+    return WaitingItem(call.approval_id, tool, subject, strip_bidi_marks(whole), whole)
 
 
 def _decision_for_others(decision: Decision) -> Decision:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
@@ -38,8 +38,8 @@ class ArgumentsView(QWidget):
         self._parsed: JsonObject | None = {}
         self._validator: ArgumentsValidator = lambda _: None
         self._heading = WrappingLabel(self.tr("Arguments"), "strong")
-        self._view = AutoHeightText(*SHOWN_ROWS)
-        self._editor = AutoHeightText(*EDITED_ROWS)
+        self._view = AutoHeightText(*SHOWN_ROWS, self.tr("Arguments"))
+        self._editor = AutoHeightText(*EDITED_ROWS, self.tr("Arguments as JSON"), is_read_only=False)
         self._problem = WrappingLabel(kind="error")
         self._validation_timer = QTimer(self, singleShot=True, interval=VALIDATION_DELAY_MS)
         self._build_layout()
@@ -163,19 +163,9 @@ class ArgumentsView(QWidget):
         set_style_property(self._editor, "invalid", "true" if problem else "false")
 
     def _build_layout(self) -> None:
-        self._view.setReadOnly(True)
-        self._view.setUndoRedoEnabled(False)
-        self._view.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self._view.setAccessibleName(self.tr("Arguments"))
-        self._editor.setAccessibleName(self.tr("Arguments as JSON"))
-        layout = vbox(self._heading, parent=self, spacing=SPACE_XS, margins=0)
+        vbox(self._heading, self._view, self._editor, self._problem, parent=self, spacing=SPACE_XS, margins=0)
         # Not the editor, which looks like every field.
         self._view.setProperty("kind", "code")
-        for widget in (self._view, self._editor):
-            layout.addWidget(widget)
-        layout.addWidget(self._problem)
         self._editor.hide()
         self._problem.hide()
 

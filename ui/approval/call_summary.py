@@ -1,16 +1,13 @@
 """What is asked: the header of a tool call, the reasons for asking, and the list of waiting calls."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
-    QListWidget,
-    QListWidgetItem,
     QPlainTextEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -24,54 +21,11 @@ from ui.bridge.permissions import PendingApproval
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label, set_style_property
 from ui.style.layouts import FlowRows
-from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
 from ui.style.text_display import isolate_untrusted, isolate_values, strip_bidi_marks
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, body_font, pixmap
 from ui.style.tool_labels import EFFECT_TAGS, Tag, effect_names, tool_class_label
 from ui.style.widgets import TextWithButtons
-
-
-class CallList(QWidget):
-    """The list of waiting calls, one row for each."""
-
-    chosen = Signal(str)
-    """The approval's id, when the person selects another call."""
-
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._count = WrappingLabel(kind="muted")
-        self._list = QListWidget()
-        self._list.setAccessibleName(self.tr("Waiting calls"))
-        self._list.setItemDelegate(RowDelegate(themes, self._list))
-        self._list.setMouseTracking(True)
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self._list.currentItemChanged.connect(self._emit_chosen)
-        self.setFocusProxy(self._list)
-        vbox(self._count, self._list, parent=self, spacing=SPACE_S, margins=0, grow=self._list)
-
-    def show_calls(self, calls: Iterable[PendingApproval], current: str | None) -> None:
-        """List the calls and select the current one without a signal."""
-        blocker = QSignalBlocker(self._list)
-        self._list.clear()
-        for call in calls:
-            item = QListWidgetItem(isolate_untrusted(call.tool), self._list)
-            item.setData(Qt.ItemDataRole.UserRole, call.approval_id)
-            item.setData(RowRole.SUBTITLE, isolate_untrusted(call.subject))
-            full_text = f"{item.text()}: {isolate_untrusted(call.subject)}"
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, strip_bidi_marks(full_text))
-            item.setToolTip(plain_tooltip(full_text))
-            if call.approval_id == current:
-                self._list.setCurrentItem(item)
-        blocker.unblock()
-        self._count.setText(self.tr("{0} calls are waiting").format(self._list.count()))
-        self.setVisible(self._list.count() > 1)
-
-    def _emit_chosen(self, item: QListWidgetItem | None) -> None:
-        if item is not None:
-            self.chosen.emit(str(item.data(Qt.ItemDataRole.UserRole)))
-
 
 _ICON_SIZE = 16
 # Of a button, in pixels at 100 % zoom.
@@ -154,10 +108,7 @@ class ServerDescription(QFrame):
         super().__init__(parent)
         self._themes = themes
         self._intro = WrappingLabel(kind="small")
-        self._text = AutoHeightText(*_DESCRIPTION_ROWS)
-        self._text.setAccessibleName(self.tr("The server's own words"))
-        self._text.setReadOnly(True)
-        self._text.setUndoRedoEnabled(False)
+        self._text = AutoHeightText(*_DESCRIPTION_ROWS, self.tr("The server's own words"))
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         vbox(self._intro, self._text, parent=self, spacing=SPACE_XS, margins=(0, SPACE_XS, 0, 0))
         themes.changed.connect(self._apply_theme)
@@ -199,14 +150,8 @@ class CallHeader(QWidget):
         self._server = ServerDescription(themes)
         top = QWidget()
         vbox(self._agent, self._tool, parent=top, spacing=SPACE_XS, margins=0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addWidget(TextWithButtons(top, (beside,)))
-        layout.addWidget(FlowRows(self._tags, gap=SPACE_XS))
-        layout.addWidget(self._folder)
-        layout.addWidget(self._undo)
-        layout.addWidget(self._server)
+        head, tags = TextWithButtons(top, (beside,)), FlowRows(self._tags, gap=SPACE_XS)
+        vbox(head, tags, self._folder, self._undo, self._server, parent=self, spacing=SPACE_XS, margins=0)
 
     @property
     def shrinkable(self) -> Shrinkable:

@@ -22,8 +22,16 @@ class AutoHeightText(LogicalOrderText):
     The rest scrolls inside. The wheel scrolls the area around it first, unless the text has the focus.
     """
 
-    def __init__(self, least: int, most: int, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, least: int, most: int, name: str = "", *, is_read_only: bool = True) -> None:
+        """`name` is the accessible one."""
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setReadOnly(is_read_only)
+        self.setUndoRedoEnabled(not is_read_only)
+        if is_read_only:
+            self.setTextInteractionFlags(
+                Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+            )
         self._min_rows, self._max_rows = least, most
         self._requested = (0, 0)
         self._shrunk = 0
@@ -116,18 +124,12 @@ class CodeView(AutoHeightText):
     """Read-only lines with a coloured background and line numbers in the margin."""
 
     def __init__(self, themes: ThemeSource, name: str, least: int, most: int) -> None:
-        super().__init__(least, most)
+        super().__init__(least, most, name)
         self._themes = themes
         self._lines: list[DiffLine] = []
         self._highlights: list[tuple[int, int, bool]] = []
         self._margin = _LineNumbers(self)
-        self.setAccessibleName(name)
         self.setProperty("kind", "code")
-        self.setReadOnly(True)
-        self.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self.setUndoRedoEnabled(False)
         self.cursorPositionChanged.connect(self._show_cursor)
         self.updateRequest.connect(self._scroll_margin)
         themes.changed.connect(self._apply_theme)

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
 
 from desktop_agent.types.tool_calls import CommandPart, CommandPreview, Risk
 from ui.approval.code_view import CodeView
@@ -237,14 +237,8 @@ class CommandView(QWidget):
                 text.setFont(font)
 
     def _build_layout(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(self._line)
-        layout.addWidget(self._warning)
-        layout.addLayout(self._rows)
-        layout.addWidget(self._hosts)
-        layout.addWidget(self._sandbox_note)
+        parts = (self._line, self._warning, self._rows, self._hosts, self._sandbox_note)
+        vbox(*parts, parent=self, spacing=SPACE_S, margins=0)
         self.setAccessibleName(self.tr("Commands of the line"))
 
 

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QRadioButton,
     QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -229,7 +228,7 @@ class RuleChoice(QFrame):
         self.setProperty("kind", "card")
         self._offers: tuple[RuleOffer, ...] = ()
         self._group = QButtonGroup(self)
-        self._choices = vbox(spacing=SPACE_XS)
+        self._choices = vbox(spacing=SPACE_XS, margins=0)
         self._grant = button(self.tr("Allow and keep this rule"), self._emit_granted, "primary")
         self._group.idClicked.connect(self._on_clicked)
         self._build_layout()
@@ -310,14 +309,9 @@ class RuleChoice(QFrame):
     def _build_layout(self) -> None:
         note = label(self.tr("Rules can be revoked in the settings."), "muted", wrap=True)
         cancel = button(self.tr("Cancel"), self._cancel)
-        self._choices.setContentsMargins(0, 0, 0, 0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(label(self.tr("From now on allow without asking:")))
-        layout.addLayout(self._choices)
-        layout.addWidget(note)
-        layout.addWidget(FlowRows((cancel, self._grant), trailing=True))
+        intro = label(self.tr("From now on allow without asking:"))
+        parts = (intro, self._choices, note, FlowRows((cancel, self._grant), trailing=True))
+        vbox(*parts, parent=self, spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
 
 
 class _RuleRow(QWidget):

@@ -6,7 +6,6 @@ from typing import Protocol
 from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QBoxLayout,
     QDialog,
     QFrame,
     QHBoxLayout,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ui.approval.waiting_list import WaitingList
 from ui.style.layouts import ScrollColumn
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 
@@ -117,9 +117,6 @@ class _Content(QWidget):
         return super().event(event)
 
 
-_MAX_WIDGET_SIZE = 16_777_215
-"""QWIDGETSIZE_MAX."""
-
 WIDTH, MIN_WIDTH = 864, 480
 LIST_WIDTH, MIN_LIST_WIDTH = 220, 120
 MIN_CONTENT_HEIGHT = 60
@@ -132,7 +129,7 @@ class DialogSizer(QObject):
     """Lets a dialog grow with its `middle`. It never becomes lower by itself: the buttons would jump."""
 
     def __init__(
-        self, themes: ThemeSource, dialog: QDialog, beside: QWidget, middle: ShrinkingScrollArea, bar: QWidget
+        self, themes: ThemeSource, dialog: QDialog, beside: WaitingList, middle: ShrinkingScrollArea, bar: QWidget
     ) -> None:
         super().__init__(dialog)
         self.foot = ScrollColumn(0, most=self._max_bar_height)
@@ -183,12 +180,8 @@ class DialogSizer(QObject):
     def _arrange_list(self, width: int) -> tuple[int, int]:
         """Put the calls beside or above; return how many pixels they take from the width and the height."""
         is_above = width < NARROW_WIDTH * self._themes.zoom // 100
-        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
-        self.main_layout.setDirection(down if is_above else across)
         height = 5 * self._list_panel.fontMetrics().height()
-        self._list_panel.setMaximumHeight(height if is_above else _MAX_WIDGET_SIZE)
-        self._list_panel.setMinimumWidth(0 if is_above else self._list_width(width))
-        self._list_panel.setMaximumWidth(_MAX_WIDGET_SIZE if is_above else self._list_width(width))
+        self._list_panel.arrange(self.main_layout, self._list_width(width), height, is_above=is_above)
         if self._list_panel.isHidden():
             return 0, 0
         return (0, height + SPACE_L) if is_above else (self._list_width(width) + SPACE_L, 0)

@@ -2,27 +2,26 @@
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from desktop_agent.types.mcp import ElicitationRequest
 from ui.approval.elicitation.form_fields import FieldValue, FormField, parse_fields, parse_value, validate_value
+from ui.approval.elicitation.request_views import RequestView
 from ui.approval.untrusted_text import ServerText, ServerTextFrame, quote_name
 from ui.forms.controls import Control, check_box, check_boxes, menu, text_line
 from ui.forms.form import REQUEST, FieldRow, Form
 from ui.style.controls import label
-from ui.style.layouts import ScrollColumn
 from ui.style.text import show_hidden
 from ui.style.theme import SPACE_L, SPACE_S
 
 MAX_TITLE_LENGTH = 200
+MAX_SMALL_FORM_FIELDS = 2
 _MIN_MENU_CHARS = 12
 
 
-class ElicitationForm(ScrollColumn):
+class ElicitationForm(RequestView):
     """The message of the server, and its fields below."""
-
-    changed = Signal()
 
     def __init__(self, request: ElicitationRequest, parent: QWidget | None = None) -> None:
         super().__init__(SPACE_L, parent, trailing=SPACE_S)
@@ -34,7 +33,7 @@ class ElicitationForm(ScrollColumn):
         self._is_whole = fields is not None
         self._fields = {field.name: field for field in fields or ()}
         self._form = Form(REQUEST)
-        self._form.changed.connect(self.changed)
+        self._form.changed.connect(self._refresh)
         for field in self._fields.values():
             self._add_field(field, request.server)
         for text in self._form.findChildren(QLabel):
@@ -48,25 +47,26 @@ class ElicitationForm(ScrollColumn):
             self.column.addWidget(label(words, "error", wrap=True))
         self.column.addStretch(1)
 
+        self.is_small = len(self._fields) <= MAX_SMALL_FORM_FIELDS
+        self._refresh()
+
+    def _refresh(self) -> None:
+        wrong = [row.title for row in self.rows if row.problem]
+        self.can_accept = self._is_whole and not wrong
+        titles = ", ".join(self.tr("“{0}”").format(quote_name(title)) for title in wrong)
+        self.hint = self.tr("Not right yet: {0}").format(titles) if titles else ""
+        self.changed.emit()
+
     @property
     def rows(self) -> list[FieldRow]:
         return list(self._form.rows.values())
 
     @property
-    def initial_focus(self) -> QWidget:
+    def initial_focus(self) -> QWidget | None:
         """Return the first field that can be filled in, else the message."""
         known = (name for name, field in self._fields.items() if field.kind != "unknown")
         first = next(known, None)
         return self.message_box if first is None else self._form.rows[first].initial_focus
-
-    @property
-    def problems(self) -> list[str]:
-        """The titles of the fields with errors."""
-        return [row.title for row in self.rows if row.problem]
-
-    @property
-    def can_send(self) -> bool:
-        return self._is_whole and not self.problems
 
     @property
     def content(self) -> dict[str, FieldValue]:

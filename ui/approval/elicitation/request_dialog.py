@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import ElicitationAnswer
 from ui.approval.dialog_layout import NARROW_WIDTH
 from ui.approval.elicitation.form_view import ElicitationForm
-from ui.approval.elicitation.request_views import SamplingView, UrlElicitationView
+from ui.approval.elicitation.request_views import RequestView, SamplingView, UrlElicitationView
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, GuardedDialog, ShortcutBar, is_typing_in
 from ui.approval.untrusted_text import quote_name
+from ui.approval.waiting_list import WaitingItem, WaitingList
 from ui.bridge.mcp_requests import McpRequest, PendingElicitation, PendingSampling
 from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
-from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.removal import remove_widget
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
@@ -38,11 +38,8 @@ class AnswerBar(ShortcutBar):
         self._hint: QLabel = label(kind="small", wrap=True)
         self._no = self._create_button(*no, "danger", self._emit_no)
         self._yes = self._create_button(*yes, "primary", self._emit_yes)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(self._typing_hint)
-        layout.addWidget(TextWithButtons(self._hint, (self._no, self._yes)))
+        buttons = TextWithButtons(self._hint, (self._no, self._yes))
+        vbox(self._typing_hint, buttons, parent=self, spacing=SPACE_S, margins=0)
 
     @property
     def last_in_tab_order(self) -> QWidget:
@@ -68,10 +65,6 @@ class AnswerBar(ShortcutBar):
         self._no.setEnabled(ready)
 
 
-MAX_SMALL_FORM_FIELDS = 2
-"""Fields of a small form."""
-
-
 class ServerRequestPage(QWidget):
     """One request, which keeps its input while it waits. `answered` carries an ElicitationAnswer or a bool."""
 
@@ -83,102 +76,86 @@ class ServerRequestPage(QWidget):
     ) -> None:
         super().__init__(parent)
         self.asked = request
-        self.view = self._create_view(themes, request)
-        yes, no = self._button_texts()
+        self.view = _create_view(themes, request)
+        self.server = quote_name(request.request.server)
+        title, self.short_title, subtitle, yes, no = self._texts()
+        self.title = title.format(self.server)
         self.bar = AnswerBar(themes, input_delay_ms, yes, no)
-        self.title = self._title_text()
-        self._build_layout()
-        self._connect_signals()
-
-    @property
-    def server(self) -> str:
-        return quote_name(self.asked.request.server)
+        self._build_layout(subtitle)
+        self.bar.yes_pressed.connect(self._accept)
+        self.bar.no_pressed.connect(self._decline)
+        self.bar.input_delay_ended.connect(self._focus_form)
+        self.view.changed.connect(self._refresh)
+        if isinstance(self.view, UrlElicitationView):
+            self.view.open_requested.connect(self._open_page)
+        self._refresh()
 
     @property
     def is_small(self) -> bool:
         """Return whether there is little to read and to fill in."""
-        match self.view:
-            case UrlElicitationView():
-                return not self.view.is_idn
-            case ElicitationForm():
-                return len(self.view.rows) <= MAX_SMALL_FORM_FIELDS
-            case _:
-                return False
+        return self.view.is_small
 
     @property
     def initial_focus(self) -> QWidget:
         """Return the message while input is delayed: text typed for another place must not land in a form."""
-        if isinstance(self.view, ElicitationForm) and not self.bar.is_input_delayed:
-            return self.view.initial_focus
+        if not self.bar.is_input_delayed:
+            return self.view.initial_focus or self
         return self.view.message_box or self
 
     def dismiss(self) -> None:
         """Answer that the person did not decide."""
         if not self.bar.is_input_delayed:
-            is_form = isinstance(self.asked, PendingElicitation)
-            self.answered.emit(ElicitationAnswer("cancel") if is_form else False)
+            self._answer("cancel")
 
-    @property
-    def _kind(self) -> Literal["form", "page", "request", "answer"]:
-        if isinstance(self.asked, PendingElicitation):
-            return "form" if self.asked.request.url is None else "page"
-        return "request" if self.asked.answer is None else "answer"
+    def _answer(self, action: Literal["accept", "decline", "cancel"]) -> None:
+        if isinstance(self.asked, PendingSampling):
+            self.answered.emit(action == "accept")
+        else:
+            self.answered.emit(ElicitationAnswer(action, self.view.content if action == "accept" else None))
 
-    def _create_view(
-        self, themes: ThemeSource, request: McpRequest
-    ) -> ElicitationForm | UrlElicitationView | SamplingView:
-        if isinstance(request, PendingSampling):
-            return SamplingView(request.request, request.answer)
+    def _accept(self) -> None:
+        self._answer("accept")
+
+    def _decline(self) -> None:
+        self._answer("decline")
+
+    def _texts(self) -> tuple[str, str, str, tuple[str, str], tuple[str, str]]:
+        """Return title, short title, subtitle, and text and shortcut of both buttons.
+
+        Letters are shortcuts only where nothing is typed.
+        """
+        if isinstance(self.asked, PendingSampling) and self.asked.answer is None:
+            return (
+                self.tr("“{0}” wants a model to answer"),
+                self.tr("A question to a model"),
+                self.tr("The server wrote what stands below; it would be sent to your model in your name."),
+                (self.tr("Allow once"), "A"),
+                (self.tr("Deny"), "D"),
+            )
+        if isinstance(self.asked, PendingSampling):
+            return (
+                self.tr("Send this answer to “{0}”?"),
+                self.tr("A model's answer"),
+                self.tr("Look whether something stands in it that this server should not have."),
+                (self.tr("Send"), "S"),
+                (self.tr("Do not send"), "D"),
+            )
+        decline = (self.tr("Decline"), "Ctrl+D")
+        if self.asked.request.url is None:
+            return (
+                self.tr("“{0}” asks you to fill in a form"),
+                self.tr("A form"),
+                self.tr("What you send goes to this MCP server. Do not enter a password or a key."),
+                (self.tr("Send"), "Ctrl+Enter"),
+                decline,
+            )
         return (
-            ElicitationForm(request.request)
-            if request.request.url is None
-            else UrlElicitationView(themes, request.request)
+            self.tr("“{0}” asks you to open a page"),
+            self.tr("A page to open"),
+            self.tr("This MCP server wants you to do something in your browser."),
+            (self.tr("I am done"), "Ctrl+Enter"),
+            decline,
         )
-
-    def _button_texts(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return text and shortcut of both buttons. Letters are shortcuts only where nothing is typed."""
-        return {
-            "form": ((self.tr("Send"), "Ctrl+Enter"), (self.tr("Decline"), "Ctrl+D")),
-            "page": ((self.tr("I am done"), "Ctrl+Enter"), (self.tr("Decline"), "Ctrl+D")),
-            "request": ((self.tr("Allow once"), "A"), (self.tr("Deny"), "D")),
-            "answer": ((self.tr("Send"), "S"), (self.tr("Do not send"), "D")),
-        }[self._kind]
-
-    def _title_text(self) -> str:
-        return {
-            "form": self.tr("“{0}” asks you to fill in a form"),
-            "page": self.tr("“{0}” asks you to open a page"),
-            "request": self.tr("“{0}” wants a model to answer"),
-            "answer": self.tr("Send this answer to “{0}”?"),
-        }[self._kind].format(self.server)
-
-    @property
-    def short_title(self) -> str:
-        return {
-            "form": self.tr("A form"),
-            "page": self.tr("A page to open"),
-            "request": self.tr("A question to a model"),
-            "answer": self.tr("A model's answer"),
-        }[self._kind]
-
-    def _subtitle(self) -> str:
-        return {
-            "form": self.tr("What you send goes to this MCP server. Do not enter a password or a key."),
-            "page": self.tr("This MCP server wants you to do something in your browser."),
-            "request": self.tr("The server wrote what stands below; it would be sent to your model in your name."),
-            "answer": self.tr("Look whether something stands in it that this server should not have."),
-        }[self._kind]
-
-    def _connect_signals(self) -> None:
-        view, bar = self.view, self.bar
-        bar.yes_pressed.connect(self._accept)
-        bar.no_pressed.connect(self._decline)
-        bar.input_delay_ended.connect(self._focus_form)
-        if isinstance(view, ElicitationForm):
-            view.changed.connect(self._refresh)
-        elif isinstance(view, UrlElicitationView):
-            view.open_requested.connect(self._open_page)
-        self._refresh()
 
     def _open_page(self, address: str) -> None:
         if self.bar.is_input_delayed or not isinstance(self.view, UrlElicitationView):
@@ -186,54 +163,34 @@ class ServerRequestPage(QWidget):
             return
         self.view.show_opened()
         self.open_page_requested.emit(address)
-        self.bar.set_can_accept(True)
 
     def _refresh(self) -> None:
-        match self.view:
-            case ElicitationForm():
-                missing = ", ".join(self.tr("“{0}”").format(quote_name(problem)) for problem in self.view.problems)
-                hint = self.tr("Not right yet: {0}").format(missing) if missing else ""
-                self.bar.set_can_accept(self.view.can_send, hint)
-            case UrlElicitationView():
-                hint = self.tr("Open the page first.") if self.view.can_open else ""
-                self.bar.set_can_accept(False, hint)
-            case _:
-                request = self.asked
-                can_answer = isinstance(request, PendingSampling) and request.request.answering_model is not None
-                self.bar.set_can_accept(can_answer)
-
-    def _accept(self) -> None:
-        match self.view:
-            case ElicitationForm():
-                self.answered.emit(ElicitationAnswer("accept", self.view.content))
-            case UrlElicitationView():
-                self.answered.emit(ElicitationAnswer("accept"))
-            case _:
-                self.answered.emit(True)
-
-    def _decline(self) -> None:
-        is_form = isinstance(self.asked, PendingElicitation)
-        self.answered.emit(ElicitationAnswer("decline") if is_form else False)
+        self.bar.set_can_accept(self.view.can_accept, self.view.hint)
 
     def _focus_form(self) -> None:
-        if isinstance(self.view, ElicitationForm) and self.isVisible() and self.view.message_box.hasFocus():
-            self.view.initial_focus.setFocus(Qt.FocusReason.TabFocusReason)
+        box = self.view.message_box
+        if isinstance(self.view, ElicitationForm) and self.isVisible() and box is not None and box.hasFocus():
+            (self.view.initial_focus or box).setFocus(Qt.FocusReason.TabFocusReason)
 
-    def _build_layout(self) -> None:
-        head = vbox(spacing=SPACE_XS)
-        titles = (label(self.title, "heading", wrap=True), label(self._subtitle(), "muted", wrap=True))
-        for title in titles:
-            head.addWidget(title)
-        layout = vbox(parent=self, spacing=SPACE_M, margins=0)
+    def _build_layout(self, subtitle: str) -> None:
+        titles = (label(self.title, "heading", wrap=True), label(subtitle, "muted", wrap=True))
+        layout = vbox(self.view, parent=self, spacing=SPACE_M, margins=0, grow=self.view)
         # Inside, so that it scrolls where room is scarce; the window's title says the same.
-        self.view.column.insertLayout(0, head)
+        self.view.column.insertLayout(0, vbox(*titles, spacing=SPACE_XS))
         for title in reversed(titles):
             # Screen readers read in the order of creation.
             title.lower()
-        layout.addWidget(self.view, 1)
         if isinstance(self.view, UrlElicitationView):
             layout.addWidget(self.view.action_row)
         layout.addWidget(self.bar)
+
+
+def _create_view(themes: ThemeSource, request: McpRequest) -> RequestView:
+    if isinstance(request, PendingSampling):
+        return SamplingView(request.request, request.answer)
+    if request.request.url is None:
+        return ElicitationForm(request.request)
+    return UrlElicitationView(themes, request.request)
 
 
 _log = logging.getLogger(__name__)
@@ -260,14 +217,12 @@ class ServerRequestDialog(GuardedDialog):
         self._themes = themes
         self._settle_ms = input_delay_ms
         self._pages: dict[str, ServerRequestPage] = {}
-        self._count = label(kind="muted", wrap=True)
-        self._list = QListWidget()
+        self._list = WaitingList(themes, self.tr("Waiting questions"), self.tr("{0} questions are waiting"))
         self._main_layout = QHBoxLayout(self)
-        self._list_panel = QWidget()
         self._stack = QStackedWidget()
         self._stop = button(self.tr("Stop the agent"), self.stop_requested.emit, "link")
         self._build_layout()
-        self._list.currentItemChanged.connect(self._on_selected)
+        self._list.chosen.connect(self._on_selected)
 
     @property
     def current(self) -> ServerRequestPage | None:
@@ -331,12 +286,8 @@ class ServerRequestDialog(GuardedDialog):
     def _arrange_list(self, width: int) -> None:
         zoom = self._themes.zoom
         is_above = width < NARROW_WIDTH * zoom // 100
-        self._main_layout.setDirection(
-            QHBoxLayout.Direction.TopToBottom if is_above else QHBoxLayout.Direction.LeftToRight
-        )
-        self._list_panel.setMinimumWidth(0 if is_above else LIST_WIDTH * zoom // 100)
-        self._list_panel.setMaximumWidth(self.maximumWidth() if is_above else LIST_WIDTH * zoom // 100)
-        self._list_panel.setMaximumHeight(4 * self.fontMetrics().height() if is_above else self.maximumHeight())
+        height = 4 * self.fontMetrics().height()
+        self._list.arrange(self._main_layout, LIST_WIDTH * zoom // 100, height, is_above=is_above)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape is ignored during the input delay, as other shortcuts are."""
@@ -393,42 +344,27 @@ class ServerRequestDialog(GuardedDialog):
         self.setWindowTitle(page.title)
         self.setAccessibleDescription(page.title)
 
-    def _on_selected(self, item: QListWidgetItem | None) -> None:
-        page = self._pages.get(str(item.data(Qt.ItemDataRole.UserRole))) if item is not None else None
-        if page is not None and page is not self.current:
+    def _on_selected(self, request_id: str) -> None:
+        page = self._pages[request_id]
+        if page is not self.current:
             self._show_page(page)
             page.bar.start_input_delay()
 
     def _rebuild_list(self, waiting: Sequence[McpRequest]) -> None:
-        blocker = QSignalBlocker(self._list)
-        self._list.clear()
-        for request in waiting:
-            page = self._pages[request.id]
-            item = QListWidgetItem(page.server, self._list)
-            item.setData(Qt.ItemDataRole.UserRole, request.id)
-            item.setData(RowRole.SUBTITLE, page.short_title)
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, page.title)
-            if page is self.current:
-                self._list.setCurrentItem(item)
-        blocker.unblock()
-        self._count.setText(self.tr("{0} questions are waiting").format(len(waiting)))
-        if len(waiting) > 1 and self._list_panel.isHidden() and self.isVisible():
+        pages = [self._pages[request.id] for request in waiting]
+        items = [WaitingItem(page.asked.id, page.server, page.short_title, page.title) for page in pages]
+        if len(waiting) > 1 and self._list.isHidden() and self.isVisible():
             self._resize_to(DIALOG_WIDTH + LIST_WIDTH)
-        self._list_panel.setVisible(len(waiting) > 1)
+        self._list.show_items(items, self.current.asked.id if self.current is not None else None)
 
     def _build_layout(self) -> None:
         self.setAccessibleName(self.tr("An MCP server asks"))
         self.setWindowTitle(self.tr("An MCP server asks"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        self._list.setAccessibleName(self.tr("Waiting questions"))
-        self._list.setItemDelegate(RowDelegate(self._themes, self._list))
-        self._list.setMouseTracking(True)
-        vbox(self._count, self._list, parent=self._list_panel, spacing=SPACE_S, margins=0, grow=self._list)
-        self._list_panel.hide()
         self._stop.hide()
         detail = vbox(self._stack, spacing=SPACE_S, grow=self._stack)
         detail.addWidget(self._stop, 0, Qt.AlignmentFlag.AlignLeft)
         self._main_layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         self._main_layout.setSpacing(SPACE_L)
-        self._main_layout.addWidget(self._list_panel)
+        self._main_layout.addWidget(self._list)
         self._main_layout.addLayout(detail, 1)

@@ -15,6 +15,7 @@ from desktop_agent.types.mcp import (
     SamplingRequest,
     tool_result_text,
 )
+from ui.approval.elicitation.form_fields import FieldValue
 from ui.approval.untrusted_text import ServerText, ServerTextFrame, parse_address, quote_name, unusual_letters
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
@@ -24,7 +25,28 @@ from ui.style.text_display import arguments_as_json
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 
-class UrlElicitationView(ScrollColumn):
+class RequestView(ScrollColumn):
+    """What a request shows. `changed` says that `can_accept` and `hint` may be different now."""
+
+    changed = Signal()
+    message_box: ServerText | None = None
+    is_small = False
+    """Whether there is little to read and to fill in."""
+    can_accept = False
+    hint = ""
+    """What is missing before it can be accepted."""
+
+    @property
+    def initial_focus(self) -> QWidget | None:
+        return self.message_box
+
+    @property
+    def content(self) -> dict[str, FieldValue] | None:
+        """What is sent when it is accepted."""
+        return None
+
+
+class UrlElicitationView(RequestView):
     """A URL to visit. It opens and fetches nothing by itself."""
 
     open_requested = Signal(str)
@@ -59,14 +81,8 @@ class UrlElicitationView(ScrollColumn):
         self.column.addStretch(1)
         themes.changed.connect(self._highlight_host)
         self._highlight_host()
-
-    @property
-    def is_idn(self) -> bool:
-        return self._address.is_idn
-
-    @property
-    def can_open(self) -> bool:
-        return self._address.is_safe
+        self.is_small = not self._address.is_idn
+        self.hint = self.tr("Open the page first.") if self._address.is_safe else ""
 
     def _create_action_row(self) -> QWidget:
         step = QWidget()
@@ -116,6 +132,8 @@ class UrlElicitationView(ScrollColumn):
         set_style_property(self._open_result, "kind", "ok")
         self._open_result.setText(self.tr("Opened in your browser."))
         self._open_result.show()
+        self.can_accept, self.hint = True, ""
+        self.changed.emit()
 
     def show_open_error(self, words: str) -> None:
         """Say why the page could not be opened."""
@@ -147,7 +165,7 @@ _CHARACTERS_PER_TOKEN = 4
 _MAX_LINES = 14
 
 
-class SamplingView(ScrollColumn):
+class SamplingView(RequestView):
     """A sampling request; with an answer, that comes first."""
 
     def __init__(
@@ -159,7 +177,7 @@ class SamplingView(ScrollColumn):
         facts = describe_model(request) if answer is None else describe_answer(request, answer)
         for index, words in enumerate(facts):
             about.addWidget(label(words, "strong" if index == 0 else "muted", wrap=True))
-        self.message_box: ServerText | None = None
+        self.can_accept = request.answering_model is not None
         self._tool_names: dict[str, str] = {}
         if answer is not None:
             self._add_answer(answer)
