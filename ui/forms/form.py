@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit, QWidget
 
 from ui.forms.controls import Control
 from ui.style.boxes import hbox, vbox
@@ -52,25 +52,29 @@ class FieldRow(QWidget):
         self.title, self.control = title, control
         self._check = check
         self._is_touched = False
+        # Of the description, in this order.
         self._texts = {
-            "help": help_text or control.widget.accessibleDescription(),
+            "error": "",
             "optional": self.tr("Optional.") if is_optional else "",
+            "help": help_text or control.widget.accessibleDescription(),
+            "warning": "",
         }
         self._warning = label(kind="warning", wrap=True)
         self._error = label(kind="error", wrap=True)
         if title:
             control.widget.setAccessibleName(accessible_name or title)
-        self.column = column = vbox(parent=self, spacing=SPACE_XS, margins=0)
+        above, below = list[QLabel](), [self._warning, self._error]
         if not control.has_title and not style.is_title_beside:
-            heading = label(self.tr("{0} (optional)").format(title) if is_optional else title, "strong", wrap=True)
-            heading.setBuddy(control.widget)
-            column.addWidget(heading)
-        helps = [label(help_text, style.help_kind, wrap=True)] if help_text else []
-        if style.is_help_first:
-            column.addWidget(helps.pop()) if helps else None
-        self._add_control(column)
-        for text in (*helps, self._warning, self._error):
-            column.addWidget(text)
+            above.append(label(self.tr("{0} (optional)").format(title) if is_optional else title, "strong", wrap=True))
+            above[0].setBuddy(control.widget)
+        if help_text and style.is_help_first:
+            above.append(label(help_text, style.help_kind, wrap=True))
+        elif help_text:
+            below.insert(0, label(help_text, style.help_kind, wrap=True))
+        self.column = vbox(*above, parent=self, spacing=SPACE_XS, margins=0)
+        self._add_control()
+        for text in below:
+            self.column.addWidget(text)
         self._warning.hide()
         self._error.hide()
         self._update_description()
@@ -98,7 +102,9 @@ class FieldRow(QWidget):
 
     def refresh(self) -> None:
         """Show what is wrong now, once the field was touched."""
-        problem = self.problem if self._is_touched else ""
+        if not self._is_touched:
+            return
+        problem = self.problem
         wrong = self.initial_focus if problem else None
         for part in (self.control.widget, *self.control.widget.findChildren(QLineEdit)):
             set_style_property(part, "invalid", "true" if part is wrong else "false")
@@ -109,7 +115,9 @@ class FieldRow(QWidget):
         self._show_text("warning", self._warning, words)
 
     def _show_text(self, name: str, text: QLabel, words: str) -> None:
-        if words and words != text.text():
+        if words == text.text():
+            return
+        if words:
             announce(self.control.widget, words)
         text.setText(words)
         text.setVisible(bool(words))
@@ -117,25 +125,19 @@ class FieldRow(QWidget):
         self._update_description()
 
     def _update_description(self) -> None:
-        words = (self._texts.get(name, "") for name in ("error", "optional", "help", "warning"))
-        description = " ".join(filter(None, words))
+        description = " ".join(filter(None, self._texts.values()))
         for part in self.control.parts or (self.control.widget,):
             part.setAccessibleDescription(description)
 
-    def _add_control(self, column: QVBoxLayout) -> None:
+    def _add_control(self) -> None:
         widget = self.control.view or self.control.widget
         if self.control.fit == "numbers":
-            column.addLayout(_number_row(widget))
+            row = hbox(widget, grow=widget)
+            row.addStretch(0)
+            self.column.addLayout(row)
         else:
-            column.addWidget(
-                widget, 0, Qt.AlignmentFlag.AlignLeft if self.control.fit == "itself" else Qt.AlignmentFlag(0)
-            )
-
-
-def _number_row(box: QWidget) -> QHBoxLayout:
-    row = hbox(box, grow=box)
-    row.addStretch(0)
-    return row
+            edge = Qt.AlignmentFlag.AlignLeft if self.control.fit == "itself" else Qt.AlignmentFlag(0)
+            self.column.addWidget(widget, 0, edge)
 
 
 class Form(QWidget):

@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from ui.bridge.settings import ToolGroup
 from ui.forms.form import EDITOR, Form, FormStyle
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
@@ -225,21 +226,22 @@ class ItemsForm(QWidget, Generic[T, E]):
     def __init__(self, add_text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._items: tuple[T, ...] = ()
+        self._tools: tuple[ToolGroup, ...] = ()
         self._editor: E | None = None
         self._edited_name = ""
         self._cards = CardList()
         self._cards.panel_changed.connect(self._update_buttons)
         self._add = button(add_text, lambda: self._open_editor(None))
 
-    def _create_editor(self, item: T | None, edited_name: str) -> E:
-        """Create the editor of an item, or of a new one that begins as `item` if `edited_name` is empty."""
+    def _create_editor(self, item: T | None) -> E:
+        """Create the editor of an item, or of a new one that begins as `item` if `_edited_name` is empty."""
         raise NotImplementedError
 
     def _create_card(self, item: T, index: int) -> Card:
         raise NotImplementedError
 
     def _update_editor(self, editor: E) -> None:
-        """Tell the open editor what depends on the items."""
+        """Show the editor what depends on the items and the tools."""
         raise NotImplementedError
 
     def _update_buttons(self) -> None:
@@ -252,11 +254,23 @@ class ItemsForm(QWidget, Generic[T, E]):
             self._items = tuple(items)
             self._rebuild_cards()
 
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """Set the known tools."""
+        self._tools = tuple(groups)
+        if self._editor is not None:
+            self._update_editor(self._editor)
+
+    def edit(self, name: str) -> None:
+        """Edit an item."""
+        item = next((known for known in self._items if known.name == name), None)
+        self._open_editor(item, name if item is not None else "")
+
     def _open_editor(self, item: T | None, edited_name: str = "") -> None:
         if self._cards.focus_panel():
             return
         self._edited_name = edited_name
-        self._editor = self._create_editor(item, edited_name)
+        self._editor = self._create_editor(item)
+        self._update_editor(self._editor)
         self._editor.saved.connect(self._save_item)
         self._editor.cancelled.connect(self._cancel_editing)
         self._cards.open(self._editor, edited_name)

@@ -32,10 +32,10 @@ def rule_row(rule: Rule) -> QHBoxLayout:
 class RuleListEditor(QWidget):
     """An editor of a list of rules. `rules` is without one that is being written."""
 
-    def __init__(self, tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rules: tuple[Rule, ...] = ()
-        self._tools = tuple(tools)
+        self._tools: tuple[ToolGroup, ...] = ()
         self._editor: RuleEditor | None = None
         self._rows = vbox(spacing=SPACE_S)
         self._add = button(self.tr("Add rule…"), lambda: self._open_editor(None))
@@ -131,9 +131,7 @@ def unused_mode_name(title: str, taken: Iterable[str] = ()) -> str:
 class ModeEditor(CardEditor):
     """`saved` carries the edited Mode."""
 
-    def __init__(
-        self, mode: Mode | None, taken: Iterable[str], tools: Sequence[ToolGroup], parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, mode: Mode | None, taken: Iterable[str], parent: QWidget | None = None) -> None:
         """Start from `mode`. One whose name is not `taken` is edited; otherwise a copy is made."""
         super().__init__(QCoreApplication.translate("Modes", "Mode being written"), parent=parent)
         self._taken = frozenset(taken)
@@ -141,7 +139,7 @@ class ModeEditor(CardEditor):
         """The name of the mode that it changes; "": it makes one."""
         self._title = text_line(max_length=MAX_MODE_TITLE_LENGTH)
         self._name = text_line(max_length=MAX_MODE_NAME_LENGTH, is_exact=True)
-        self._rules = RuleListEditor(tools)
+        self._rules = RuleListEditor()
         self._add_fields()
         self._build_layout()
         if mode is not None:
@@ -153,12 +151,9 @@ class ModeEditor(CardEditor):
         super().start_editing()
         self._title.widget.selectAll()
 
-    def set_taken_names(self, taken: Iterable[str]) -> None:
-        """Set the names of other modes."""
+    def show_tools(self, groups: Sequence[ToolGroup], taken: Iterable[str]) -> None:
+        """Set the tools that rules can be about, and the names of other modes."""
         self._taken = frozenset(taken)
-
-    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """Set the tools that rules can be about."""
         self._rules.show_tools(groups)
 
     def _edited_item(self) -> Mode:

@@ -1,6 +1,6 @@
 """The page of modes: a card for each mode, built in or the person's own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.preferences import MAX_MODES
-from ui.bridge.settings import ToolGroup
 from ui.preferences.card_list import Card, ItemsForm
 from ui.preferences.mode_editor import MAX_MODE_TITLE_LENGTH, ModeEditor, rule_row
 from ui.style.boxes import hbox, vbox
@@ -59,7 +58,6 @@ class ModesForm(ItemsForm[Mode, ModeEditor]):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(self.tr("Add mode…"), parent)
-        self._tools: tuple[ToolGroup, ...] = ()
         self._undo = _UndoBar()
         self._empty_note = label(
             self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
@@ -71,16 +69,6 @@ class ModesForm(ItemsForm[Mode, ModeEditor]):
         self._build_layout()
         self._rebuild_cards()
 
-    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """Set the tools that rules can be about."""
-        self._tools = tuple(groups)
-        if self._editor is not None:
-            self._editor.show_tools(self._tools)
-
-    def edit(self, name: str) -> None:
-        """Edit one of the person's modes."""
-        self._open_editor(next(mode for mode in self._items if mode.name == name), name)
-
     def copy(self, mode: Mode) -> None:
         """Open an editor for a copy of a mode, if there can be one more."""
         if len(self._items) >= MAX_MODES:
@@ -89,14 +77,15 @@ class ModesForm(ItemsForm[Mode, ModeEditor]):
         title = self.tr("{0} (copy)").format(mode_title(mode))[:MAX_MODE_TITLE_LENGTH]
         self._open_editor(mode.model_copy(update={"title": title}))
 
-    def _create_editor(self, item: Mode | None, edited_name: str) -> ModeEditor:
-        return ModeEditor(item, self._taken_names(edited_name), self._tools)
+    def _create_editor(self, item: Mode | None) -> ModeEditor:
+        return ModeEditor(item, self._taken_names)
 
     def _update_editor(self, editor: ModeEditor) -> None:
-        editor.set_taken_names(self._taken_names(editor.edited_name))
+        editor.show_tools(self._tools, self._taken_names)
 
-    def _taken_names(self, but: str) -> frozenset[str]:
-        return frozenset(mode.name for mode in (*BUILT_IN_MODES, *self._items)) - {but}
+    @property
+    def _taken_names(self) -> frozenset[str]:
+        return frozenset(mode.name for mode in (*BUILT_IN_MODES, *self._items)) - {self._edited_name}
 
     def _save_item(self, item: Mode) -> None:
         if all(mode.name != item.name for mode in self._items) and len(self._items) >= MAX_MODES:

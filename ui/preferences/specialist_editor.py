@@ -90,10 +90,10 @@ _LIMITS = ("tokens", "cost", "seconds", "turns")
 class SpecialistEditor(CardEditor):
     """`saved` carries the Specialist. What has no field here (mode, own specialists, reasoning) stays."""
 
-    def __init__(self, specialist: Specialist | None, taken: Iterable[str], parent: QWidget | None = None) -> None:
+    def __init__(self, specialist: Specialist | None, parent: QWidget | None = None) -> None:
         super().__init__(self.tr("Specialist being written"), parent=parent)
         self._before = specialist
-        self._taken = frozenset(taken)
+        self._taken: frozenset[str] = frozenset()
         self._model = ModelChoice()
         self._tools = ToolChecklist()
         self._add_fields()

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.policies import Specialist
 from ui.bridge.model_servers import ModelGroup
-from ui.bridge.settings import ToolGroup
 from ui.preferences.card_list import Card, ItemsForm
 from ui.preferences.specialist_editor import SpecialistEditor
 from ui.style.boxes import hbox, vbox
@@ -64,7 +63,6 @@ class SpecialistsForm(ItemsForm[Specialist, SpecialistEditor]):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(self.tr("Add specialist…"), parent)
-        self._tools: tuple[ToolGroup, ...] = ()
         self._models: tuple[ModelGroup, ...] = ()
         self._empty_note = label(self.tr("There is no specialist yet."), "muted")
         words = self.tr(
@@ -76,35 +74,21 @@ class SpecialistsForm(ItemsForm[Specialist, SpecialistEditor]):
         parts = (intro, self._empty_note, self._cards, foot)
         vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
 
-    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
-        """Set the tools to choose from."""
-        self._tools = tuple(groups)
-        if self._editor is not None:
-            self._update_editor(self._editor)
-
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
         """Set the models to choose from."""
         self._models = tuple(groups)
         if self._editor is not None:
             self._editor.show_models(self._models)
 
-    def edit(self, name: str) -> None:
-        """Edit a specialist."""
-        specialist = next((known for known in self._items if known.name == name), None)
-        self._open_editor(specialist, specialist.name if specialist is not None else "")
-
-    def _create_editor(self, item: Specialist | None, edited_name: str) -> SpecialistEditor:
-        editor = SpecialistEditor(item, self._taken_names(edited_name))
-        self._update_editor(editor)
+    def _create_editor(self, item: Specialist | None) -> SpecialistEditor:
+        editor = SpecialistEditor(item)
         editor.show_models(self._models)
         return editor
 
     def _update_editor(self, editor: SpecialistEditor) -> None:
-        editor.show_tools(self._tools, self._taken_names(self._edited_name))
-
-    def _taken_names(self, name: str) -> frozenset[str]:
         tools = (tool.name for group in self._tools for tool in group.tools)
-        return frozenset((*(specialist.name for specialist in self._items), *tools, *RESERVED_NAMES)) - {name}
+        taken = frozenset((*(specialist.name for specialist in self._items), *tools, *RESERVED_NAMES))
+        editor.show_tools(self._tools, taken - {self._edited_name})
 
     def _remove_specialist(self, name: str) -> None:
         self._change_items(tuple(specialist for specialist in self._items if specialist.name != name))
