@@ -46,8 +46,7 @@ _CHILDREN = {
     "colouring": "ui.transcript.blocks.code.highlighter_worker",
     "confined": "desktop_agent.sandbox.launcher",
     "diagram": "ui.transcript.blocks.diagram_worker",
-    "page": "desktop_agent.tools.web.page_process",
-    "searching": "desktop_agent.tools.files.search_process",
+    "worker": "desktop_agent.processes.worker_process",
 }
 """The child processes that `ui.transcript.workers` and `desktop_agent.sandbox.environment` start."""
 
@@ -55,6 +54,7 @@ _CHILDREN = {
 BACKGROUND_IMPORTS = (
     "desktop_agent.engine.engine",
     "desktop_agent.engine.session_opening",
+    "desktop_agent.processes.worker",
     "markdown_it",
     "mdit_py_plugins.footnote",
 )

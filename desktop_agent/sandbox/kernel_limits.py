@@ -230,30 +230,40 @@ def _if_one_of(values: tuple[int, ...], argument: int) -> list[bytes]:
 
 
 # read write close fstat lseek; mmap mprotect munmap brk mremap madvise; sigaction sigprocmask sigreturn sigaltstack;
-# readv writev; sched_yield futex restart_syscall; gettimeofday clock_gettime; getpid gettid; exit exit_group; getrandom
+# readv writev; sched_yield futex restart_syscall; gettimeofday clock_gettime; getitimer setitimer; getpid gettid;
+# exit exit_group; getrandom
 _WORKER_CALLS = {
     "x86_64": (
         *(0, 1, 3, 5, 8, 9, 10, 11, 12, 25, 28, 13, 14, 15, 131),
-        *(19, 20, 24, 202, 219, 96, 228, 39, 186, 60, 231, 318),
+        *(19, 20, 24, 202, 219, 96, 228, 36, 38, 39, 186, 60, 231, 318),
     ),
     "aarch64": (
         *(63, 64, 57, 80, 62, 222, 226, 215, 214, 216, 233, 134, 135, 139, 132),
-        *(65, 66, 124, 98, 128, 169, 113, 172, 178, 93, 94, 278),
+        *(65, 66, 124, 98, 128, 169, 113, 102, 103, 172, 178, 93, 94, 278),
     ),
 }
 
 
-def confine_worker() -> None:
-    """Deny files, sockets, programs and processes from now on, where the system can enforce it. Never fails."""
+def confine_worker(*, reads_files: bool) -> None:
+    """Deny files, sockets, programs and processes from now on, where the system can enforce it. Never fails.
+
+    Whoever `reads_files` can still read them all, and is held by Landlock alone: to change files and to connect.
+    """
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)
     # Each is tried by itself: a container may allow one and not the other.
     with contextlib.suppress(OSError):
         no_new_privileges(libc)
-        LandlockRules(libc, landlock_version(libc), network=False).enforce()
-    with contextlib.suppress(OSError):
-        install_filter(libc, _worker_filter(os.uname().machine))
+        rules = LandlockRules(libc, landlock_version(libc), network=False)
+        if reads_files:
+            root = os.open("/", os.O_PATH)
+            rules.allow(root, READ_FILE | READ_DIR)
+            os.close(root)
+        rules.enforce()
+    if not reads_files:
+        with contextlib.suppress(OSError):
+            install_filter(libc, _worker_filter(os.uname().machine))
 
 
 def _worker_filter(machine: str) -> list[bytes]:

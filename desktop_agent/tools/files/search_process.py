@@ -1,20 +1,16 @@
-"""Search for a text in files, in a process of its own so that it can be ended, with globs and a walk over the files.
+"""Search for a text in files, in the worker process so that it can be ended, with globs and a walk over the files.
 
-A regular expression may take longer than the world lasts, and no thread can be ended. Writes a line of JSON for each
-thing that it says: `["in", path]` before it looks into a file, `["hit", path, line, text, before, after]` for a match,
-`["end", notes]` last.
+A regular expression may take longer than the world lasts, and no thread can be ended.
 """
 
-import json
 import re
 import stat
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from desktop_agent.tools.files.text_files import NotText, decode_text
 from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
@@ -140,32 +136,23 @@ class SearchRequest:
     most: int
 
 
-def encode_request(request: SearchRequest) -> str:
-    """Encode what the process reads."""
-    return json.dumps(asdict(request))
-
-
-def _decode_request(text: bytes) -> SearchRequest:
-    fields: dict[str, Any] = json.loads(text)
-    fields["parts"] = tuple(fields["parts"])
-    return SearchRequest(**fields)
-
-
 def compile_expression(pattern: str, *, is_expression: bool, ignore_case: bool) -> re.Pattern[str]:
     """Compile the expression. Raises re.error."""
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else re.NOFLAG)
     return re.compile(pattern if is_expression else re.escape(pattern), flags)
 
 
-def main() -> int:
-    """Read the request, write the results."""
-    for said in _search(_decode_request(sys.stdin.buffer.read())):
-        sys.stdout.write(json.dumps(said) + "\n")
-        sys.stdout.flush()
-    return 0
+SearchMessage = (
+    tuple[Literal["in"], str]
+    | tuple[Literal["hit"], str, int, str, list[str], list[str]]
+    | tuple[Literal["end"], dict[str, int]]
+)
+"""The file that is looked into now; the path, line, text, lines before and after of a match; counts at the end."""
 
 
-def _search(request: SearchRequest) -> Iterator[list[object]]:
+def search(fields: dict[str, Any]) -> Iterator[SearchMessage]:
+    """Yield what is found, and where."""
+    request = SearchRequest(**fields)
     expression = compile_expression(
         request.pattern, is_expression=request.is_expression, ignore_case=request.ignore_case
     )
@@ -183,14 +170,14 @@ def _search(request: SearchRequest) -> Iterator[list[object]]:
         if text is None:
             continue
         looked += 1
-        yield ["in", str(file)]
+        yield "in", str(file)
         for hit in _find_matches(text, expression, request.context):
             if remaining == 0:
-                yield ["end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": True}]
+                yield "end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": True}
                 return
             remaining -= 1
-            yield ["hit", str(file), *hit]
-    yield ["end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": False}]
+            yield "hit", str(file), *hit
+    yield "end", {"looked": looked, "large": large, "cut": walk.is_cut, "more": False}
 
 
 def _read_text(workspace: Workspace, place: WorkspacePath) -> str | None:

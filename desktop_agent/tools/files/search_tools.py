@@ -2,25 +2,24 @@
 
 import asyncio
 import heapq
-import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.processes.run_process import Termination, run_process
+from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure
+from desktop_agent.processes.worker_process import WorkerLimits
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
-from desktop_agent.sandbox.environment import child_command, minimal_environment
 from desktop_agent.tools.files.read_tools import path_subjects
 from desktop_agent.tools.files.search_process import (
     GLOB_LIMIT,
     FileWalk,
     Glob,
+    SearchMessage,
     SearchRequest,
     compile_expression,
-    encode_request,
 )
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
@@ -105,9 +104,8 @@ MAX_MATCHES = 200
 PATTERN_LIMIT = 1_000
 # In seconds. A hostile expression ends here; a large workspace should not.
 SEARCH_SECONDS = 20.0
-PART = "searching"
-_MODULE = "desktop_agent.tools.files.search_process"
-_OUTPUT_LIMIT = 8_000_000
+# Processor seconds are counted for a process that nobody waits for any more.
+_LIMITS = WorkerLimits(memory=2_000_000_000, seconds=60.0)
 
 
 class SearchFilesInput(BaseModel):
@@ -131,32 +129,21 @@ class SearchFilesInput(BaseModel):
 class _SearchOutput:
     """What the search process has reported so far."""
 
-    rest: str = ""
     lines: list[str] = field(default_factory=list[str])
     path: str = ""
     current: str = ""
-    end: dict[str, Any] | None = None
+    end: dict[str, int] | None = None
 
-    def add(self, text: str) -> None:
-        """Take more output."""
-        *lines, self.rest = (self.rest + text).split("\n")
-        for line in lines:
-            self._handle_line(line)
-
-    def _handle_line(self, line: str) -> None:
-        try:
-            message: list[Any] = json.loads(line)
-        except ValueError:
-            return  # no word of ours: what Python says when it fails
-        match message:
-            case ["in", path]:
-                self.current = path
-            case ["hit", path, number, text, before, after]:
-                self._add_match(path, number, text, before, after)
-            case ["end", notes]:
-                self.end = notes
-            case _:
-                pass
+    def add(self, messages: Iterable[SearchMessage]) -> None:
+        """Take messages as they come."""
+        for message in messages:
+            match message:
+                case ("in", path):
+                    self.current = path
+                case ("hit", path, number, text, before, after):
+                    self._add_match(path, number, text, before, after)
+                case ("end", counts):
+                    self.end = counts
 
     def _add_match(self, path: str, number: int, text: str, before: list[str], after: list[str]) -> None:
         if path != self.path:
@@ -176,22 +163,19 @@ def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> T
         request = await run_in_thread(lambda _token: _build_request(workspace, params))
         output = _SearchOutput()
         out_of_time = False
+        task = "desktop_agent.tools.files.search_process:search"
+        worker = Worker(task, list[SearchMessage], _LIMITS, patience=patience)
         try:
             async with asyncio.timeout(patience):
-                finished = await run_process(
-                    child_command(PART, _MODULE),
-                    cwd=workspace.folder.anchor,
-                    env=minimal_environment(),
-                    stdin=encode_request(request),
-                    on_output=output.add,
-                    output_limit=_OUTPUT_LIMIT,
-                    ending=Termination(grace=0),
-                )
+                await worker.run(lambda: output.add(worker.call(request)))
         except TimeoutError:
             out_of_time = True
-        else:
-            if finished.exit_code != 0 or output.end is None:
-                raise ToolFailed("The search broke off before its end.", "Try it again, or look in fewer files.")
+        except WorkerFailed as error:
+            if error.failure is not WorkerFailure.SLOW:
+                raise ToolFailed(
+                    "The search broke off before its end.", "Try it again, or look in fewer files."
+                ) from None
+            out_of_time = True
         return (Text(text=_format_answer(output, patience if out_of_time else None)),)
 
     return Tool(

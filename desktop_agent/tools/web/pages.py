@@ -3,27 +3,24 @@
 import asyncio
 import codecs
 import re
-import signal
-import sys
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from email.message import Message
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Literal, NoReturn
 from urllib.parse import urljoin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from desktop_agent.network.decompression import decompress
 from desktop_agent.network.fetch import MAX_REDIRECTS, Connector, FetchResponse, FetchTimeouts, open_url
 from desktop_agent.network.hosts import FetchFailed, PrivateHost, canonical_hosts, timeout_error
-from desktop_agent.processes.run_process import ProcessResult, run_process
+from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure, worker_command
+from desktop_agent.processes.worker_process import WorkerLimits
 from desktop_agent.processes.worker_threads import run_in_thread
-from desktop_agent.sandbox.environment import CHILD, minimal_environment
 from desktop_agent.tools.web.addresses import WebPageAddress, host_refused, parse_page_address
-from desktop_agent.tools.web.page_process import SECONDS, strip_invisible
+from desktop_agent.tools.web.page_process import strip_invisible
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import ExtraMissing, Sentence, ToolFailed, UnreadableAnswer
 
@@ -255,12 +252,7 @@ def _not_text(page: Page, media_type: str) -> ToolFailed:
 READ_SECONDS = 20.0
 """Seconds; pages that people read take less than one."""
 
-_MAX_OUTPUT = 40_000_000
-"""Characters that the child may answer with; each of its own may be written as twelve."""
-
-# How the system ends a process that used up its processor time, and how the child's own alarm does (setrlimit(2)).
-_OUT_OF_TIME = frozenset(-getattr(signal, name) for name in ("SIGXCPU", "SIGKILL", "SIGALRM") if hasattr(signal, name))
-_PROCESS_FILE = Path(__file__).with_name("page_process.py")
+_LIMITS = WorkerLimits(memory=2_000_000_000, seconds=15.0, reads_files=False)
 
 
 class ReadPage(BaseModel):
@@ -271,11 +263,6 @@ class ReadPage(BaseModel):
     hidden: int
     cut: bool
     transparent: int = 0
-
-
-class _ReadRequest(BaseModel):
-    html: str
-    base: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,45 +276,24 @@ class WebPageReader:
         """Read a page. Raises ToolFailed for one that takes too long or too much memory, and ExtraMissing."""
         if not all(find_spec(name) for name in ("selectolax", "bs4", "markdownify")):
             raise ExtraMissing.of("Reading pages of the web", "web")
-        request = await run_in_thread(lambda _token: _ReadRequest(html=html, base=address).model_dump_json().encode())
+        task = "desktop_agent.tools.web.page_process:read_page"
+        worker = Worker(task, list[ReadPage], _LIMITS, patience=self.patience, command=self.command)
         try:
-            async with asyncio.timeout(self.patience):
-                end = await run_process(
-                    self.command,
-                    cwd=_PROCESS_FILE.anchor,
-                    env=minimal_environment(),
-                    stdin=request,
-                    output_limit=_MAX_OUTPUT,
-                )
-        except TimeoutError:
-            raise _too_slow(address, self.patience) from None
-        return await run_in_thread(lambda _token: _parse_answer(end, address))
+            return await worker.run(lambda: worker.ask(html, address))
+        except WorkerFailed as error:
+            if error.failure is WorkerFailure.SLOW:
+                values = {"address": address, "seconds": f"{error.seconds:g}"}
+                what = Sentence("Reading the page at “{address}” took longer than {seconds} seconds.", values)
+                remedy = "Its HTML is built to be slow or very large; look for another page."
+                raise ToolFailed(what, remedy) from None
+            what = Sentence("The page at “{address}” could not be read.", {"address": address})
+            remedy = "Its HTML is broken, very large, or built to do harm; look for another page."
+            raise ToolFailed(what, remedy, detail=f"exit code {error.code}") from None
 
 
 def default_reader() -> WebPageReader:
-    """Return a reader that uses the interpreter of this program. A frozen program is its own interpreter."""
-    if getattr(sys, "frozen", False):
-        return WebPageReader((sys.executable, CHILD, "page"))
-    return WebPageReader((sys.executable, "-I", "-B", "-X", "utf8", str(_PROCESS_FILE)))
-
-
-def _too_slow(address: str, seconds: float) -> ToolFailed:
-    values = {"address": address, "seconds": f"{seconds:g}"}
-    what = Sentence("Reading the page at “{address}” took longer than {seconds} seconds.", values)
-    return ToolFailed(what, "Its HTML is built to be slow or very large; look for another page.")
-
-
-def _parse_answer(end: ProcessResult, address: str) -> ReadPage:
-    try:
-        if end.exit_code == 0 and not end.truncated:
-            return ReadPage.model_validate_json(end.output)
-    except ValidationError:
-        pass
-    if end.exit_code in _OUT_OF_TIME:
-        raise _too_slow(address, SECONDS)
-    what = Sentence("The page at “{address}” could not be read.", {"address": address})
-    remedy = "Its HTML is broken, very large, or built to do harm; look for another page."
-    raise ToolFailed(what, remedy, detail=f"exit code {end.exit_code}")
+    """Return a reader that uses the interpreter of this program."""
+    return WebPageReader(tuple(worker_command()))
 
 
 PART_LENGTH = 40_000

@@ -111,20 +111,21 @@ async def test_a_name_with_a_line_end_is_one_line(workspace: Workspace) -> None:
 
 
 async def test_the_process_gets_nothing_of_the_environment(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, new_children: Children
 ) -> None:
-    given: list[dict[str, str]] = []
-    real = module.run_process
-
-    async def spy(*words: object, **named: object) -> object:
-        given.append(named["env"])  # type: ignore[arg-type]
-        return await real(*words, **named)  # type: ignore[arg-type]
-
     monkeypatch.setenv("SECRET_TOKEN", "x")
-    monkeypatch.setattr(module, "run_process", spy)
-    (workspace.folder / "a").write_text("x")
-    await search(workspace, "x")
-    assert [set(each) <= {"PATH", "SYSTEMROOT"} for each in given] == [True]
+    (workspace.folder / "b").write_text(BAIT)
+    task = asyncio.ensure_future(search(workspace, HOSTILE, is_expression=True))
+    async with asyncio.timeout(PATIENCE):
+        while not (children := new_children()) or "--child" not in children[0].cmdline():
+            await asyncio.sleep(0.01)
+    assert set(children[0].environ()) <= {"PATH", "SYSTEMROOT", "LC_CTYPE"}
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_search_asks_only_about_its_folder(workspace: Workspace) -> None:
     tool = search_files(workspace)
     assert tool.subjects
     assert await tool.subjects(tool.checked({"pattern": "x"})) == (PathSubject(workspace.folder.as_posix()),)

@@ -40,6 +40,7 @@ sys.path.insert(0, {root!r})
 from desktop_agent.sandbox import kernel_limits
 from desktop_agent.tools.web import page_process
 {before}
+from desktop_agent.processes import worker_process
 class C:
     def __getattr__(self, name):
         return self.__dict__.setdefault(name, getattr(whole, name))
@@ -49,14 +50,16 @@ folder, there, new, other, third, moved = (each.encode() for each in (folder, th
 pair, ring = ctypes.create_string_buffer(8), ctypes.create_string_buffer(256)
 for name in {names!r}:
     getattr(libc, name)
-words = (ctypes.c_char_p * 3)(b"/bin/echo", message.encode(), None)
+# Two frames: the answer, and the end.
+frames = b"\\\\0\\\\0\\\\0\\\\%03o%%s\\\\0\\\\0\\\\0\\\\002[]" % len(message)
+words = (ctypes.c_char_p * 4)(b"/usr/bin/printf", frames, message.encode(), None)
 true = page_process.read_page
 def read(html, base):
     if html == page_process.WARM_UP_PAGE:
         return true(html, base)
     {deed}
 page_process.read_page = read
-sys.exit(page_process.main())
+sys.exit(worker_process.main())
 """
 _NAMES = sorted({each.partition("libc.")[2].partition("(")[0] for each in DEEDS.values()} | {"_exit", "execve"})
 
@@ -66,7 +69,7 @@ def trying(folder: Path, victim: int, *, before: str = "", deed: str = "") -> We
     names = ("there", "new", "other", "third", "moved")
     for name in ("there", "other", "third"):
         (folder / name).write_text("as it was")
-    message = json.dumps({"title": "", "text": "it was run", "hidden": 0, "cut": False})
+    message = json.dumps([{"title": "", "text": "it was run", "hidden": 0, "cut": False}])
     given = json.dumps([str(folder), *(str(folder / name) for name in names), victim, message])
     tried = ", ".join(f"{name!r}: {code}" for name, code in DEEDS.items())
     deed = deed or f"return {{'title': '', 'text': json.dumps({{{tried}}}), 'hidden': 0, 'cut': False}}"

@@ -15,7 +15,7 @@ from tests.desktop_agent.tools.web.native import DEEDS, trying
 from tests.desktop_agent.tools.web.page_set import PAGES
 
 ADDRESS = "https://docs.example.org/lib/page.html"
-LOOSE = "kernel_limits.confine_worker = lambda: None"
+LOOSE = "kernel_limits.confine_worker = lambda **_: None"
 NO_FILTER = "def refuse(*_): raise OSError\nkernel_limits.install_filter = refuse"
 NO_LANDLOCK = "def refuse(*_): raise OSError\nkernel_limits.landlock_version = refuse"
 EXECUTE = "libc.execve(words[0], words, None); return {'title': '', 'text': 'refused', 'hidden': 0, 'cut': False}"

@@ -81,9 +81,11 @@ async def test_what_takes_for_ever_is_ended(html, new_children):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 async def test_what_uses_up_its_time_of_the_processor_is_said_to_be_slow() -> None:
     *words, program = confined("while True: pass").command
-    quick = program.replace(
-        "page_process.read_page = read\n", "page_process.read_page = read\npage_process.SECONDS = 1\n"
+    patched = (
+        "limits = worker_process.WorkerLimits\n"
+        "worker_process.WorkerLimits = lambda **given: limits(**{**given, 'seconds': 1.0})\n"
     )
+    quick = program.replace("page_process.read_page = read\n", f"page_process.read_page = read\n{patched}")
     with pytest.raises(ToolFailed, match="took longer than 15 seconds"):
         await WebPageReader((*words, quick)).read("y", ADDRESS)
 
@@ -102,13 +104,14 @@ def confined(code: str) -> WebPageReader:
     """The real child, but what it does with a page is this."""
     program = (
         f"import sys; sys.path.insert(0, {str(page_process.__file__).partition('/desktop_agent/')[0]!r})\n"
+        "from desktop_agent.processes import worker_process\n"
         "from desktop_agent.tools.web import page_process\n"
         "true = page_process.read_page\n"
         "def read(html, base):\n"
         "    if html == page_process.WARM_UP_PAGE: return true(html, base)\n"
         f"    {code}\n"
         "page_process.read_page = read\n"
-        "sys.exit(page_process.main())\n"
+        "sys.exit(worker_process.main())\n"
     )
     return WebPageReader((sys.executable, "-I", "-B", "-c", program))
 

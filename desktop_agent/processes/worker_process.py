@@ -1,0 +1,165 @@
+"""The worker process: imports one task by name, gives up what it does not need, and answers calls until its input ends.
+
+A task is a function of values of JSON, named `module:function`. It returns its answer, or yields several; dataclasses
+become objects. If its module has a function `prepare`, that is called before the process is closed in, to import what
+comes late. Calls and answers are frames: a length, and JSON. Only the standard library and the task are loaded.
+"""
+
+import dataclasses
+import importlib
+import json
+import os
+import signal
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+# The longest answers are pictures, and pages with every character escaped.
+_MAX_FRAME = 50_000_000
+_LENGTH = struct.Struct(">I")
+
+# The first parts of names in Python's table of audit events.
+_REFUSED = ("open", "socket.", "subprocess.", "pty.", "os.", "shutil.", "ctypes.")
+_HARMLESS = frozenset({"os.putenv", "os.unsetenv"})
+_READING = frozenset({"os.listdir", "os.scandir", "os.walk", "os.fwalk"})
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+# Whoever started this may be gone, and with them whoever would end what sleeps.
+_ORPHAN_FACTOR = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLimits:
+    """Bytes of address space; processor seconds until the next answer, and for all answers to one call (0: as many).
+
+    Whoever `reads_files` can read every file; nobody can write one, connect, or start a program.
+    """
+
+    memory: int
+    seconds: float
+    call_seconds: float = 0.0
+    reads_files: bool = True
+    niceness: int = 0
+
+
+def encode_frame(value: object) -> bytes:
+    """Return JSON behind its length. Raises what `json` raises."""
+    data = json.dumps(value, separators=(",", ":"), default=_fields).encode("ascii")
+    return _LENGTH.pack(len(data)) + data
+
+
+def read_frame(stream: IO[bytes]) -> Any:
+    """Read the next value. Raises EOFError at the end of the stream, and ValueError for what is no frame."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    if length > _MAX_FRAME:
+        raise ValueError("a frame is too long")
+    return json.loads(stream.read(length))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def main() -> int:
+    """Answer calls. The last words of the command line are the task's folder, its name and its limits."""
+    folder, task, limits = sys.argv[-3:]
+    # Another version may be installed.
+    sys.path.insert(0, folder)
+    _serve(task, WorkerLimits(**json.loads(limits)))
+    return 0
+
+
+def _serve(task: str, limits: WorkerLimits) -> None:
+    # Whoever starts workers reads this module too, and needs none of that.
+    from desktop_agent.sandbox.kernel_limits import confine_worker
+
+    _limit_resources(limits)
+    module_name, _, name = task.partition(":")
+    module = importlib.import_module(module_name)
+    if prepare := getattr(module, "prepare", None):
+        prepare()
+    confine_worker(reads_files=limits.reads_files)
+    sys.addaudithook(_AuditHook(reads_files=limits.reads_files))
+    function, clock = getattr(module, name), _Clock(limits)
+    # The input ends also when whoever started this is gone.
+    with suppress(EOFError):
+        while True:
+            arguments = read_frame(sys.stdin.buffer)
+            clock.begin_call()
+            result: object = function(*arguments)
+            for answer in cast("Iterator[object]", result) if isinstance(result, Iterator) else (result,):
+                _write([answer])
+                clock.begin_answer()
+            clock.end_call()
+            _write([])
+
+
+def _write(frame: list[object]) -> None:
+    sys.stdout.buffer.write(encode_frame(frame))
+    sys.stdout.buffer.flush()
+
+
+def _limit_resources(limits: WorkerLimits) -> None:
+    from desktop_agent.sandbox.kernel_limits import limit_process
+
+    # Ctrl-C in a terminal is for whoever started this, and closes the input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError, AttributeError):
+        os.nice(limits.niceness)
+    with suppress(OSError, ValueError):
+        limit_process(for_good=True, AS=limits.memory, FSIZE=0, CORE=0)
+
+
+class _AuditHook:
+    """Refuses what the kernel refuses, for systems that have no such kernel, and says so to Python's code."""
+
+    def __init__(self, *, reads_files: bool) -> None:
+        self._reads_files = reads_files
+        self._allowed = _HARMLESS | _READING if reads_files else _HARMLESS
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not event.startswith(_REFUSED) or event in self._allowed:
+            return
+        if event == "open" and self._reads_files:
+            _, mode, flags = arguments
+            # `os.open` has no mode, only flags.
+            if not (isinstance(mode, str) and set(mode) & set("wax+")) and not (flags or 0) & _WRITE_FLAGS:
+                return
+        raise PermissionError(event)
+
+
+class _Clock:
+    """Ends the process by a signal that it does not handle. Where there is none, the other side waits no longer."""
+
+    def __init__(self, limits: WorkerLimits) -> None:
+        self._limits = limits
+        self._remaining = self._armed = 0.0
+
+    def begin_call(self) -> None:
+        self._remaining = self._limits.call_seconds or float("inf")
+        _set_timer("REAL", _ORPHAN_FACTOR * (self._limits.call_seconds or self._limits.seconds))
+        self._arm()
+
+    def begin_answer(self) -> None:
+        if sys.platform != "win32":
+            self._remaining -= self._armed - signal.getitimer(signal.ITIMER_PROF)[0]
+        self._arm()
+
+    def end_call(self) -> None:
+        _set_timer("PROF", 0.0)
+        _set_timer("REAL", 0.0)
+
+    def _arm(self) -> None:
+        self._armed = max(0.001, min(self._remaining, self._limits.seconds))
+        _set_timer("PROF", self._armed)
+
+
+def _set_timer(name: str, seconds: float) -> None:
+    if sys.platform != "win32":
+        signal.setitimer(getattr(signal, f"ITIMER_{name}"), seconds)

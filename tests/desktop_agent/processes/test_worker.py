@@ -1,0 +1,247 @@
+"""The worker process: what it answers, what it may use, and how it ends."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from desktop_agent.processes import worker as module
+from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure
+from desktop_agent.processes.worker_process import WorkerLimits
+from tests.desktop_agent.processes import worker_tasks
+from tests.frame.children import Children
+from tests.frame.patience import PATIENCE
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits and signals are those of POSIX")
+
+LIMITS = WorkerLimits(memory=500_000_000, seconds=20.0)
+
+
+def worker_of(task: str, limits: WorkerLimits = LIMITS, *, patience: float = PATIENCE, attempts: int = 1) -> Worker:
+    task = f"{worker_tasks.__name__}:{task}"
+    return Worker(task, list[int | str | list[int] | None], limits, patience=patience, attempts=attempts)
+
+
+@pytest.fixture
+def made() -> Iterator[list[Worker]]:
+    workers: list[Worker] = []
+    yield workers
+    for worker in workers:
+        worker.close()
+
+
+def test_one_process_answers_all_calls_and_starts_with_the_first(made: list[Worker], new_children: Children) -> None:
+    made.append(worker := worker_of("count"))
+    assert (worker.pid, new_children()) == (None, [])
+    assert list(worker.call(3)) == [0, 1, 2]
+    first = worker.pid
+    assert list(worker.call(0)) == []
+    assert (worker.pid, worker.started, len(new_children())) == (first, 1, 1)
+
+
+def test_it_can_be_started_ahead(made: list[Worker]) -> None:
+    made.append(worker := worker_of("echo"))
+    worker.start()
+    started = worker.pid
+    worker.start()
+    assert worker.ask(1) == 1
+    assert started is not None
+    assert (worker.pid, worker.started) == (started, 1)
+    worker.close()
+    worker.start()
+    assert worker.pid is None
+    Worker("a:b", list[int], LIMITS, patience=1, command=["/no/such/program"]).start()
+
+
+def test_a_function_that_returns_gives_one_answer(made: list[Worker]) -> None:
+    made.append(worker := worker_of("echo"))
+    assert worker.ask("\ud800😀") == "\ud800😀"
+    assert worker.ask(None) is None
+    made.append(counting := worker_of("count"))
+    with pytest.raises(WorkerFailed):
+        counting.ask(2)
+
+
+def failure_of(worker: Worker, *arguments: object) -> WorkerFailed:
+    with pytest.raises(WorkerFailed) as caught:
+        list(worker.call(*arguments))
+    return caught.value
+
+
+def test_what_crashes_is_replaced_for_the_next_call_and_as_often_as_allowed(made: list[Worker]) -> None:
+    made.append(worker := worker_of("end_process"))
+    assert (failure_of(worker, 3).failure, worker.started) == (WorkerFailure.CRASHED, 1)
+    assert failure_of(worker, 3).code == 3
+    made.append(stubborn := worker_of("end_process", attempts=3))
+    assert (failure_of(stubborn, 3).failure, stubborn.started) == (WorkerFailure.CRASHED, 3)
+    made.append(raising := worker_of("echo"))
+    assert failure_of(raising, 1, 2).failure is WorkerFailure.CRASHED
+    assert list(raising.call(1)) == [1]
+
+
+def test_what_was_killed_between_two_calls_is_replaced(made: list[Worker]) -> None:
+    made.append(worker := worker_of("echo"))
+    worker.ask(1)
+    assert worker.pid
+    os.kill(worker.pid, signal.SIGKILL)
+    while psutil.Process(worker.pid).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    assert worker.ask(2) == 2
+    assert worker.started == 2
+
+
+def test_who_uses_up_the_processor_is_ended_and_said_to_be_slow(made: list[Worker]) -> None:
+    made.append(worker := worker_of("compute_for_ever", replace(LIMITS, seconds=0.2), attempts=2))
+    error = failure_of(worker)
+    assert (error.failure, error.seconds, worker.started) == (WorkerFailure.SLOW, 0.2, 1)
+    made.append(whole := worker_of("count_for_ever", replace(LIMITS, seconds=0.5, call_seconds=1.0)))
+    assert failure_of(whole).failure is WorkerFailure.SLOW
+
+
+def test_who_sleeps_is_ended_when_patience_is(made: list[Worker], new_children: Children) -> None:
+    made.append(worker := worker_of("sleep", patience=0.5))
+    error = failure_of(worker, PATIENCE)
+    assert (error.failure, error.seconds) == (WorkerFailure.SLOW, 0.5)
+    assert not new_children()
+
+
+def test_patience_begins_anew_with_each_answer(made: list[Worker]) -> None:
+    made.append(worker := worker_of("count_slowly", patience=3.0))
+    assert list(worker.call(20, 0.2)) == list(range(20))
+
+
+def test_memory_is_bounded(made: list[Worker]) -> None:
+    made.append(worker := worker_of("use_memory"))
+    assert list(worker.call(1_000_000)) == [1_000_000]
+    assert failure_of(worker, 600_000_000).failure is WorkerFailure.CRASHED
+
+
+@pytest.mark.parametrize(
+    "data", [b"nonsense", b"\xff\xff\xff\xff", b"\0\0\0\x02{}", b"\0\0\0\x05[1.5]", b"\0\0\0\x01["]
+)
+def test_what_is_no_answer_is_a_crash(made: list[Worker], data: bytes) -> None:
+    made.append(worker := worker_of("write"))
+    assert failure_of(worker, list(data)).failure is WorkerFailure.CRASHED
+
+
+def test_who_stops_listening_ends_the_process(made: list[Worker], new_children: Children) -> None:
+    made.append(worker := worker_of("count_for_ever"))
+    answers = worker.call()
+    assert next(answers) == 0
+    answers.close()
+    assert not new_children()
+
+
+def test_after_a_while_without_a_call_the_process_ends(made: list[Worker], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert module.IDLE_SECONDS == 30
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.1)
+    made.append(worker := worker_of("echo"))
+    worker.ask(1)
+    while worker.pid is not None:
+        time.sleep(0.01)
+    assert worker.ask(2) == 2
+
+
+def test_close_ends_a_call_and_all_that_follow(made: list[Worker], new_children: Children) -> None:
+    made.append(worker := worker_of("sleep"))
+    failures: list[WorkerFailed] = []
+    thread = threading.Thread(target=lambda: failures.append(failure_of(worker, PATIENCE)))
+    thread.start()
+    while not worker.pid:
+        time.sleep(0.01)
+    worker.close()
+    thread.join()
+    failures.append(failure_of(worker, 0))
+    assert [error.failure for error in failures] == [WorkerFailure.STOPPED] * 2
+    assert not new_children()
+
+
+async def test_a_cancel_is_passed_on_when_the_process_is_gone(made: list[Worker], new_children: Children) -> None:
+    made.append(worker := worker_of("sleep"))
+    task = asyncio.create_task(worker.run(lambda: worker.ask(PATIENCE)))
+    while not worker.pid:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not new_children()
+
+
+async def test_run_closes(made: list[Worker], new_children: Children) -> None:
+    made.append(worker := worker_of("echo"))
+    assert await worker.run(lambda: worker.ask(1)) == 1
+    assert not new_children()
+
+
+def test_where_no_process_can_be_started_it_is_said() -> None:
+    worker = Worker("a:b", list[int], LIMITS, patience=1, attempts=3, command=["/no/such/program"])
+    assert (failure_of(worker).failure, worker.started) == (WorkerFailure.NOT_STARTED, 1)
+
+
+READING = ["read", "list_folder"]
+DEEDS = ["write_file", "connect", "start_program", "send_signal", "change_mode"]
+
+
+@pytest.mark.parametrize("deed", [*READING, *DEEDS])
+@pytest.mark.parametrize("reads_files", [True, False])
+def test_nobody_writes_connects_or_starts_and_only_some_may_read(
+    made: list[Worker], tmp_path: Path, deed: str, reads_files: bool
+) -> None:
+    (tmp_path / "there").write_text("kept")
+    made.append(worker := worker_of("attempt", replace(LIMITS, reads_files=reads_files)))
+    answer = worker.ask(deed, str(tmp_path))
+    assert answer == ("done" if reads_files and deed in READING else "refused")
+    assert [file.name for file in tmp_path.iterdir()] == ["there"]
+    assert (tmp_path / "there").read_text() == "kept"
+
+
+def test_it_knows_nothing_of_the_environment_and_stands_behind(
+    made: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    made.append(worker := worker_of("echo", replace(LIMITS, niceness=5)))
+    worker.ask(1)
+    process = psutil.Process(worker.pid)
+    assert set(process.environ()) <= {"PATH", "SYSTEMROOT", "LC_CTYPE"}
+    assert process.nice() == os.getpriority(os.PRIO_PROCESS, 0) + 5
+    assert process.rlimit(psutil.RLIMIT_AS) == (LIMITS.memory, LIMITS.memory)
+
+
+PARENT = f"""
+import threading
+import time
+from dataclasses import replace
+from tests.desktop_agent.processes.test_worker import LIMITS, worker_of
+worker = worker_of("sleep", replace(LIMITS, seconds=0.1))
+threading.Thread(target=lambda: list(worker.call({PATIENCE})), daemon=True).start()
+while not worker.pid:
+    time.sleep(0.01)
+print(worker.pid, flush=True)
+input()
+"""
+
+
+def test_it_does_not_outlive_who_started_it() -> None:
+    # It sleeps, and notices only when its own clock ends it; idle it would see the end of its input.
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.send_signal(signal.SIGKILL)
+    child.wait(PATIENCE)
+
+
+def test_it_loads_no_large_library() -> None:
+    code = "import sys; from desktop_agent.processes import worker_process; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert {"asyncio", "pydantic", "psutil", "PySide6"}.isdisjoint(run.stdout.split())
