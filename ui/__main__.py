@@ -42,13 +42,8 @@ def remove_feature_import_hook() -> None:
         builtins.__import__ = plain
 
 
-_CHILDREN = {
-    "colouring": "ui.transcript.blocks.code.highlighter_worker",
-    "confined": "desktop_agent.sandbox.launcher",
-    "diagram": "ui.transcript.blocks.diagram_worker",
-    "worker": "desktop_agent.processes.worker_process",
-}
-"""The child processes that `ui.transcript.workers` and `desktop_agent.sandbox.environment` start."""
+_CHILDREN = {"confined": "desktop_agent.sandbox.launcher", "worker": "desktop_agent.processes.worker_process"}
+"""The child processes that `desktop_agent.sandbox.environment` starts."""
 
 
 BACKGROUND_IMPORTS = (
@@ -93,8 +88,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_child(name: str) -> int:
-    # In an isolated interpreter, a file run by its path does not have its own folder on sys.path.
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     return int(importlib.import_module(name).main() or 0)
 
 

@@ -1,13 +1,10 @@
-"""A queue of jobs for one worker thread, and the command lines of worker processes."""
+"""A queue of jobs for one worker thread."""
 
 import logging
-import os
-import sys
 import threading
 import traceback
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -131,26 +128,3 @@ def _error_location(error: Exception) -> str:
     """Return the type and the traceback lines. The message may quote the conversation, which must not be logged."""
     frames = traceback.extract_tb(error.__traceback__)
     return " ".join([type(error).__name__, *(f"{frame.filename}:{frame.lineno}" for frame in frames)])
-
-
-WORKER_FLAG = "--child"
-"""The first word of the command line of a worker; the name of its part follows."""
-
-_PROGRAM = Path(__file__).parents[1] / "__main__.py"
-
-
-def worker_command(part: str, python: str = sys.executable) -> list[str]:
-    """Return the command that starts a worker. A frozen program is its own interpreter."""
-    if getattr(sys, "frozen", False):
-        return [sys.executable, WORKER_FLAG, part]
-    return [python, "-I", "-B", "-X", "utf8", str(_PROGRAM), WORKER_FLAG, part]
-
-
-def worker_environment() -> dict[str, str]:
-    """Return an environment with only what the system needs to start a program."""
-    return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
-
-
-def worker_folder() -> str:
-    """Return a folder that always exists and reveals nothing: the root."""
-    return _PROGRAM.anchor

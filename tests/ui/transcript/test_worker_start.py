@@ -1,25 +1,38 @@
-"""The program starts parts of itself, from its folder and packaged, and gives them nothing of the person's."""
+"""The program starts parts of itself, from its folder and packaged."""
 
 import importlib
+import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from desktop_agent.processes.worker import Worker, worker_command
+from desktop_agent.processes.worker_process import WorkerLimits
+from desktop_agent.sandbox.environment import CHILD
 from tests.frame.patience import PATIENCE
 from ui import __main__ as program
-from ui.transcript.workers import WORKER_FLAG, worker_command, worker_environment, worker_folder
+from ui.transcript.blocks.code.highlighter import LIMITS
+from ui.transcript.blocks.diagram_renderer import DiagramRenderer
+
+COLOURING = "ui.transcript.blocks.code.highlighter_worker:highlight"
+DIAGRAM = "ui.transcript.blocks.diagram_worker:draw"
 
 
-@pytest.mark.parametrize("part", ["colouring", "diagram"])
-def test_each_part_starts_isolated_and_says_nothing_to_nonsense(part):
-    command, own = worker_command(part), worker_environment()
-    run = subprocess.run(
-        command, input=b"", env=own, cwd=worker_folder(), capture_output=True, timeout=PATIENCE, check=False
-    )
-    assert run.stdout == b""
-    assert (run.returncode, b"JSONDecodeError" in run.stderr) == ((0, False) if part == "colouring" else (1, True))
+def words_of(task):
+    return Worker(task, list[int], LIMITS, patience=1)._command
+
+
+@pytest.mark.parametrize("task", [COLOURING, DIAGRAM])
+def test_each_part_starts_isolated_and_says_nothing_to_nonsense(task):
+    for data in (b"", b"nonsense"):
+        run = subprocess.run(
+            words_of(task), input=data, env={}, cwd="/", capture_output=True, timeout=PATIENCE, check=False
+        )
+        assert run.stdout == b""
+        assert (run.returncode, b"ValueError" in run.stderr) == ((1, True) if data else (0, False))
 
 
 def test_every_part_that_the_program_starts_is_there():
@@ -30,17 +43,15 @@ def test_every_part_that_the_program_starts_is_there():
 def test_a_frozen_program_starts_itself(monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/opt/desktop-agent/desktop-agent")
-    assert worker_command("colouring") == ["/opt/desktop-agent/desktop-agent", WORKER_FLAG, "colouring"]
+    own = ["/opt/desktop-agent/desktop-agent", CHILD, "worker"]
+    assert worker_command() == own
+    diagram = DiagramRenderer(sys.executable)._worker(None, sys.executable)
+    assert diagram._command[:3] == own
 
 
 def test_a_part_is_run_instead_of_the_window(monkeypatch):
     monkeypatch.setattr(program, "_run_child", lambda name: name)
-    assert program.main([WORKER_FLAG, "colouring"]) == "ui.transcript.blocks.code.highlighter_worker"
-
-
-def test_parts_know_little_of_the_environment(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    assert set(worker_environment()) <= {"PATH", "SYSTEMROOT"}
+    assert program.main([CHILD, "worker"]) == "desktop_agent.processes.worker_process"
 
 
 LOADED = """
@@ -62,13 +73,20 @@ def test_a_part_is_of_the_folder_that_the_program_lies_in(tmp_path):
     # Another one may be installed.
     part = tmp_path / "ui/transcript/blocks/code/highlighter_worker.py"
     part.parent.mkdir(parents=True)
-    part.write_text("def main():\n    print('mine')\n    return 3\n")
-    (tmp_path / "ui/__main__.py").write_text(Path(program.__file__).read_text(encoding="utf-8"))
+    part.write_text("print('mine')\ndef highlight(): pass\n")
     for folder in (part.parent, *part.parent.parents):
         (folder / "__init__.py").touch()
         if folder == tmp_path / "ui":
             break
-    copied = {program.__file__: str(tmp_path / "ui/__main__.py")}
-    command = [copied.get(word, word) for word in worker_command("colouring")]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert (run.stdout, run.returncode) == ("mine\n", 3)
+    command = [
+        str(tmp_path) if word == str(Path(program.__file__).parents[1]) else word for word in words_of(COLOURING)
+    ]
+    run = subprocess.run(command, input="", capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (run.stdout, run.returncode) == ("mine\n", 0)
+
+
+def test_limits_go_there_and_back():
+    limits = WorkerLimits(memory=1, seconds=0.5, call_seconds=2.0, reads_files=False, niceness=3)
+    *_, said = Worker(COLOURING, list[int], limits, patience=1)._command
+    assert WorkerLimits(**json.loads(said)) == limits
+    assert asdict(limits) == json.loads(said)

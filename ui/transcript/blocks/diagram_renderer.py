@@ -1,9 +1,8 @@
 """Render Mermaid diagrams in worker processes with limits, and cache them as pixmaps."""
 
-import json
-import subprocess
 import sys
 import threading
+from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,9 +12,12 @@ from importlib.util import find_spec
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage, QPixmap
 
+from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure, worker_command
+from desktop_agent.processes.worker_process import WorkerLimits
 from ui.style.theme import Theme
+from ui.transcript.blocks.diagram_worker import DiagramAnswer
 from ui.transcript.blocks.image_store import InMemoryImage
-from ui.transcript.workers import JobQueue, worker_command, worker_environment, worker_folder
+from ui.transcript.workers import JobQueue
 
 MAX_SOURCE_LENGTH = 50_000
 """The maximum number of characters."""
@@ -23,7 +25,8 @@ MAX_SOURCE_LENGTH = 50_000
 TIMEOUT = 30.0
 """Seconds."""
 
-_MAX_ANSWER_BYTES = 32_000_000
+# Of address space about a tenth is used.
+_LIMITS = WorkerLimits(memory=1_500_000_000, seconds=40.0)
 
 
 class DiagramErrorReason(StrEnum):
@@ -35,6 +38,12 @@ class DiagramErrorReason(StrEnum):
     WRONG = "wrong"
     BROKE = "broke"
     STOPPED = "stopped"
+
+
+_REASONS = {
+    WorkerFailure.SLOW: DiagramErrorReason.TOO_SLOW,
+    WorkerFailure.STOPPED: DiagramErrorReason.STOPPED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +72,8 @@ class DiagramRenderer:
 
     python: str | None = None
     timeout: float = TIMEOUT
-    _running: dict[DiagramRequest, "subprocess.Popen[bytes]"] = field(
-        default_factory=dict["DiagramRequest", "subprocess.Popen[bytes]"]
+    _running: dict[DiagramRequest, Worker[DiagramAnswer]] = field(
+        default_factory=dict["DiagramRequest", Worker[DiagramAnswer]]
     )
     _stopped: set[DiagramRequest] = field(default_factory=set["DiagramRequest"])
     _closed: bool = False
@@ -76,36 +85,27 @@ class DiagramRenderer:
             return DiagramError(DiagramErrorReason.NOT_INSTALLED)
         if len(request.source) > MAX_SOURCE_LENGTH:
             return DiagramError(DiagramErrorReason.TOO_LONG)
+        worker = self._worker(request, self.python)
         try:
-            process = self._start(request, self.python)
-        except OSError as error:
-            return DiagramError(DiagramErrorReason.BROKE, str(error))
-        if process is None:
-            return DiagramError(DiagramErrorReason.STOPPED)
-        timer = threading.Timer(self.timeout, process.kill)
-        timer.start()
-        try:
-            answer = _exchange(process, request)
+            answer = worker.ask(request.source, dict(request.colors), request.scale)
+            png = b64decode(answer.png)
+        except WorkerFailed as error:
+            return DiagramError(_REASONS.get(error.failure, DiagramErrorReason.BROKE))
+        except ValueError:
+            return DiagramError(DiagramErrorReason.BROKE)
         finally:
-            is_late = not timer.is_alive()
-            timer.cancel()
-            process.kill()
-            process.wait()
-            timer.join()
+            worker.close()
             with self._lock:
                 self._running.pop(request, None)
-                was_stopped = request in self._stopped or self._closed
                 self._stopped.discard(request)
-        if was_stopped:
-            return DiagramError(DiagramErrorReason.STOPPED)
-        return DiagramError(DiagramErrorReason.TOO_SLOW) if is_late else _decode_answer(answer)
+        return png if png.startswith(b"\x89PNG") else DiagramError(DiagramErrorReason.WRONG, answer.error)
 
     def stop(self, request: DiagramRequest) -> None:
         """Stop rendering, or do not start."""
         with self._lock:
             self._stopped.add(request)
-            if process := self._running.get(request):
-                process.kill()
+            if worker := self._running.get(request):
+                worker.close()
 
     def resume(self, request: DiagramRequest) -> None:
         """Allow a request that was stopped before."""
@@ -116,51 +116,24 @@ class DiagramRenderer:
         """Stop everything; nothing is rendered any more."""
         with self._lock:
             self._closed = True
-            for process in self._running.values():
-                process.kill()
+            for worker in self._running.values():
+                worker.close()
 
-    def _start(self, request: DiagramRequest, python: str) -> "subprocess.Popen[bytes] | None":
+    def _worker(self, request: DiagramRequest, python: str) -> Worker[DiagramAnswer]:
+        """Return a worker for this request alone: its process takes 100 MB."""
+        task, command = "ui.transcript.blocks.diagram_worker:draw", [python, *worker_command()[1:]]
+        worker = Worker(task, list[DiagramAnswer], _LIMITS, patience=self.timeout, command=command)
         with self._lock:
+            self._running[request] = worker
             if self._closed or request in self._stopped:
-                self._stopped.discard(request)
-                return None
-            process = self._running[request] = subprocess.Popen(  # noqa: S603  our own program, without a shell
-                worker_command("diagram", python),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=worker_environment(),
-                cwd=worker_folder(),
-            )
-            return process
+                worker.close()
+        return worker
 
 
 def find_renderer() -> DiagramRenderer:
     """Return a renderer for this interpreter. A frozen program has one if it was packaged with it."""
     has_one = find_spec("mermaidx") is not None
     return DiagramRenderer(sys.executable if has_one else None)
-
-
-def _exchange(process: "subprocess.Popen[bytes]", request: DiagramRequest) -> bytes:
-    message = {"source": request.source, "colors": dict(request.colors), "scale": request.scale}
-    if process.stdin is None or process.stdout is None:
-        return b""
-    with process.stdin, process.stdout:
-        try:
-            process.stdin.write(json.dumps(message).encode())
-            process.stdin.close()
-            return process.stdout.read(_MAX_ANSWER_BYTES + 1)
-        except OSError:
-            return b""
-
-
-def _decode_answer(answer: bytes) -> bytes | DiagramError:
-    status, _, rest = answer.partition(b"\n")
-    if status == b"ok" and rest.startswith(b"\x89PNG") and len(answer) <= _MAX_ANSWER_BYTES:
-        return rest
-    if status == b"no":
-        return DiagramError(DiagramErrorReason.WRONG, rest.decode("utf-8", "replace"))
-    return DiagramError(DiagramErrorReason.BROKE)
 
 
 _MAX_CACHED_PIXELS = 32_000_000

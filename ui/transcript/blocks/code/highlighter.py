@@ -1,36 +1,31 @@
-"""Request syntax highlighting, not while scrolling and nothing twice, and run the worker process that does it."""
+"""Request syntax highlighting, not while scrolling and nothing twice, and call the worker process that does it."""
 
-import signal
-import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 
-from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, QTimer
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
+from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure
+from desktop_agent.processes.worker_process import WorkerLimits
 from ui.transcript.blocks.code.highlighter_protocol import (
-    HEADER_SIZE,
     HighlightAnswer,
     HighlightedLines,
     HighlightRequest,
     HighlightSlice,
     LexerState,
     StyledWord,
-    decode_answer,
-    encode_frame,
-    encode_request,
-    frame_length,
 )
-from ui.transcript.workers import JobQueue, Result, worker_command, worker_environment, worker_folder
+from ui.transcript.workers import JobQueue, Result
 
-# Milliseconds of wall time for one slice. The worker ends itself earlier, after a second of processor time; this is for
-# machines without such a limit, and for a worker that hangs.
-TIMEOUT_MS = 5000
+# It needs 24 million bytes, or 83 million when packaged, where Qt is loaded as well. 200,000 characters of any usual
+# language take half of the time for one slice.
+LIMITS = WorkerLimits(memory=500_000_000, seconds=1.0, call_seconds=10.0, niceness=5)
 
-# Milliseconds without work after which the worker is released.
-IDLE_MS = 30_000
+# Seconds of wall time for one slice, for machines without such limits, and for a worker that hangs.
+_PATIENCE = 5.0
 
 # Timeouts of one language, after which it is no longer highlighted.
 _MAX_OVERRUNS = 3
@@ -48,29 +43,31 @@ class HighlightJob:
 
     code: HighlightRequest
     on_answer: Callable[[HighlightAnswer], None]
-    crashes: int = 0
 
 
 class HighlighterProcess(QObject):
-    """Runs the job that `next_job` returns whenever the worker is free, which starts with the first job.
+    """Runs the job that `next_job` returns whenever the worker is free. `sent` counts jobs sent to it."""
 
-    `started` counts workers, `sent` jobs sent to one.
-    """
+    _answered = Signal(object, object)
 
     def __init__(self, next_job: Callable[[], HighlightJob | None], parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.started = 0
         self.sent = 0
+        self.worker = Worker(
+            "ui.transcript.blocks.code.highlighter_worker:highlight",
+            list[HighlightAnswer],
+            LIMITS,
+            patience=_PATIENCE,
+            attempts=_MAX_CRASHES,
+        )
         self._next_job = next_job
-        self._child: QProcess | None = None
         self._job: HighlightJob | None = None
+        self._thread = JobQueue()
         self._is_closed = False
         self._cannot_start = False
         self._overruns: Counter[str] = Counter()
         self._refused_texts: OrderedDict[bytes, None] = OrderedDict()
-        self._late = _single_shot(self, TIMEOUT_MS, self._on_late)
-        self._idle = _single_shot(self, IDLE_MS, self._let_finish)
-        self._turn = _single_shot(self, 0, self._read)
+        self._answered.connect(self._on_answer, Qt.ConnectionType.QueuedConnection)
 
     @property
     def is_busy(self) -> bool:
@@ -88,126 +85,45 @@ class HighlighterProcess(QObject):
             if self.is_refused(job.code):
                 job.on_answer(None)
             else:
-                self._send(job)
-        if self._child and self._job is None:
-            self._idle.start()
+                self._job = job
+                self.sent += 1
+                self._thread.submit(job, partial(self._call, job), self._on_end)
 
     def close(self) -> None:
         """Stop, and end the worker."""
         self._is_closed = True
         self._job = None
-        for timer in (self._late, self._idle, self._turn):
-            timer.stop()
-        self._child = None
-        for child in self.findChildren(QProcess):
-            child.blockSignals(True)
-            child.kill()
-            child.waitForFinished(TIMEOUT_MS)
+        self.worker.close()
+        self._thread.close()
 
-    def _send(self, job: HighlightJob) -> None:
-        self._job = job
-        self._idle.stop()
-        child = self._child or self._start()
-        self.sent += 1
-        child.write(encode_frame(encode_request(job.code)))
-        self._late.start()
-
-    def _start(self) -> QProcess:
-        child = self._child = QProcess(self)
-        own = QProcessEnvironment()
-        for name, value in worker_environment().items():
-            own.insert(name, value)
-        child.setProcessEnvironment(own)
-        child.setWorkingDirectory(worker_folder())
-        child.setStandardErrorFile(QProcess.nullDevice())
-        child.readyReadStandardOutput.connect(self._turn.start)
-        child.finished.connect(partial(self._on_finished, child))
-        # The error may be reported before `start` returns.
-        child.errorOccurred.connect(partial(self._on_error, child), Qt.ConnectionType.QueuedConnection)
-        program, *words = worker_command("colouring")
-        child.start(program, words)
-        self.started += 1
-        return child
-
-    def _read(self) -> None:
-        """Handle one message; other events of the window come before the next."""
-        child, job = self._child, self._job
-        if child is None or child.bytesAvailable() < HEADER_SIZE:
-            return
+    def _call(self, job: HighlightJob) -> WorkerFailure | None:
+        """Run in the thread; return why it failed."""
+        code = job.code
+        state = (code.lexer_state.line, code.lexer_state.states) if code.lexer_state else None
         try:
-            length = frame_length(bytes(child.peek(HEADER_SIZE).data()))
-            if child.bytesAvailable() < HEADER_SIZE + length:
-                return
-            child.skip(HEADER_SIZE)
-            answer = decode_answer(bytes(child.read(length).data()))
-        except (ValueError, LookupError, TypeError):
-            self._end(child)
-            self._give_up(count=False)
-            return
-        if job is None:
-            return
-        self._late.start()
-        if not isinstance(answer, HighlightSlice) or answer.is_last:
-            self._job = None
-            self._late.stop()
-        job.on_answer(answer)
-        self._turn.start()
-        self.start_next()
+            for answer in self.worker.call(code.text, code.language, state):
+                self._answered.emit(job, answer)
+        except WorkerFailed as error:
+            return error.failure
+        return None
 
-    def _on_late(self) -> None:
-        process = self._child
-        # If unread data has arrived, it was the window that blocked.
-        if self._turn.isActive() or (process and process.waitForReadyRead(0)):
-            self._late.start()
-        elif process and process is self._child:
-            self._end(process)
-            self._give_up(count=True)
+    def _on_answer(self, job: HighlightJob, answer: HighlightAnswer) -> None:
+        if job is self._job:
+            job.on_answer(answer)
 
-    def _on_finished(self, child: QProcess, *_: object) -> None:
-        child.deleteLater()
-        if child is not self._child:
-            return
-        self._child = None
-        self._turn.stop()
-        self._late.stop()
+    def _on_end(self, failure: WorkerFailure | None) -> None:
         job, self._job = self._job, None
-        if job is None:
-            return
-        job.crashes += 1
-        if _hit_cpu_limit(child) or job.crashes >= _MAX_CRASHES:
-            self._job = job
-            self._give_up(count=_hit_cpu_limit(child))
-        else:
-            self._send(job)
-
-    def _on_error(self, child: QProcess, error: QProcess.ProcessError) -> None:
-        if error is QProcess.ProcessError.FailedToStart and child is self._child:
-            self._cannot_start = True
-            self._child = None
-            child.deleteLater()
-            self._give_up(count=False)
-
-    def _give_up(self, *, count: bool) -> None:
-        """Answer the current job with None; `count` records a timeout of its language."""
-        self._turn.stop()
-        self._late.stop()
-        job, self._job = self._job, None
-        if job:
-            self._refused_texts[_digest_of(job.code)] = None
-            while len(self._refused_texts) > _MAX_REFUSED:
-                self._refused_texts.popitem(last=False)
-            self._overruns[job.code.language.lower()] += count
+        if job and failure:
+            self._cannot_start = failure is WorkerFailure.NOT_STARTED
+            self._refuse(job.code, is_slow=failure is WorkerFailure.SLOW)
             job.on_answer(None)
         self.start_next()
 
-    def _let_finish(self) -> None:
-        if self._child:
-            self._child.closeWriteChannel()
-            self._child = None
-
-    def _end(self, child: QProcess) -> None:
-        self._child = None
-        child.kill()
+    def _refuse(self, code: HighlightRequest, *, is_slow: bool) -> None:
+        self._refused_texts[_digest_of(code)] = None
+        while len(self._refused_texts) > _MAX_REFUSED:
+            self._refused_texts.popitem(last=False)
+        self._overruns[code.language.lower()] += is_slow
 
 
 def _single_shot(parent: QObject, interval: int, callback: Callable[[], None]) -> QTimer:
@@ -216,12 +132,6 @@ def _single_shot(parent: QObject, interval: int, callback: Callable[[], None]) -
     timer.setInterval(interval)
     timer.timeout.connect(callback)
     return timer
-
-
-def _hit_cpu_limit(child: QProcess) -> bool:
-    """Return whether the system ended it at its CPU limit: Qt reports the signal."""
-    crashed = child.exitStatus() is QProcess.ExitStatus.CrashExit
-    return sys.platform != "win32" and crashed and child.exitCode() == signal.SIGPROF
 
 
 def _digest_of(code: HighlightRequest) -> bytes:

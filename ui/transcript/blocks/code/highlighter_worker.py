@@ -1,8 +1,5 @@
-"""The worker process that highlights code with the lexers of Pygments. Nothing else may import this."""
+"""Highlight code with the lexers of Pygments, in the worker process. Nothing else may import this."""
 
-import os
-import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -20,10 +17,6 @@ from ui.transcript.blocks.code.highlighter_protocol import (
     HighlightSlice,
     LexerState,
     StyledWord,
-    decode_request,
-    encode_answer,
-    encode_frame,
-    read_frame,
 )
 from ui.transcript.markdown.text_units import utf16_length
 
@@ -156,62 +149,11 @@ def _next_state(
     return lexer_state if is_open else LexerState(lexer_state.line + lines, states)
 
 
-# Bytes of address space. It needs 24 million, or 83 million when packaged, where Qt is loaded as well.
-MEMORY_LIMIT = 500_000_000
-
-# Processor seconds for one slice. 200,000 characters of any usual language take half of it.
-SLICE_SECONDS = 1.0
-
-# Processor seconds for all slices of one text.
-TEXT_SECONDS = 10.0
-
 _LINES = 100
 # About one screen.
 _FIRST_LINES = 60
 
 _WORDS = 2000
-
-
-class _CpuClock:
-    """Ends the process by a signal that it cannot handle. Where there is none, the parent uses its timeout."""
-
-    def __init__(self) -> None:
-        self._left = 0.0
-
-    def begin_text(self) -> None:
-        self._left = TEXT_SECONDS
-        _set_cpu_limit(SLICE_SECONDS)
-
-    def begin_slice(self) -> None:
-        self._left -= SLICE_SECONDS - _cpu_seconds_left()
-        _set_cpu_limit(max(0.001, min(self._left, SLICE_SECONDS)))
-
-    def finish(self) -> None:
-        _set_cpu_limit(0.0)
-
-
-def _set_cpu_limit(seconds: float) -> None:
-    if sys.platform != "win32":
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-
-
-def _cpu_seconds_left() -> float:
-    return SLICE_SECONDS if sys.platform == "win32" else signal.getitimer(signal.ITIMER_PROF)[0]
-
-
-def _confine() -> None:
-    # Ctrl-C in a terminal is for the parent, which closes the input.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "win32":
-        return
-    import resource
-
-    with suppress(OSError):
-        os.nice(5)
-    for limit, most in ((resource.RLIMIT_AS, MEMORY_LIMIT), (resource.RLIMIT_CORE, 0)):
-        hard = resource.getrlimit(limit)[1]
-        with suppress(OSError, ValueError):
-            resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def highlight_slices(code: HighlightRequest) -> Iterator[HighlightSlice]:
@@ -226,30 +168,13 @@ def highlight_slices(code: HighlightRequest) -> Iterator[HighlightSlice]:
     yield HighlightSlice(line, words, is_last=True)
 
 
-def answers_to(code: HighlightRequest) -> Iterator[dict[str, Any]]:
-    """Yield the encoded answers. Lexers are third-party code: if one raises, there is no highlighting."""
-    answers: Iterator[HighlightAnswer]
+def highlight(text: str, language: str, lexer_state: tuple[int, list[str]] | None) -> Iterator[HighlightAnswer]:
+    """Yield the answers. Lexers are third-party code: if one raises, there is no highlighting."""
     try:
-        answers = (
-            iter((highlight_more_lines(code.text, code.language, code.lexer_state),))
-            if code.lexer_state
-            else highlight_slices(code)
-        )
-        for answer in answers:
-            yield encode_answer(answer)
+        if lexer_state is None:
+            yield from highlight_slices(HighlightRequest(text, language))
+        else:
+            line, states = lexer_state
+            yield highlight_more_lines(text, language, LexerState(line, tuple(states)))
     except Exception:  # noqa: BLE001  see above
-        yield encode_answer(None)
-
-
-def main() -> int:
-    """Answer requests until the input is closed, which also happens when the parent is gone."""
-    _confine()
-    clock = _CpuClock()
-    while (message := read_frame(sys.stdin.buffer)) is not None:
-        clock.begin_text()
-        for answer in answers_to(decode_request(message)):
-            sys.stdout.buffer.write(encode_frame(answer))
-            sys.stdout.buffer.flush()
-            clock.begin_slice()
-        clock.finish()
-    return 0
+        yield None

@@ -122,4 +122,4 @@ def test_a_hostile_block_stays_plain_and_the_window_goes_on(qtbot):
     blocks = {each.language: each for each in stand.rows.row(0).blocks if isinstance(each, CodeBlock)}
     assert not any(blocks["scala"]._lines.words)
     assert blocks["py"]._lines.words == words_by_line("x = 1", "python")
-    assert highlighter.process.started == 2
+    assert highlighter.process.worker.started == 2

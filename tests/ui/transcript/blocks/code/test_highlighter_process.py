@@ -4,17 +4,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import deque
 from pathlib import Path
 
 import psutil
 import pytest
 
+from desktop_agent.processes import worker as worker_module
+from tests.frame.patience import PATIENCE
 from tests.ui.transcript.blocks.code.lexed_words import words_by_line
 from ui.transcript.blocks.code import highlighter as module
-from ui.transcript.blocks.code.highlighter import HighlighterProcess, HighlightJob
+from ui.transcript.blocks.code.highlighter import LIMITS, HighlighterProcess, HighlightJob
 from ui.transcript.blocks.code.highlighter_protocol import HighlightRequest, HighlightSlice, LexerState
-from ui.transcript.blocks.code.highlighter_worker import MEMORY_LIMIT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits and signals are those of POSIX")
 
@@ -39,7 +41,11 @@ class Desk:
 
     @property
     def child(self):
-        return psutil.Process(self.process._child.processId())
+        return psutil.Process(self.process.worker.pid)
+
+    @property
+    def counts(self):
+        return self.process.worker.started, self.process.sent
 
 
 @pytest.fixture
@@ -69,12 +75,12 @@ def test_one_child_does_it_all(desk):
     assert desk.child == first
     assert (growing[0].line, growing[0].lexer_state.line) == (7, 8)
     assert unknown == [HighlightSlice(0, [], is_last=True)]
-    assert (desk.process.started, desk.process.sent) == (1, 4)
+    assert desk.counts == (1, 4)
 
 
 def test_no_child_without_code(qtbot, desk):
     desk.process.start_next()
-    assert desk.process.started == 0
+    assert desk.process.worker.started == 0
 
 
 def test_a_text_without_an_end_stays_plain_and_is_not_asked_for_again(desk):
@@ -84,7 +90,7 @@ def test_a_text_without_an_end_stays_plain_and_is_not_asked_for_again(desk):
     plain, coloured = desk.ask(endless, HighlightRequest("val x = 1", "scala"))
     assert plain == [None]
     assert words_in(coloured) == words_by_line("val x = 1", "scala")
-    assert (desk.process.started, desk.process.sent) == (2, 2)
+    assert desk.counts == (2, 2)
 
 
 def test_what_is_refused_is_that_text_and_no_other_of_the_same_hash(desk, monkeypatch):
@@ -116,12 +122,12 @@ def test_a_language_that_overruns_again_and_again_is_let_be(desk):
 
 def test_where_no_signal_ends_the_child_the_window_does(desk, qtbot):
     desk.ask(HighlightRequest("x = 1", "python"))
-    desk.process._late.setInterval(50)
+    desk.process.worker._patience = 0.05
     hanging = desk.child
     hanging.suspend()
     assert desk.ask(HighlightRequest("x = 2", "python")) == [[None]]
     qtbot.waitUntil(lambda: not hanging.is_running())
-    desk.process._late.setInterval(module.TIMEOUT_MS)
+    desk.process.worker._patience = module._PATIENCE
     (found,) = desk.ask(HighlightRequest("x = 3", "python"))
     assert words_in(found)
 
@@ -130,11 +136,13 @@ def test_a_window_that_stood_still_does_not_blame_the_child(desk, qtbot):
     heard = []
     desk._errands.append(HighlightJob(HighlightRequest("x = 1", "python"), heard.append))
     desk.process.start_next()
-    assert desk.process._child.waitForReadyRead(30_000)
-    desk.process._on_late()
+    qtbot.waitUntil(lambda: desk.process.worker._is_calling or bool(heard))
+    while desk.process.worker._is_calling:
+        time.sleep(0.01)
+    desk.process.worker._deadline = 0.0
     qtbot.waitUntil(lambda: bool(heard))
     assert words_in(heard)
-    assert desk.process.started == 1
+    assert desk.process.worker.started == 1
 
 
 def test_a_child_that_was_killed_is_replaced_and_its_work_done(desk, qtbot):
@@ -143,47 +151,48 @@ def test_a_child_that_was_killed_is_replaced_and_its_work_done(desk, qtbot):
     (found,) = desk.ask(HighlightRequest("x = 2", "python"))
     assert words_in(found) == words_by_line("x = 2", "python")
     desk.child.kill()
-    qtbot.waitUntil(lambda: desk.process._child is None)
+    psutil.wait_procs([desk.child])
     (found,) = desk.ask(HighlightRequest("x = 3", "python"))
     assert words_in(found)
-    assert desk.process.started == 3
+    assert desk.process.worker.started == 3
 
 
 def test_who_kills_the_child_each_time_gets_no_colours(desk, monkeypatch):
-    write = module.encode_frame
-    monkeypatch.setattr(module, "encode_frame", lambda message: b"\xff\xff\xff\xff" + write(message))
+    write = worker_module.encode_frame
+    monkeypatch.setattr(worker_module, "encode_frame", lambda message: b"\xff\xff\xff\xff" + write(message))
     assert desk.ask(HighlightRequest("x = 1", "python")) == [[None]]
-    assert desk.process.started == 2
+    assert desk.process.worker.started == 2
 
 
 def test_nonsense_from_the_child_is_no_answer(desk, monkeypatch):
     shouting = [sys.executable, "-c", "import sys; sys.stdout.write('x' * 100, ); sys.stdout.flush(); input()"]
-    monkeypatch.setattr(module, "worker_command", lambda part: shouting)
+    desk.process.worker._command = shouting
     assert desk.ask(HighlightRequest("x = 1", "python")) == [[None]]
 
 
 def test_where_no_child_can_be_started_code_is_plain(desk, monkeypatch):
-    monkeypatch.setattr(module, "worker_command", lambda part: ["/no/such/program"])
+    desk.process.worker._command = ["/no/such/program"]
     assert desk.ask(HighlightRequest("x = 1", "python"), HighlightRequest("x = 2", "python")) == [[None], [None]]
-    assert desk.process.started == 1
+    assert desk.process.worker.started == 1
 
 
-def test_after_a_while_without_work_the_child_is_let_go(desk, qtbot):
+def test_after_a_while_without_work_the_child_is_let_go(desk, monkeypatch):
+    assert worker_module.IDLE_SECONDS == 30
+    monkeypatch.setattr(worker_module, "IDLE_SECONDS", 0.1)
     desk.ask(HighlightRequest("x = 1", "python"))
     child = desk.child
-    assert desk.process._idle.interval() == module.IDLE_MS
-    assert desk.process._idle.isActive()
-    desk.process._let_finish()
-    qtbot.waitUntil(lambda: not child.is_running())
+    psutil.wait_procs([child], PATIENCE)
+    assert desk.process.worker.pid is None
     (found,) = desk.ask(HighlightRequest("x = 2", "python"))
     assert words_in(found)
 
 
 @pytest.mark.parametrize("text", ["x = 1", PYTHON * 20])
-def test_the_end_leaves_nothing(desk, text):
+def test_the_end_leaves_nothing(desk, qtbot, text):
     heard = []
     desk._errands.append(HighlightJob(HighlightRequest(text, "python"), heard.append))
     desk.process.start_next()
+    qtbot.waitUntil(lambda: desk.process.worker.pid is not None)
     child = desk.child
     desk.process.close()
     assert not child.is_running()
@@ -198,7 +207,7 @@ def test_it_knows_nothing_and_stands_behind(desk, monkeypatch):
     known = Path(f"/proc/{desk.child.pid}/environ").read_bytes().decode().split("\0")
     assert {each.partition("=")[0] for each in known if each} <= {"PATH", "SYSTEMROOT", "LC_CTYPE"}
     assert desk.child.nice() == os.getpriority(os.PRIO_PROCESS, 0) + 5
-    assert desk.child.rlimit(psutil.RLIMIT_AS)[0] == MEMORY_LIMIT
+    assert desk.child.rlimit(psutil.RLIMIT_AS)[0] == LIMITS.memory
     loaded = {Path(each.path).name for each in desk.child.memory_maps()}
     assert not [name for name in loaded if "Qt" in name]
 
@@ -219,7 +228,9 @@ app = QCoreApplication([])
 errands = [HighlightJob(HighlightRequest(sys.argv[1], "scala"), lambda answer: print("said", flush=True))]
 colourist = HighlighterProcess(lambda: errands.pop() if errands else None)
 colourist.start_next()
-print(colourist._child.processId(), flush=True)
+while colourist.worker.pid is None:
+    app.processEvents()
+print(colourist.worker.pid, flush=True)
 app.exec()
 """
 
