@@ -1,4 +1,4 @@
-"""Render formulas in the worker thread: a queue that serves visible ones first, and a bounded cache of pixmaps."""
+"""Render formulas: a queue that serves visible ones first, the worker that typesets, and a bounded cache of pixmaps."""
 
 import re
 from collections import OrderedDict
@@ -9,12 +9,20 @@ from math import ceil
 from typing import Any, cast
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QTimer
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter, QPixmap
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QImage, QPainter, QPainterPath, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-from ui.transcript.blocks.math.gil_yield import yield_gil
-from ui.transcript.blocks.math.latex import FormulaError
-from ui.transcript.blocks.math.typesetting import COLOR, MARGIN, TypesetFormula, typeset
+from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure
+from desktop_agent.processes.worker_process import WorkerLimits
+from ui.transcript.blocks.math.typeset_formula import (
+    COLOR,
+    MARGIN,
+    FormulaError,
+    LetterOutline,
+    MissingLetters,
+    TypesetAnswer,
+    TypesetFormula,
+)
 from ui.transcript.workers import JobQueue
 
 # Milliseconds between two ticks of the queue.
@@ -222,6 +230,44 @@ def _luminance(color: QColor) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
+# Processor seconds for one formula; wall time counts also the start.
+_LIMITS = WorkerLimits(memory=500_000_000, seconds=2.0)
+_PATIENCE = 15.0
+
+# Pixels of an em.
+_OUTLINE_SIZE = 1000
+
+
+def typeset(worker: Worker[TypesetAnswer], latex: str, *, display: bool) -> TypesetFormula | FormulaError:
+    """Return the formula, or why it cannot be typeset. Letters that its font lacks are those of the system."""
+    try:
+        answer = worker.ask(latex, display, {})
+        if isinstance(answer, MissingLetters):
+            answer = worker.ask(latex, display, {char: _outline(char) for char in answer.letters})
+    except WorkerFailed as error:
+        return FormulaError("slow" if error.failure is WorkerFailure.SLOW else "other")
+    return FormulaError("letter", answer.letters) if isinstance(answer, MissingLetters) else answer
+
+
+def _outline(char: str) -> LetterOutline:
+    font = QFont()
+    font.setPixelSize(_OUTLINE_SIZE)
+    path = QPainterPath()
+    path.addText(0, 0, font, char)
+    commands: list[Any] = []
+    for index in range(path.elementCount()):
+        element = path.elementAt(index)
+        point = (element.x / _OUTLINE_SIZE, -element.y / _OUTLINE_SIZE)  # pyright: ignore[reportOperatorIssue]
+        if element.isMoveTo() or element.isLineTo() or element.isCurveTo():
+            commands.append(("M" if element.isMoveTo() else "L" if element.isLineTo() else "C", [point]))
+        else:
+            commands[-1][1].append(point)
+    box = path.boundingRect()
+    left, right, lower, upper = (edge / _OUTLINE_SIZE for edge in (box.left(), box.right(), -box.bottom(), -box.top()))
+    advance = QFontMetricsF(font).horizontalAdvance(char) / _OUTLINE_SIZE
+    return LetterOutline(commands, (left, right, lower, upper), advance)
+
+
 _MAX_CACHED_PIXELS = 8_000_000
 # Characters.
 _MAX_CACHED_SVG = 6_000_000
@@ -278,6 +324,10 @@ class FormulaCache:
     """Formulas in a bounded cache; missing ones are queued."""
 
     def __init__(self, job_queue: JobQueue) -> None:
+        task = "ui.transcript.blocks.math.typesetting:typeset"
+        self.worker = Worker(task, list[TypesetAnswer], _LIMITS, patience=_PATIENCE, attempts=2)
+        job_queue.closing.connect(self.worker.close)
+        self._job_queue = job_queue
         self._render_queue = RenderQueue(job_queue, self._on_rendered)
         self._typeset_formulas: OrderedDict[tuple[str, bool], TypesetFormula | FormulaError] = OrderedDict()
         self._letters = 0
@@ -296,7 +346,10 @@ class FormulaCache:
         known = self._typeset_formulas.get((request.latex, request.display))
         if isinstance(known, FormulaError):
             return known
-        ticket = self._render_queue.add(key, partial(_render_job, known, *key), on_ready)
+        if known is None and self.worker.pid is None:
+            # It takes about as long to start as formulas wait before they are rendered.
+            self._job_queue.submit("start of the typesetter", self.worker.start, lambda _: None)
+        ticket = self._render_queue.add(key, partial(_render_job, self.worker, known, *key), on_ready)
         return PendingFormula(ticket, _formula(known, key, None) if known else None)
 
     def cancel_all(self) -> None:
@@ -349,10 +402,11 @@ def _pixels(typeset_formula: TypesetFormula, request: FormulaRequest, ratio: flo
     )
 
 
-def _render_job(known: TypesetFormula | None, request: FormulaRequest, ratio: float) -> _Result:
-    """Run in the worker. Never raises, or its ticket would wait for ever."""
-    yield_gil()
-    typeset_formula = known or typeset(request.latex, display=request.display)
+def _render_job(
+    worker: Worker[TypesetAnswer], known: TypesetFormula | None, request: FormulaRequest, ratio: float
+) -> _Result:
+    """Run in the worker thread. Never raises, or its ticket would wait for ever."""
+    typeset_formula = known or typeset(worker, request.latex, display=request.display)
     try:
         return typeset_formula, _draw_image(typeset_formula, request, ratio) if isinstance(
             typeset_formula, TypesetFormula

@@ -2,12 +2,8 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
-from PySide6.QtCore import QCoreApplication
-
-from ui.style.text import show_hidden
+from ui.transcript.blocks.math.typeset_formula import FormulaError
 
 _ARROWS = {
     "<=>": r"\rightleftharpoons",
@@ -71,10 +67,6 @@ def _arrow_to_latex(match: re.Match[str]) -> str:
     return rf"\;\underset{{{under}}}{{{arrow}}}\;" if under else rf"\;{arrow}\;"
 
 
-FormulaErrorCause = Literal[
-    "long", "deep", "slow", "large", "wide", "empty", "unknown", "letter", "twice", "unclosed", "missing", "other"
-]
-
 MAX_LATEX_LENGTH = 4000
 """Characters. The typesetter takes about two milliseconds for each."""
 
@@ -95,14 +87,6 @@ _CHOOSE = re.compile(r"\\[dt]?binom\s*(?=\{)")
 _CHEMISTRY = re.compile(r"\\ce\s*(?=\{)")
 
 WriteArguments = Callable[[list[str]], str]
-
-
-@dataclass(frozen=True, slots=True)
-class FormulaError(Exception):
-    """Why a formula cannot be typeset. `detail` is the faulty part, if known."""
-
-    cause: FormulaErrorCause
-    detail: str = ""
 
 
 def prepare_latex(latex: str) -> str:
@@ -167,28 +151,3 @@ def closing_brace(latex: str, at: int) -> int:
         if not depth:
             return match.end()
     raise FormulaError("unclosed", "{")
-
-
-def formula_error_sentence(error: FormulaError) -> str:
-    """Return the sentence for an error."""
-    sentences = {
-        "long": QCoreApplication.translate("Transcript", "This formula is too long to be drawn."),
-        "deep": QCoreApplication.translate("Transcript", "This formula is nested too deeply to be drawn."),
-        "slow": QCoreApplication.translate("Transcript", "This formula takes too long to be drawn."),
-        "large": QCoreApplication.translate("Transcript", "This formula is too large to be drawn."),
-        "wide": QCoreApplication.translate("Transcript", "This formula is too wide for its line."),
-        "empty": QCoreApplication.translate("Transcript", "There is nothing to be drawn in this formula."),
-        "unknown": QCoreApplication.translate("Transcript", "This formula cannot be drawn: {0} is not known."),
-        "letter": QCoreApplication.translate("Transcript", "This formula cannot be drawn: it has the letter {0}."),
-        "twice": QCoreApplication.translate(
-            "Transcript", "This formula cannot be drawn: two superscripts or two subscripts follow each other."
-        ),
-        "unclosed": QCoreApplication.translate(
-            "Transcript", "This formula cannot be drawn: something in it is opened and not closed, or the reverse."
-        ),
-        "missing": QCoreApplication.translate(
-            "Transcript", "This formula cannot be drawn: something in it is missing."
-        ),
-        "other": QCoreApplication.translate("Transcript", "This formula cannot be drawn."),
-    }[error.cause]
-    return sentences.format(show_hidden(error.detail))

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF, QPainter
 
+from ui.style.text import show_hidden
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, TextRange
 from ui.transcript.blocks.math.formulas import (
     FormulaRequest,
@@ -17,7 +18,8 @@ from ui.transcript.blocks.math.formulas import (
     RenderedFormula,
     RenderTicket,
 )
-from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH, FormulaError, formula_error_sentence
+from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH
+from ui.transcript.blocks.math.typeset_formula import FormulaError
 from ui.transcript.blocks.text_layout import (
     DrawObject,
     InlineObject,
@@ -49,6 +51,31 @@ def formula_em(font: QFont, style: RenderStyle) -> float:
         size = QFontInfo(font).pixelSize()
         known[name] = round(max(size, min(1.25 * size, QFontMetricsF(font).xHeight() / _X_HEIGHT)) * 4) / 4
     return known[name]
+
+
+def formula_error_sentence(error: FormulaError) -> str:
+    """Return the sentence for an error."""
+    sentences = {
+        "long": QCoreApplication.translate("Transcript", "This formula is too long to be drawn."),
+        "deep": QCoreApplication.translate("Transcript", "This formula is nested too deeply to be drawn."),
+        "slow": QCoreApplication.translate("Transcript", "This formula takes too long to be drawn."),
+        "large": QCoreApplication.translate("Transcript", "This formula is too large to be drawn."),
+        "wide": QCoreApplication.translate("Transcript", "This formula is too wide for its line."),
+        "empty": QCoreApplication.translate("Transcript", "There is nothing to be drawn in this formula."),
+        "unknown": QCoreApplication.translate("Transcript", "This formula cannot be drawn: {0} is not known."),
+        "letter": QCoreApplication.translate("Transcript", "This formula cannot be drawn: it has the letter {0}."),
+        "twice": QCoreApplication.translate(
+            "Transcript", "This formula cannot be drawn: two superscripts or two subscripts follow each other."
+        ),
+        "unclosed": QCoreApplication.translate(
+            "Transcript", "This formula cannot be drawn: something in it is opened and not closed, or the reverse."
+        ),
+        "missing": QCoreApplication.translate(
+            "Transcript", "This formula cannot be drawn: something in it is missing."
+        ),
+        "other": QCoreApplication.translate("Transcript", "This formula cannot be drawn."),
+    }[error.cause]
+    return sentences.format(show_hidden(error.detail))
 
 
 class InlineFormulas:

@@ -1,38 +1,37 @@
-"""Typeset LaTeX as SVG in the worker thread. The typesetter is imported late, limited in time, and checked."""
+"""Typeset LaTeX as SVG, in the worker process. Nothing else may import this: it loads the library and changes it."""
 
 import re
-import sys
-import time
-import warnings
-from dataclasses import dataclass
-from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Protocol, cast
+from unicodedata import bidirectional
+from xml.etree.ElementTree import Element, fromstring, tostring
 
-from ui.transcript.blocks.math.gil_yield import yield_gil
-from ui.transcript.blocks.math.latex import FormulaError, prepare_latex
+from ziafont.fonttypes import BBox
+from ziafont.glyph import SimpleGlyph
+from ziafont.svgpath import Cubic, Lineto, Moveto, Point
+from ziamath import operators
+from ziamath.config import config
+from ziamath.mathfont import MathFont
+from ziamath.nodes.mrow import Mrow
+from ziamath.tex import tex2mml
+from ziamath.zmath import Math, loadedfonts
 
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
+from ui.transcript.blocks.math.latex import prepare_latex
+from ui.transcript.blocks.math.typeset_formula import (
+    COLOR,
+    MARGIN,
+    FormulaError,
+    LetterOutline,
+    MissingLetters,
+    TypesetAnswer,
+    TypesetFormula,
+)
 
-EM = 16.0
-"""One em in SVG pixels."""
+# One em, and the margin, in SVG pixels.
+_EM = 16.0
+_MARGIN = MARGIN * _EM
 
-COLOR = "#010203"
-"""The placeholder for the text colour in the SVG."""
-
-_MARGIN = 1.0
-MARGIN = _MARGIN / EM
-"""Em around every formula, for glyphs that extend beyond their boxes."""
-# Seconds of processor time of this thread for one formula.
-_TIMEOUT = 1.5
-
-# The number of characters that are typeset without a deadline, in about a second.
-_LITTLE = 1200
-
-# Characters parsed in less than a millisecond.
-_SHORT = 60
-
-_ROWS = frozenset({"mrow", "mtd", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "merror"})
 # Em, and square em.
 _MAX_WIDTH, _MAX_AREA = 800.0, 8000.0
 
@@ -54,16 +53,6 @@ _CAUSE_BY_ERROR: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TypesetFormula:
-    """A formula as SVG, with its measures in em from the left end of its baseline, margins included."""
-
-    svg: str
-    width: float
-    ascent: float
-    descent: float
-
-
 class _Box(Protocol):
     xmin: float
     xmax: float
@@ -71,138 +60,143 @@ class _Box(Protocol):
     ymax: float
 
 
-class _TimeoutError(BaseException):
-    """No subclass of Exception, because the typesetter catches those."""
+# The library has no other place for it. It lays out every row twice, so the time doubles with each level: ten fractions
+# in each other take 1.9 s, and 2 ms with this. Where the name is gone, nothing is replaced.
+_ROW_HEIGHT_METHOD = "_get_height_nostretch"
+_library_row_height: Callable[..., tuple[float, float]] | None = getattr(Mrow, _ROW_HEIGHT_METHOD, None)
 
 
-def typeset(latex: str, *, display: bool) -> TypesetFormula | FormulaError:
-    """Return the formula, or why it cannot be typeset. Never raises. Takes tens of milliseconds, at most 2 seconds."""
+def _row_height(row: Mrow, line: list[Element], **options: object) -> tuple[float, float]:
+    """Return the lowest and highest point of a row without stretchy operators, which only those need."""
+    if _library_row_height is None or not any(map(_has_stretchy_sign, line)):
+        return 0.0, 0.0
+    return _library_row_height(row, line, **options)
+
+
+if _library_row_height:
+    setattr(Mrow, _ROW_HEIGHT_METHOD, _row_height)
+
+
+def _has_stretchy_sign(element: Element) -> bool:
+    """Return whether it may contain an operator that grows with its row; identifiers may turn out to be operators."""
+    for child in element.iter():
+        if child.tag in {"mo", "mi"} and ("stretchy" in child.attrib or _may_stretch((child.text or "").strip())):
+            return True
+    return False
+
+
+@lru_cache(maxsize=1000)
+def _may_stretch(sign: str) -> bool:
+    forms: list[dict[str, str]] = [operators.get_params(sign, form) for form in ("prefix", "infix", "postfix", "none")]
+    return any(form.get("stretchy", "false") != "false" for form in forms)
+
+
+_OPERATORS: dict[str, Any] = {"M": Moveto, "L": Lineto, "C": Cubic}
+
+
+class _BorrowedGlyph(SimpleGlyph):
+    def __init__(self, outline: LetterOutline, font: MathFont) -> None:
+        units = float(cast("Any", font).info.layout.unitsperem)
+        commands = [
+            _OPERATORS[kind](*(Point(x * units, y * units) for x, y in points)) for kind, points in outline.commands
+        ]
+        super().__init__(-1, commands, BBox(*(edge * units for edge in outline.box)), font)
+        self._advance: int = round(outline.advance * units)
+
+    def advance(self, nextchr: SimpleGlyph | None = None) -> int:
+        """Return the advance in font units."""
+        del nextchr
+        return self._advance
+
+
+class _LetterFinder:
+    """Finds glyphs in the font of formulas, or among borrowed letters, and notes the letters that neither has."""
+
+    def __init__(self) -> None:
+        self._font: MathFont = cast("Any", loadedfonts["default"])
+        self._find: Callable[[str, Any], SimpleGlyph] = self._font.findglyph
+        self._borrowed: dict[str, _BorrowedGlyph] = {}
+        self.missing: set[str] = set()
+        setattr(self._font, "findglyph", self._find_glyph)  # noqa: B010  the type checker knows it as a method
+
+    def borrow(self, letters: Mapping[str, LetterOutline]) -> None:
+        """Use these letters from now on, and no others."""
+        self._borrowed = {char: _BorrowedGlyph(outline, self._font) for char, outline in letters.items()}
+        self.missing.clear()
+
+    def _find_glyph(self, char: str, variant: Any) -> SimpleGlyph:
+        glyph = self._find(char, variant)
+        if glyph.index or not char.isprintable():
+            return glyph
+        if char not in self._borrowed:
+            self.missing.add(char)
+            return glyph
+        return self._borrowed[char]
+
+
+# Qt clips glyphs drawn by reference, as SVG 2 allows.
+config.svg2 = False
+_letters = _LetterFinder()
+
+
+def typeset(latex: str, display: bool, letters: Mapping[str, Any]) -> TypesetAnswer:  # noqa: FBT001  JSON has no names
+    """Return the formula, or why it cannot be typeset; `letters` are fields of LetterOutline. Raises MemoryError.
+
+    Takes tens of milliseconds, or for ever.
+    """
+    _letters.borrow({char: LetterOutline(**outline) for char, outline in letters.items()})
     try:
-        load()
-        tree = _mathml(prepare_latex(latex), display=display)
-        return _draw(tree) if _effort(tree) <= _LITTLE else _draw_in_time(tree)
+        formula = _draw(_mathml(prepare_latex(latex), display=display))
     except FormulaError as error:
         return error
-    except _TimeoutError:
-        return FormulaError("slow")
+    except MemoryError:
+        raise
     # The typesetter raises any kind of exception for LaTeX that it does not understand.
     except Exception as error:  # noqa: BLE001
         return FormulaError(_CAUSE_BY_ERROR.get(type(error).__name__, "other"))
+    return MissingLetters("".join(sorted(_letters.missing))) if _letters.missing else formula
 
 
-def load() -> None:
-    """Import the typesetter, which takes a third of a second."""
-    if "ziamath" not in sys.modules:
-        with warnings.catch_warnings():
-            # Its way to find the font is deprecated in Python 3.11, but not in 3.13.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            with yield_gil.during_imports():
-                _import()
-    from ziamath.config import config
-
-    # Qt clips glyphs drawn by reference, as SVG 2 allows.
-    config.svg2 = False
-
-
-def _import() -> None:
-    """Import the library without its preparations for formulas in XML text: here they are trees."""
-    import ziafont.font
-    from ziafont.fontread import FontReader
-
-    class Reader(FontReader):
-        """Yields the lock while reading eighteen thousand kerning pairs."""
-
-        def readvaluerecord(self, fmt: int) -> dict[str, int]:
-            """Read the kerning of a pair."""
-            yield_gil()
-            return super().readvaluerecord(fmt)
-
-    library: Any = ziafont.font
-    library.FontReader = Reader
-    escapes = ModuleType("ziamath.escapes")
-    vars(escapes)["unescape"] = str
-    sys.modules[escapes.__name__] = escapes
-    import ziamath  # noqa: F401  # pyright: ignore[reportUnusedImport]
-
-
-def _mathml(latex: str, *, display: bool) -> "Element":
-    from xml.etree.ElementTree import fromstring
-
-    from ziamath.tex import tex2mml
-
-    if len(latex) < _SHORT:
-        mathml = tex2mml(latex, inline=not display)
-    else:
-        with yield_gil.during_calls():
-            mathml = tex2mml(latex, inline=not display)
+def _mathml(latex: str, *, display: bool) -> Element:
+    mathml = tex2mml(latex, inline=not display)
     if unknown := _UNKNOWN.search(mathml):
         raise FormulaError("unknown", unknown[1])
     return fromstring(mathml)  # noqa: S314  made here, and without a document type
 
 
-def _effort(element: "Element") -> int:
-    """Estimate the number of characters visited: the typesetter visits the content of every row twice."""
-    inside = sum(map(_effort, element)) or 1
-    return inside * 2 if element.tag.rpartition("}")[2] in _ROWS else inside
-
-
-def _draw_in_time(tree: "Element") -> TypesetFormula:
-    """Draw with a deadline. A thread cannot be ended from outside, so it checks a clock at calls, which is slow."""
-    before, end, calls, late = sys.gettrace(), time.thread_time() + _TIMEOUT, 0, False
-
-    def check_clock(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal calls, late
-        del event, argument
-        calls += 1
-        if not calls & 0x1F:
-            yield_gil()
-        # Reading a thread's clock is slow: once for about a millisecond of work is enough.
-        late = late or (not calls & 0x1FF and time.thread_time() > end)
-        # Raised in a generator that is being closed, the exception would be lost and tracing would end.
-        if late and str(frame.f_globals.get("__name__")).startswith("ziamath.nodes"):
-            raise _TimeoutError
-
-    sys.settrace(check_clock)
-    try:
-        return _draw(tree)
-    finally:
-        sys.settrace(before)
-
-
-def _draw(tree: "Element") -> TypesetFormula:
-    from xml.etree.ElementTree import tostring
-
-    from ziamath.zmath import Math
-
-    from ui.transcript.blocks.math.ziamath_patch import FONT_NAME, SvgElement, prepare_font
-
-    prepare_font("".join(tree.itertext()))
+def _draw(tree: Element) -> TypesetFormula:
+    _check_letters("".join(tree.itertext()))
     tree.set("mathcolor", COLOR)
-    formula = Math(tree, size=EM, font=FONT_NAME, margin=_MARGIN)
+    formula = Math(tree, size=_EM, margin=_MARGIN)
     box = cast("_Box", formula.node.bbox)  # pyright: ignore[reportUnknownMemberType]  # the library has no types there
     width, ascent, descent = box.xmax - box.xmin, box.ymax, -box.ymin
     height = ascent + descent
     if not (width > 0 and height > 0):
         # The library gives an accent without a base a height far below zero.
         raise FormulaError("empty")
-    if max(width, abs(ascent) + abs(descent)) > _MAX_WIDTH * EM or width * height > _MAX_AREA * EM * EM:
+    if max(width, abs(ascent) + abs(descent)) > _MAX_WIDTH * _EM or width * height > _MAX_AREA * _EM * _EM:
         raise FormulaError("large")
-    svg = SvgElement("svg", xmlns="http://www.w3.org/2000/svg")
+    svg = Element("svg", xmlns="http://www.w3.org/2000/svg")
     cast("Any", formula.node).draw(0, 0, svg)
     edges = (box.xmin - _MARGIN, -box.ymax - _MARGIN, width + 2 * _MARGIN, ascent + descent + 2 * _MARGIN)
     svg.set("viewBox", " ".join(f"{edge:.4f}" for edge in edges))
     for element in svg.iter():
-        yield_gil()
         if element.tag not in _ALLOWED_ELEMENTS:
             raise FormulaError("other", element.tag)
         for paint in ("fill", "stroke"):
             # Lines over and under a formula have no colour of their own in the library.
             if element.get(paint) in _BLACK:
                 element.set(paint, COLOR)
-    yield_gil()
     return TypesetFormula(
         tostring(svg, encoding="unicode"),
-        (width + 2 * _MARGIN) / EM,
-        (ascent + _MARGIN) / EM,
-        (descent + _MARGIN) / EM,
+        (width + 2 * _MARGIN) / _EM,
+        (ascent + _MARGIN) / _EM,
+        (descent + _MARGIN) / _EM,
     )
+
+
+def _check_letters(text: str) -> None:
+    """Raise FormulaError for letters that need joining or run from right to left."""
+    for char in text:
+        if char > "\u02ff" and (bidirectional(char) in {"R", "AL"} or "\u0900" <= char <= "\u0dff"):
+            raise FormulaError("letter", char)

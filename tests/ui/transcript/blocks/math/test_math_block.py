@@ -1,21 +1,27 @@
 """Formulas: read, drawn, shown in lines and alone; hostile ones cost little."""
 
+import os
+import subprocess
+import sys
 import threading
-import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.processes.worker import Worker
 from desktop_agent.types.messages import Message
+from tests.frame.patience import PATIENCE
+from tests.ui.transcript.blocks.math.typeset_here import typeset
 from tests.ui.transcript.feeding import NoPictures
 from ui.style.theme import DARK, LIGHT, ThemeSource
 from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.math import formulas as formulas_module
-from ui.transcript.blocks.math import typesetting
 from ui.transcript.blocks.math.formulas import (
     FormulaCache,
     FormulaRequest,
@@ -25,15 +31,9 @@ from ui.transcript.blocks.math.formulas import (
     _luminance,
     with_readable_colors,
 )
-from ui.transcript.blocks.math.latex import (
-    MAX_LATEX_LENGTH,
-    FormulaError,
-    chemistry_to_latex,
-    formula_error_sentence,
-    prepare_latex,
-)
-from ui.transcript.blocks.math.math_block import MathBlock
-from ui.transcript.blocks.math.typesetting import COLOR, TypesetFormula, typeset
+from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH, chemistry_to_latex, prepare_latex
+from ui.transcript.blocks.math.math_block import MathBlock, formula_error_sentence
+from ui.transcript.blocks.math.typeset_formula import COLOR, FormulaError, TypesetAnswer, TypesetFormula
 from ui.transcript.blocks.text_block import MarkdownTextBlock, TextBlock
 from ui.transcript.blocks.text_layout import InlineObject, TextLayout
 from ui.transcript.markdown.elements import Leaf
@@ -124,6 +124,15 @@ def test_what_cannot_be_drawn_says_why(qapp, latex, cause, what):
     assert formula_error_sentence(problem).endswith(".") or what in formula_error_sentence(problem)
 
 
+@pytest.fixture
+def worker():
+    """The real process, with less time for a formula."""
+    task, limits = "ui.transcript.blocks.math.typesetting:typeset", replace(formulas_module._LIMITS, seconds=0.3)
+    made = Worker(task, list[TypesetAnswer], limits, patience=PATIENCE, attempts=2)
+    yield made
+    made.close()
+
+
 @pytest.mark.parametrize(
     "latex",
     [
@@ -145,9 +154,8 @@ def test_what_cannot_be_drawn_says_why(qapp, latex, cause, what):
         r"\href{file:///etc/passwd}{x}",
     ],
 )
-def test_hostile_formulas_end_in_a_picture_or_a_reason(qapp, monkeypatch, latex):
-    monkeypatch.setattr(typesetting, "_TIMEOUT", 0.3)
-    read = typeset(latex, display=False)
+def test_hostile_formulas_end_in_a_picture_or_a_reason(qapp, worker, latex):
+    read = formulas_module.typeset(worker, latex, display=False)
     assert isinstance(read, TypesetFormula | FormulaError)
     if isinstance(read, TypesetFormula):
         assert "file:" not in read.svg
@@ -155,15 +163,34 @@ def test_hostile_formulas_end_in_a_picture_or_a_reason(qapp, monkeypatch, latex)
         assert "<image" not in read.svg
 
 
-def test_a_formula_that_takes_too_long_is_given_up(qapp, monkeypatch):
-    typesetting.load()
-    monkeypatch.setattr(typesetting, "_TIMEOUT", 0.05)
-    begun = time.thread_time()
-    problem = typeset("x+" * 1500 + "x", display=True)
-    spent = time.thread_time() - begun
-    assert problem == FormulaError("slow")
-    monkeypatch.setattr(typesetting, "_TIMEOUT", 10 * spent + 1)
-    assert isinstance(typeset("x+" * 10 + "x", display=True), TypesetFormula)
+def test_a_formula_that_takes_too_long_is_given_up(qapp, worker):
+    assert formulas_module.typeset(worker, "x+" * 1500 + "x", display=True) == FormulaError("slow")
+    assert isinstance(formulas_module.typeset(worker, "x+" * 10 + "x", display=True), TypesetFormula)
+    assert worker.started == 2
+
+
+def test_what_the_worker_says_is_what_is_typeset_here(qapp, worker):
+    for latex in USUAL.values():
+        assert formulas_module.typeset(worker, latex, display=True) == typeset(latex, display=True)
+
+
+def test_a_worker_that_was_killed_is_replaced(qapp, worker):
+    assert isinstance(formulas_module.typeset(worker, "x", display=True), TypesetFormula)
+    psutil.Process(worker.pid).kill()
+    assert isinstance(formulas_module.typeset(worker, "x", display=True), TypesetFormula)
+
+
+def test_where_no_worker_can_be_started_formulas_say_that_they_cannot_be_drawn(qapp):
+    nobody = Worker("ui.nothing:nothing", list[TypesetAnswer], formulas_module._LIMITS, patience=1, command=["/none"])
+    assert formulas_module.typeset(nobody, "x", display=True) == FormulaError("other")
+
+
+def test_the_window_never_loads_the_typesetter(formulas, qtbot):
+    program = "import sys, ui.app, ui.transcript.view; print('ziamath' in sys.modules, 'ziafont' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert run.stdout == "False False\n"
+    assert isinstance(wait_for(formulas, FormulaRequest("x^2", 16, "#ff0000"), qtbot), RenderedFormula)
+    assert psutil.Process(formulas.worker.pid).ppid() == os.getpid()
 
 
 def test_numbers_and_labels_of_equations_are_left_out():
@@ -253,7 +280,7 @@ def test_reading_happens_elsewhere(formulas, qtbot, monkeypatch):
     monkeypatch.setattr(
         formulas_module,
         "typeset",
-        lambda latex, display: threads.append(threading.current_thread()) or FormulaError("other"),
+        lambda worker, latex, display: threads.append(threading.current_thread()) or FormulaError("other"),
     )
     wait_for(formulas, FormulaRequest("y", 16, "#000000"), qtbot)
     assert threads != [threading.main_thread()]

@@ -15,8 +15,9 @@ from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.math import formulas as formulas_module
 from ui.transcript.blocks.math import math_block
 from ui.transcript.blocks.math.formulas import FormulaCache, MathCallbacks, RenderedFormula
-from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH, FormulaError
+from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH
 from ui.transcript.blocks.math.math_block import MathBlock, formula_em
+from ui.transcript.blocks.math.typeset_formula import FormulaError
 from ui.transcript.blocks.text_block import MarkdownTextBlock
 from ui.transcript.markdown.elements import Leaf
 from ui.transcript.rows.block_stack import BlockStack
@@ -146,7 +147,9 @@ PAIRS = [f"With $a_{{{n}}}$ it follows that\n\n$$\\sum_{{k=1}}^{{{n}}} k = {n}$$
 def typeset_here(monkeypatch):
     """The sources of what was typeset; the picture is a problem."""
     done = []
-    monkeypatch.setattr(formulas_module, "typeset", lambda latex, display: done.append(latex) or FormulaError("other"))
+    monkeypatch.setattr(
+        formulas_module, "typeset", lambda worker, latex, display: done.append(latex) or FormulaError("other")
+    )
     return done
 
 

@@ -3,17 +3,12 @@
 import re
 
 import pytest
+import ziamath.nodes.mnode
+from ziamath.nodes.mrow import Mrow
 
-from ui.transcript.blocks.math.typesetting import TypesetFormula, load, typeset
-
-load()
-
-import ziamath.nodes.mnode  # noqa: E402  it is loaded in its own way
-from ziamath.nodes.mrow import Mrow  # noqa: E402
-from ziamath.styles import MathStyle, MathVariant, parse_style  # noqa: E402
-
-from ui.transcript.blocks.math import ziamath_patch  # noqa: E402
-from ui.transcript.blocks.math.ziamath_patch import prepare_font  # noqa: E402
+from tests.ui.transcript.blocks.math.typeset_here import typeset
+from ui.transcript.blocks.math import typesetting
+from ui.transcript.blocks.math.typesetting import TypesetFormula
 
 FORMULAS = [
     r"\frac{a+b}{c-d}",
@@ -36,10 +31,8 @@ FORMULAS = [
 
 @pytest.fixture
 def as_the_library_does(monkeypatch, qapp):
-    """What draws a formula without our nodes."""
-    prepare_font("x")
-    monkeypatch.setattr(ziamath.nodes.mnode, "parse_style", parse_style)
-    monkeypatch.setattr(Mrow, "_get_height_nostretch", ziamath_patch._heights[0])
+    """What draws a formula without our rows."""
+    monkeypatch.setattr(Mrow, "_get_height_nostretch", typesetting._library_row_height)
     yield
     monkeypatch.undo()
 
@@ -56,7 +49,6 @@ def test_every_formula_is_the_same(request, qapp, latex, display):
 
 
 def test_rows_are_made_twice_only_when_something_in_them_stretches(qapp, monkeypatch):
-    prepare_font("x")
     made, make = [], ziamath.nodes.mnode.Mnode.fromelement.__func__
 
     def counted(cls, element, parent, **told):
@@ -72,16 +64,3 @@ def test_rows_are_made_twice_only_when_something_in_them_stretches(qapp, monkeyp
     flat = count(r"\frac{\frac{a}{b}}{\frac{c}{d}}")
     assert flat < 20
     assert count(r"\left(\frac{\frac{a}{b}}{\frac{c}{d}}\right)") > 1.5 * flat
-
-
-def test_a_style_is_the_callers_own():
-    from xml.etree.ElementTree import Element
-
-    above = MathStyle(MathVariant("sans", italic=True, bold=True, normal=True), scriptlevel=2, mathcolor="#123456")
-    style = ziamath_patch.child_style(Element("mi"), above)
-    assert style == above
-    style.mathvariant.italic = False
-    assert above.mathvariant.italic
-    for own in ({"scriptlevel": "3"}, {"mathvariant": "bold"}, {"displaystyle": "false"}, {"style": "color: red"}):
-        element = Element("mi", own)
-        assert ziamath_patch.child_style(element, above) == parse_style(element, above)

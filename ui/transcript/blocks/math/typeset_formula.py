@@ -1,0 +1,52 @@
+"""A typeset formula, or why there is none: what the worker answers to the window."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+COLOR = "#010203"
+"""The placeholder for the text colour in the SVG."""
+
+MARGIN = 1 / 16
+"""Em around every formula, for glyphs that extend beyond their boxes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypesetFormula:
+    """A formula as SVG, with its measures in em from the left end of its baseline, margins included."""
+
+    svg: str
+    width: float
+    ascent: float
+    descent: float
+
+
+@dataclass(frozen=True, slots=True)
+class LetterOutline:
+    """A letter in em, its y axis pointing up: what to draw, left, right, lower and upper edge, and the advance."""
+
+    commands: list[tuple[Literal["M", "L", "C"], list[tuple[float, float]]]]
+    box: tuple[float, float, float, float]
+    advance: float
+
+
+@dataclass(frozen=True, slots=True)
+class MissingLetters:
+    """The letters that the font of formulas lacks; with their outlines the formula can be typeset."""
+
+    letters: str
+
+
+FormulaErrorCause = Literal[
+    "long", "deep", "slow", "large", "wide", "empty", "unknown", "letter", "twice", "unclosed", "missing", "other"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaError(Exception):
+    """Why a formula cannot be typeset. `detail` is the faulty part, if known."""
+
+    cause: FormulaErrorCause
+    detail: str = ""
+
+
+TypesetAnswer = TypesetFormula | FormulaError | MissingLetters
