@@ -45,7 +45,7 @@ def test_a_frozen_program_starts_itself(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/opt/desktop-agent/desktop-agent")
     own = ["/opt/desktop-agent/desktop-agent", CHILD, "worker"]
     assert worker_command() == own
-    diagram = DiagramRenderer(sys.executable)._worker(None, sys.executable)
+    diagram = DiagramRenderer(sys.executable)._worker(None)
     assert diagram._command[:3] == own
 
 

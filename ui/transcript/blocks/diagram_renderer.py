@@ -1,7 +1,6 @@
 """Render Mermaid diagrams in worker processes with limits, and cache them as pixmaps."""
 
 import sys
-import threading
 from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable
@@ -72,12 +71,11 @@ class DiagramRenderer:
 
     python: str | None = None
     timeout: float = TIMEOUT
-    _running: dict[DiagramRequest, Worker[DiagramAnswer]] = field(
+    _workers: dict[DiagramRequest, Worker[DiagramAnswer]] = field(
         default_factory=dict["DiagramRequest", Worker[DiagramAnswer]]
     )
-    _stopped: set[DiagramRequest] = field(default_factory=set["DiagramRequest"])
+    """Of requests that are rendered, and closed ones of those that were stopped before."""
     _closed: bool = False
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def draw(self, request: DiagramRequest) -> bytes | DiagramError:
         """Return the PNG. Takes about a second."""
@@ -85,7 +83,10 @@ class DiagramRenderer:
             return DiagramError(DiagramErrorReason.NOT_INSTALLED)
         if len(request.source) > MAX_SOURCE_LENGTH:
             return DiagramError(DiagramErrorReason.TOO_LONG)
-        worker = self._worker(request, self.python)
+        worker = self._worker(request)
+        # Asked after the worker is known: `close` looks at those that are.
+        if self._closed:
+            worker.close()
         try:
             answer = worker.ask(request.source, dict(request.colors), request.scale)
             png = b64decode(answer.png)
@@ -95,39 +96,28 @@ class DiagramRenderer:
             return DiagramError(DiagramErrorReason.BROKE)
         finally:
             worker.close()
-            with self._lock:
-                self._running.pop(request, None)
-                self._stopped.discard(request)
+            self._workers.pop(request, None)
         return png if png.startswith(b"\x89PNG") else DiagramError(DiagramErrorReason.WRONG, answer.error)
 
     def stop(self, request: DiagramRequest) -> None:
         """Stop rendering, or do not start."""
-        with self._lock:
-            self._stopped.add(request)
-            if worker := self._running.get(request):
-                worker.close()
+        self._worker(request).close()
 
     def resume(self, request: DiagramRequest) -> None:
         """Allow a request that was stopped before."""
-        with self._lock:
-            self._stopped.discard(request)
+        self._workers.pop(request, None)
 
     def close(self) -> None:
         """Stop everything; nothing is rendered any more."""
-        with self._lock:
-            self._closed = True
-            for worker in self._running.values():
-                worker.close()
+        self._closed = True
+        for worker in list(self._workers.values()):
+            worker.close()
 
-    def _worker(self, request: DiagramRequest, python: str) -> Worker[DiagramAnswer]:
-        """Return a worker for this request alone: its process takes 100 MB."""
-        task, command = "ui.transcript.blocks.diagram_worker:draw", [python, *worker_command()[1:]]
+    def _worker(self, request: DiagramRequest) -> Worker[DiagramAnswer]:
+        """Return the worker for this request alone: its process takes 100 MB."""
+        task, command = "ui.transcript.blocks.diagram_worker:draw", [self.python or "", *worker_command()[1:]]
         worker = Worker(task, list[DiagramAnswer], _LIMITS, patience=self.timeout, command=command)
-        with self._lock:
-            self._running[request] = worker
-            if self._closed or request in self._stopped:
-                worker.close()
-        return worker
+        return self._workers.setdefault(request, worker)
 
 
 def find_renderer() -> DiagramRenderer:
@@ -189,7 +179,8 @@ class DiagramCache:
             pending for pending in self._attempts if pending.source == request.source and pending != request
         ]:
             self.stop(outdated)
-        renderer.resume(request)
+        if request not in self._attempts:
+            renderer.resume(request)
         attempt = self._attempts.setdefault(request, _RenderAttempt(request))
 
         def on_rendered(result: tuple[bytes, QImage] | DiagramError) -> None:

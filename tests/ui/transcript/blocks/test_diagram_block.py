@@ -108,7 +108,7 @@ def test_what_cannot_be_drawn_says_why_above_its_source(stand):
 def test_stop_ends_it(stand):
     block = stand.notify("```mermaid\nhang\n```")
     stand.press("Show diagram")
-    stand.bot.waitUntil(lambda: bool(stand.view._render_context.diagrams._renderer._running))
+    stand.bot.waitUntil(lambda: bool(stand.view._render_context.diagrams._renderer._workers))
     stand.press("Stop drawing")
     stand.bot.waitUntil(lambda: not stand.view._render_context.diagrams._job_queue.is_busy)
     assert block._error is None

@@ -243,5 +243,5 @@ def test_it_does_not_outlive_who_started_it(text):
         if text != ENDLESS:
             assert parent.stdout.readline() == "said\n"
         parent.send_signal(signal.SIGKILL)
-    child.wait(20)
+    child.wait(PATIENCE)
     assert not child.is_running()
