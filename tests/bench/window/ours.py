@@ -1,0 +1,77 @@
+"""The program itself, with its window, a server and a folder: `python -m tests.bench.window.ours FOLDER`.
+
+It asks for a short answer, so that what is loaded late is loaded, and then for the long one. At its end it prints the
+CPU seconds that the process took for it, all threads together, and the characters that it shows.
+"""
+
+import json
+import sys
+import time
+
+from PySide6.QtCore import QTimer
+
+import ui.app
+from desktop_agent.api.command_line import LaunchOptions
+from desktop_agent.types.messages import Message
+from ui.bridge.conversation import OpenConversation
+
+REST_MS = 1000
+"""Before a question, and after an answer until its cost is known: what is done behind it belongs to it."""
+
+
+class Asking:
+    """Asks for two answers, measures the second, and closes the window."""
+
+    def __init__(self, controller: ui.app.AppController) -> None:
+        self._controller = controller
+        self._conversation: OpenConversation | None = None
+        self._wait()
+
+    def _wait(self) -> None:
+        """The window has a conversation, and is at rest."""
+        self._conversation = self._controller.library.current
+        if self._conversation is None:
+            QTimer.singleShot(100, self._wait)
+            return
+        QTimer.singleShot(REST_MS, self._warm_up)
+
+    def _warm_up(self) -> None:
+        assert self._conversation is not None
+        self._conversation.finished.connect(self._on_finished)
+        self._next = self._measure
+        self._conversation.send(Message.user("short"))
+
+    def _on_finished(self) -> None:
+        QTimer.singleShot(REST_MS, self._next)
+
+    def _measure(self) -> None:
+        assert self._conversation is not None
+        self._next = self._close
+        self._before = time.process_time()
+        self._conversation.send(Message.user("long"))
+
+    def _close(self) -> None:
+        assert self._conversation is not None
+        spent = time.process_time() - self._before
+        item = self._conversation.transcript[len(self._conversation.transcript) - 1]
+        sys.stdout.write(json.dumps({"cpu_s": spent, "characters": len(str(getattr(item, "text", "")))}) + "\n")
+        sys.stdout.flush()
+        self._controller.end()
+
+
+def main() -> int:
+    """Run the program as its command does."""
+    begin = ui.app.AppController.begin
+
+    def begin_and_ask(controller: ui.app.AppController, options: LaunchOptions) -> None:
+        begin(controller, options)
+        controller.asking = Asking(controller)  # pyright: ignore[reportAttributeAccessIssue]
+
+    ui.app.AppController.begin = begin_and_ask  # type: ignore[method-assign]
+    from ui.__main__ import main as start
+
+    return start(["--data-dir", sys.argv[1]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
