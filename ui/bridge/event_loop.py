@@ -12,18 +12,154 @@ import gc
 import logging
 import signal
 import socket
+from collections import deque
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
+from heapq import heapify, heappop, heappush
 from math import ceil
 from time import monotonic
 from types import FrameType
 from typing import Any, cast
 
 import qasync  # pyright: ignore[reportMissingTypeStubs] - it ships none; only the loop class is used
-from PySide6.QtCore import QEvent, QObject, QSocketNotifier, Qt, QTimer, Signal, SignalInstance
+from PySide6.QtCore import QEvent, QObject, QSocketNotifier, Qt, QTimer, QTimerEvent, Signal, SignalInstance
 from PySide6.QtGui import QWindow
 from PySide6.QtWidgets import QApplication
 
 from desktop_agent.types.errors import AgentError, Sentence
+
+_MAX_THREADS = 10
+_MIN_CANCELLED = 100
+"""Cancelled timers that may wait for their moment before the others are counted."""
+
+
+class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
+    """qasync's loop, with one Qt timer for all callbacks that are ready and one for those that wait.
+
+    qasync makes a Qt timer for each callback, and a cancelled one lives until its moment: a stream would leave
+    hundreds a second behind.
+    """
+
+    def __init__(self, app: QApplication) -> None:
+        self._callbacks = _Callbacks()
+        super().__init__(app)  # pyright: ignore[reportUnknownMemberType]
+        # qasync's own starts ten threads at once, whatever there is to do.
+        self.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, "background"))  # pyright: ignore[reportUnknownMemberType]
+
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
+        """Call it in the next turn of the loop."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._callbacks.add(handle)
+        return handle
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call it at a moment of the loop's clock."""
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        self._callbacks.add_timer(handle)
+        return handle
+
+    def call_later(
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call it after so many seconds."""
+        return self.call_at(monotonic() + delay, callback, *args, context=context)
+
+    def _timer_handle_cancelled(self, _: asyncio.TimerHandle) -> None:
+        """asyncio's handles call this."""
+        self._callbacks.on_timer_cancelled()
+
+    def close(self) -> None:
+        """Release everything. The loop cannot be used again."""
+        super().close()
+        self._callbacks.stop()
+
+
+class _Callbacks(QObject):
+    """Callbacks in the order in which they became ready, and timers by their moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ready = deque[asyncio.Handle]()
+        self._timers: list[asyncio.TimerHandle] = []
+        self._cancelled = 0
+        self._soon = self._later = 0  # Qt's timers; 0: none
+        self._later_at = 0.0
+        self._is_stopped = False
+
+    def add(self, handle: asyncio.Handle) -> None:
+        self._ready.append(handle)
+        if not self._soon:
+            self._wake_soon()
+
+    def add_timer(self, handle: asyncio.TimerHandle) -> None:
+        heappush(self._timers, handle)
+        if self._timers[0] is handle:
+            self._wake_later()
+
+    def on_timer_cancelled(self) -> None:
+        self._cancelled += 1
+        if self._cancelled > max(_MIN_CANCELLED, len(self._timers) // 2):
+            self._timers = [handle for handle in self._timers if not handle.cancelled()]
+            heapify(self._timers)
+            self._cancelled = 0
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        self._ready.clear()
+        self._timers.clear()
+        for timer in filter(None, (self._soon, self._later)):
+            self.killTimer(timer)
+
+    def timerEvent(self, event: QTimerEvent) -> None:
+        # Qt does not deliver a timer again within itself, so a loop inside a callback needs another one.
+        timer = event.timerId()
+        self.killTimer(timer)
+        if timer == self._soon:
+            self._soon = 0
+        else:
+            self._later = 0
+            self._take_due()
+        self._run_ready()
+
+    def _take_due(self) -> None:
+        now = monotonic()
+        while self._timers and (self._timers[0].when() <= now or self._timers[0].cancelled()):
+            handle = heappop(self._timers)
+            if handle.cancelled():
+                self._cancelled = max(0, self._cancelled - 1)
+            else:
+                self._ready.append(handle)
+        self._wake_later()
+
+    def _run_ready(self) -> None:
+        """Run what is ready now; what becomes ready meanwhile has its turn after Qt's own events."""
+        ready = self._ready
+        for _ in range(len(ready)):
+            if not ready:
+                return
+            handle = ready.popleft()
+            if ready and not self._soon:
+                self._wake_soon()
+            if not handle.cancelled():
+                handle._run()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  asyncio's loops do so
+
+    def _wake_soon(self) -> None:
+        if not self._is_stopped:
+            self._soon = self.startTimer(0)
+
+    def _wake_later(self) -> None:
+        if not self._timers or self._is_stopped:
+            return
+        when = self._timers[0].when()
+        if self._later:
+            if self._later_at <= when:
+                return
+            self.killTimer(self._later)
+        self._later_at = when
+        self._later = self.startTimer(max(0, ceil((when - monotonic()) * 1000)), Qt.TimerType.PreciseTimer)
 
 
 def run_event_loop(app: QApplication, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
@@ -32,7 +168,7 @@ def run_event_loop(app: QApplication, main: Callable[[], Coroutine[Any, Any, int
     The program ends when `main` returns, not when the last window closes: what is open is closed in order first.
     """
     app.setQuitOnLastWindowClosed(False)
-    loop = cast("asyncio.AbstractEventLoop", qasync.QEventLoop(app))
+    loop = cast("asyncio.AbstractEventLoop", EventLoop(app))
     asyncio.set_event_loop(loop)
     try:
         return loop.run_until_complete(main())

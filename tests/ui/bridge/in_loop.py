@@ -5,7 +5,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import pytest
-import qasync
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError
@@ -13,7 +12,7 @@ from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import Endpoint
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
-from ui.bridge.event_loop import BackgroundTasks, FrameClock
+from ui.bridge.event_loop import BackgroundTasks, EventLoop, FrameClock
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.settings import Settings
@@ -32,7 +31,7 @@ def in_loop(qapp) -> Iterator[InLoop]:
     """Runs a coroutine to its end; the loop is closed with the test."""
     quits = qapp.quitOnLastWindowClosed()
     qapp.setQuitOnLastWindowClosed(False)  # as ui.bridge.event_loop does: the loop ends with its coroutine
-    loop = qasync.QEventLoop(qapp)
+    loop = EventLoop(qapp)
     asyncio.set_event_loop(loop)
 
     def run(work):

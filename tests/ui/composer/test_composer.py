@@ -3,7 +3,6 @@ import io
 from pathlib import Path
 
 import pytest
-import qasync
 from PIL import Image
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
@@ -11,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QToolButton, QWidget
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
+from ui.bridge.event_loop import EventLoop
 from ui.composer.attachment_chips import AttachmentChip, PastedText
 from ui.composer.attachment_items import PendingPicture, PromptSource, ServerPicture, estimated_tokens
 from ui.composer.composer import Composer
@@ -28,7 +28,7 @@ def png(width=40, height=30, colour="red"):
 def run(qapp):
     """Runs a coroutine on Qt's loop."""
     qapp.setQuitOnLastWindowClosed(False)
-    loop = qasync.QEventLoop(qapp)
+    loop = EventLoop(qapp)
     asyncio.set_event_loop(loop)
     with loop:
         yield loop.run_until_complete

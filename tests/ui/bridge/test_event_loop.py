@@ -1,0 +1,102 @@
+"""The event loop: one Qt timer for all callbacks."""
+
+import asyncio
+import socket
+
+from PySide6.QtCore import QEventLoop, QTimer
+
+from tests.frame.patience import PATIENCE
+from ui.bridge.event_loop import EventLoop
+
+
+def test_callbacks_run_in_order_and_timers_at_their_moment(in_loop):
+    async def work() -> list[str]:
+        loop, seen, done = asyncio.get_running_loop(), [], asyncio.Event()
+        loop.call_later(0.05, lambda: (seen.append("late"), done.set()))
+        loop.call_later(0.02, seen.append, "early")
+        loop.call_soon(seen.append, "soon")
+        loop.call_soon(seen.append, "after it")
+        loop.call_later(0.01, seen.append, "never").cancel()
+        await done.wait()
+        return seen
+
+    assert in_loop(work()) == ["soon", "after it", "early", "late"]
+
+
+def test_qt_has_its_turn_between_callbacks_that_never_end(in_loop):
+    async def work() -> int:
+        fired = []
+        QTimer.singleShot(0, lambda: fired.append(1))
+        turns = 0
+        while not fired:
+            turns += 1
+            await asyncio.sleep(0)
+        return turns
+
+    assert in_loop(work()) < 1000
+
+
+def test_a_loop_inside_a_callback_runs_the_others(in_loop):
+    async def work() -> list[str]:
+        loop, seen, done = asyncio.get_running_loop(), [], asyncio.Event()
+
+        def inner() -> None:
+            nested = QEventLoop()
+            loop.call_later(0.01, nested.quit)
+            nested.exec()
+            seen.append("inner")
+            done.set()
+
+        loop.call_soon(inner)
+        loop.call_soon(seen.append, "beside it")
+        await done.wait()
+        return seen
+
+    assert in_loop(work()) == ["beside it", "inner"]
+
+
+def test_cancelled_timers_leave_nothing_behind(in_loop):
+    async def work() -> int:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, EventLoop)
+        loop.call_later(PATIENCE, print)
+        for _ in range(10_000):
+            loop.call_later(PATIENCE, print).cancel()
+        return len(loop._callbacks._timers)
+
+    assert in_loop(work()) < 200
+
+
+def test_a_callback_that_fails_is_reported_and_the_others_run(in_loop):
+    async def work() -> tuple[list[str], list[str]]:
+        loop, seen, told = asyncio.get_running_loop(), [], []
+        loop.set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+        loop.call_soon(lambda: 1 / 0)
+        loop.call_soon(seen.append, "next")
+        await asyncio.sleep(0.01)
+        return seen, told
+
+    assert in_loop(work()) == (["next"], ["division by zero"])
+
+
+def test_a_reader_may_stop_itself_and_begin_again(in_loop):
+    async def work() -> list[bytes]:
+        loop, seen, done = asyncio.get_running_loop(), [], asyncio.Event()
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.setblocking(False)
+
+            def read() -> None:
+                seen.append(ours.recv(1))
+                loop.remove_reader(ours)
+                if len(seen) == 3:
+                    done.set()
+                else:
+                    loop.add_reader(ours, read)
+
+            loop.add_reader(ours, read)
+            theirs.send(b"abc")
+            await done.wait()
+        return seen
+
+    assert in_loop(work()) == [b"a", b"b", b"c"]
