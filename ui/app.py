@@ -16,7 +16,7 @@ from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop import DesktopNotifications
 from ui.bridge.drafts import ComposerDraft, UnsavedContent
-from ui.bridge.event_loop import BackgroundTasks, FrameClock, IdleGarbageCollector
+from ui.bridge.event_loop import FRAME_SECONDS, BackgroundTasks, FrameClock, IdleGarbageCollector
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.mcp_requests import McpCatalog, McpRequests
 from ui.bridge.mcp_servers import McpNotices, McpServerSettings
@@ -54,6 +54,7 @@ async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path) 
         model=options.model,
         questions=True,
         mode_requests=True,
+        read_interval=FRAME_SECONDS,
     )
     startup.app.setApplicationVersion(program_version())
     try:

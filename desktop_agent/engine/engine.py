@@ -91,6 +91,7 @@ class RunDefaults:
 
     `program` describes this process to another one that is kept out of a conversation by it. `questions`: the agent
     may ask the person, because somebody is there to answer. `mode_requests`: it may ask for another mode.
+    `read_interval`: see HttpClient.
     """
 
     program: Program = "library"
@@ -101,6 +102,7 @@ class RunDefaults:
     config: ProviderConfig = field(default_factory=ProviderConfig)
     questions: bool = False
     mode_requests: bool = False
+    read_interval: float = 0.0
 
 
 class Engine:
@@ -136,7 +138,7 @@ class Engine:
         self._preference_listeners: list[Callable[[Preferences], None]] = []
         self.connections = Connections(
             self.secrets,
-            HttpClient(),
+            HttpClient(defaults.read_interval),
             lambda: self._preferences,
             given=defaults.endpoint,
             given_key=defaults.api_key,

@@ -115,16 +115,19 @@ _HTTP = b"HTTP/"
 _TLS_RECORDS = (0x15, 0x16)  # an alert, a handshake
 
 
-def close_failed_handshakes(transport: "httpx.AsyncHTTPTransport") -> "httpx.AsyncHTTPTransport":
+def close_failed_handshakes(
+    transport: "httpx.AsyncHTTPTransport", backend: httpcore.AsyncNetworkBackend | None = None
+) -> "httpx.AsyncHTTPTransport":
     """Make a transport close connections whose TLS handshake is given up, and return it.
 
-    With a version of the libraries that is built otherwise, it is left as it is.
+    `backend` opens the connections, in place of the library's own. With a version of the libraries that is built
+    otherwise, the transport is left as it is.
     """
     pool = getattr(transport, "_pool", None)
     inner = getattr(pool, "_network_backend", None)
     if isinstance(pool, httpcore.AsyncConnectionPool) and isinstance(inner, httpcore.AsyncNetworkBackend):
         # The pool takes one only when it is made, and httpx makes it.
-        pool._network_backend = ClosingBackend(inner)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+        pool._network_backend = ClosingBackend(backend or inner)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     return transport
 
 

@@ -209,9 +209,13 @@ class HttpResponse:
 
 
 class HttpClient:
-    """Made once for the whole program and shared by all providers; the pool is opened at first use."""
+    """Made once for the whole program and shared by all providers; the pool is opened at first use.
 
-    def __init__(self) -> None:
+    `read_interval`: small pieces of an answer within so many seconds are read together, as a window shows them.
+    """
+
+    def __init__(self, read_interval: float = 0.0) -> None:
+        self._read_interval = read_interval
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()
 
@@ -273,7 +277,7 @@ class HttpClient:
         async with self._opening:
             if self._client is None:
                 # Importing and loading certificates take tens of milliseconds: not on the loop.
-                client = await asyncio.get_running_loop().run_in_executor(None, _make_client)
+                client = await asyncio.get_running_loop().run_in_executor(None, _make_client, self._read_interval)
                 self._client = client
                 return client
             return self._client
@@ -295,10 +299,10 @@ async def error_from_response(answer: HttpResponse, call: HttpRequest) -> AgentE
     return error_responses.error_from_status(answer.status, answer.headers, body)
 
 
-def _make_client() -> "httpx.AsyncClient":
+def _make_client(read_interval: float) -> "httpx.AsyncClient":
     from desktop_agent.providers.transport.httpx_transport import create_client
 
-    return create_client()
+    return create_client(read_interval)
 
 
 class _RequestProgress:

@@ -19,6 +19,7 @@ import httpcore
 import httpx
 
 from desktop_agent.network.fetch import close_failed_handshakes
+from desktop_agent.providers.transport.socket_stream import SocketBackend
 from desktop_agent.types.errors import ConnectionFailed
 from desktop_agent.types.providers import Timeouts, is_loopback
 
@@ -276,13 +277,16 @@ _POOL_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, 
 class RoutingTransport(httpx.AsyncBaseTransport):
     """Direct for loopback and for hosts that the proxy settings exempt; otherwise through the proxy of the scheme.
 
-    Proxies come from the environment, or from the system's settings on macOS and Windows.
+    Proxies come from the environment, or from the system's settings on macOS and Windows. `read_interval`: see
+    SocketBackend.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, read_interval: float = 0.0) -> None:
+        backend = SocketBackend(read_interval)
         context = httpx.create_ssl_context()
         self._direct = close_failed_handshakes(
-            httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, socket_options=_keep_alive_options())
+            httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, socket_options=_keep_alive_options()),
+            backend,
         )
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
         self._unusable: dict[str, str] = {}
@@ -297,7 +301,7 @@ class RoutingTransport(httpx.AsyncBaseTransport):
                 self._unusable[scheme] = kind
                 continue
             self._proxied[scheme] = close_failed_handshakes(
-                httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, proxy=address)
+                httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, proxy=address), backend
             )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -343,14 +347,14 @@ class UploadStream(httpx.AsyncByteStream):
         return body
 
 
-def create_client() -> httpx.AsyncClient:
+def create_client(read_interval: float = 0.0) -> httpx.AsyncClient:
     """Create the client with one pool. Slow the first time (certificates): call it in a thread."""
     for name in _NOISY_LOGGERS:
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:
             # At debug level they log response heads, in which a server may echo the key.
             logger.setLevel(logging.INFO)
-    return httpx.AsyncClient(transport=RoutingTransport(), follow_redirects=False, trust_env=False)
+    return httpx.AsyncClient(transport=RoutingTransport(read_interval), follow_redirects=False, trust_env=False)
 
 
 def _keep_alive_options() -> list[tuple[int, int, int]]:

@@ -1,0 +1,292 @@
+"""Connections for the HTTP library on asyncio's own transports. Imported late: it loads httpcore.
+
+The library's own streams switch the watching of the socket on and off, and start a timer, for each read. In a window
+that costs more than all parsing. Here the socket is watched as long as there is room, and one timer waits for silence.
+"""
+
+import asyncio
+import math
+import selectors
+import socket
+import ssl
+from asyncio.staggered import staggered_race
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, cast
+
+import httpcore
+
+# Bytes that nobody has read yet: above the first the socket is not watched, until there are less than the second.
+_HIGH_WATER, _LOW_WATER = 256 * 1024, 64 * 1024
+# Bytes that are read at once even where the reader wants them in intervals.
+_SMALL = 4 * 1024
+# Seconds until the next address of a host is tried beside the one before (RFC 8305, section 5).
+_NEXT_ADDRESS = 0.25
+
+
+class SocketBackend(httpcore.AsyncNetworkBackend):
+    """Opens connections with asyncio.
+
+    `interval`: small pieces that follow each other within so many seconds are read together. The first one after a
+    pause is read at once.
+    """
+
+    def __init__(self, interval: float = 0.0) -> None:
+        self._interval = interval
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  the library's own interface
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to the address of the host that answers first. Raises ConnectError and ConnectTimeout."""
+        try:
+            async with asyncio.timeout(timeout):
+                stream = await _connect_first(host, port, local_address, self._interval)
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout(str(error)) from error
+        except (OSError, ExceptionGroup) as error:
+            raise httpcore.ConnectError(str(error)) from error
+        for option in socket_options or ():
+            stream.get_extra_info("socket").setsockopt(*option)
+        return stream
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait so long."""
+        await asyncio.sleep(seconds)
+
+
+async def _connect_first(host: str, port: int, local_address: str | None, interval: float) -> "SocketStream":
+    """Raises OSError, and a group of them where the host has several addresses."""
+    loop = asyncio.get_running_loop()
+    local = None if local_address is None else (local_address, 0)
+
+    async def connect(address: str) -> SocketStream:
+        transport, reader = await loop.create_connection(partial(_Reader, interval), address, port, local_addr=local)
+        return SocketStream(transport, reader)
+
+    infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
+    if len(addresses) == 1:
+        return await connect(addresses[0])
+    attempts = [partial(connect, address) for address in addresses]
+    stream, _, failures = await staggered_race(attempts, _NEXT_ADDRESS, loop=loop)
+    if stream is None:
+        raise ExceptionGroup(f"no address of {host}", [error for error in failures if isinstance(error, Exception)])
+    return stream
+
+
+class _Reader(asyncio.Protocol):
+    """Keeps what has arrived until it is read, and knows whether more can be written."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, interval: float) -> None:
+        self.pieces = deque[bytes]()
+        self.is_at_end = False
+        self.failure: BaseException | None = None
+        self.is_paused = False
+        self.reading: asyncio.Future[None] | None = None
+        self.writing: asyncio.Future[None] | None = None
+        self._may_write = True
+        self._size = 0
+        self._interval = interval
+        self._next_read = 0.0
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something that should be read now."""
+        if not self.pieces or not self._interval:
+            return bool(self.pieces) or self.is_at_end
+        return self.is_at_end or self._size >= _SMALL or self._loop.time() >= self._next_read
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        # Whatever the system has not taken counts. With a limit of 0, those for TLS would never let anybody write.
+        self.transport.set_write_buffer_limits(high=1, low=0)
+
+    def data_received(self, data: bytes) -> None:
+        self.pieces.append(data)
+        self._size += len(data)
+        if self._size > _HIGH_WATER and not self.is_paused:
+            self.is_paused = True
+            self.transport.pause_reading()
+        if self.is_ready:
+            _wake(self.reading)
+        elif self.reading is not None and len(self.pieces) == 1:
+            self._loop.call_at(self._next_read, _wake, self.reading)
+
+    def eof_received(self) -> bool:
+        """Return whether the transport stays open for writing."""
+        self.is_at_end = True
+        _wake(self.reading)
+        return self.transport.get_extra_info("ssl_object") is None
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self.is_at_end, self.failure = True, exc
+        self.resume_writing()
+        _wake(self.reading)
+
+    def pause_writing(self) -> None:
+        self._may_write = False
+
+    def resume_writing(self) -> None:
+        self._may_write = True
+        _wake(self.writing)
+
+    async def wait(self) -> None:
+        """Return when something should be read."""
+        self.reading = self._loop.create_future()
+        if self.pieces:
+            self._loop.call_at(self._next_read, _wake, self.reading)
+        try:
+            await self.reading
+        finally:
+            self.reading = None
+
+    def take(self, max_bytes: int) -> bytes:
+        """Return what has arrived, all of it if it is not too much."""
+        if self._size <= max_bytes:
+            data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+            self.pieces.clear()
+        else:
+            joined = b"".join(self.pieces)
+            data = joined[:max_bytes]
+            self.pieces = deque([joined[max_bytes:]])
+        self._size -= len(data)
+        if self.is_paused and self._size < _LOW_WATER:
+            self.is_paused = False
+            self.transport.resume_reading()
+        if self._interval:
+            self._next_read = self._loop.time() + self._interval
+        return data
+
+    async def drain(self) -> None:
+        """Return when all that was written has reached the system."""
+        if not self._may_write:
+            self.writing = asyncio.get_running_loop().create_future()
+            await self.writing
+
+
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)
+
+
+class SocketStream(httpcore.AsyncNetworkStream):
+    """One connection. Errors are those of the HTTP library."""
+
+    def __init__(self, transport: asyncio.Transport, reader: _Reader) -> None:
+        self._transport = transport
+        self._reader = reader
+        self._loop = asyncio.get_running_loop()
+        self._silence_timer: asyncio.TimerHandle | None = None
+        self._silent_at = 0.0
+        self._is_closed = False
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        """Return what has arrived, or wait for something; nothing at the end."""
+        reader = self._reader
+        if self._is_closed:
+            raise httpcore.ReadError("closed here")
+        if not reader.is_ready:
+            self._limit_silence(math.inf if timeout is None else self._loop.time() + timeout)
+            await reader.wait()
+        if reader.pieces:
+            return reader.take(max_bytes)
+        if reader.failure is not None:
+            raise httpcore.ReadError(str(reader.failure)) from reader.failure
+        return b""
+
+    def _limit_silence(self, until: float) -> None:
+        self._silent_at = until
+        timer = self._silence_timer
+        # A later moment is looked up when the timer fires: one timer lasts for many reads.
+        if timer is None or timer.when() > until:
+            self._start_silence_timer()
+
+    def _start_silence_timer(self) -> None:
+        if self._silence_timer is not None:
+            self._silence_timer.cancel()
+            self._silence_timer = None
+        if self._silent_at < math.inf:
+            self._silence_timer = self._loop.call_at(self._silent_at, self._on_silence)
+
+    def _on_silence(self) -> None:
+        self._silence_timer = None
+        waiter = self._reader.reading
+        if waiter is None or waiter.done():
+            return
+        if self._loop.time() < self._silent_at:
+            self._start_silence_timer()
+        else:
+            waiter.set_exception(httpcore.ReadTimeout("nothing came"))
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Return when all of it has reached the system."""
+        if not buffer:
+            return
+        if self._transport.is_closing():
+            raise httpcore.WriteError("closed")
+        self._transport.write(buffer)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._reader.drain()
+        except TimeoutError as error:
+            raise httpcore.WriteTimeout(str(error)) from error
+        if self._reader.failure is not None:
+            raise httpcore.WriteError(str(self._reader.failure)) from self._reader.failure
+
+    async def aclose(self) -> None:
+        """Close at once: nobody waits for what was not sent or read."""
+        self._is_closed = True
+        if self._silence_timer is not None:
+            self._silence_timer.cancel()
+        self._transport.abort()
+        # The loop closes the socket in its next turn.
+        await asyncio.sleep(0)
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> httpcore.AsyncNetworkStream:
+        """Return the same connection, encrypted. Raises ConnectError and ConnectTimeout, and closes it then."""
+        try:
+            async with asyncio.timeout(timeout):
+                transport = await self._loop.start_tls(
+                    self._transport, self._reader, ssl_context, server_hostname=server_hostname
+                )
+        except BaseException as error:
+            await self.aclose()
+            if isinstance(error, TimeoutError):
+                raise httpcore.ConnectTimeout(str(error)) from error
+            if isinstance(error, OSError):  # as are those of TLS
+                raise httpcore.ConnectError(str(error)) from error
+            raise
+        if transport is None:
+            raise httpcore.ConnectError("closed")
+        self._reader.connection_made(transport)
+        return SocketStream(transport, self._reader)
+
+    def get_extra_info(self, info: str) -> Any:
+        """Return what the library asks about a connection; `is_readable`: it has more to read, or was closed."""
+        names = {"client_addr": "sockname", "server_addr": "peername"}
+        if info == "is_readable":
+            reader = self._reader
+            return bool(reader.pieces) or reader.is_at_end or _is_readable(self._transport.get_extra_info("socket"))
+        return self._transport.get_extra_info(names.get(info, info))
+
+
+def _is_readable(sock: socket.socket) -> bool:
+    if sock.fileno() < 0:
+        return True
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
