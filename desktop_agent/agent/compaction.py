@@ -357,7 +357,7 @@ class Compactor:
 async def _collect_answer(events: AsyncGenerator[ProviderEvent], answer: AnswerBuilder) -> None:
     async with aclosing(events):
         async for event in events:
-            answer.feed(event, now())
+            answer.feed(event)
 
 
 def _usable_summary(answer: Message) -> str:

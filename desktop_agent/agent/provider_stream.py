@@ -65,7 +65,8 @@ class AnswerSize:
 
     def add(self, event: Event) -> None:
         """Count one event. Raises AnswerTooLong, and NotJson for opaque state that is no JSON."""
-        more = self._size(event)
+        goes_on = self._is_thinking is False
+        more = len(event.text) + 1 if goes_on and type(event) is ContentDelta else self._size(event)
         if self.characters + more > self._limit:
             raise AnswerTooLong("The answer is longer than what is taken in.")
         self.characters += more

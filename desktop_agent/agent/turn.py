@@ -89,12 +89,12 @@ class ModelCall:
         events = validated_events(self._provider.stream(built.request), self._size, self._recorder.emit)
         async with aclosing(events):
             async for event in events:
-                if may_repeat and _is_malformed_call(event) and not answer.has_content:
-                    answer.feed(event, now())
+                if may_repeat and type(event) is MessageDelta and _is_malformed_call(event) and not answer.has_content:
+                    answer.feed(event)
                     async for late_event in events:
                         # Not shown: it is the end of nothing. What it used counts all the same.
                         if isinstance(late_event, UsageUpdate):
-                            answer.feed(late_event, now())
+                            answer.feed(late_event)
                     return False
                 self._handle_event(event, answer)
         return True
@@ -109,12 +109,12 @@ class ModelCall:
         return await build_request(history, self._settings, specs, pictures, self._addenda, context.prepared_history)
 
     def _handle_event(self, event: Event, answer: AnswerBuilder) -> None:
-        answer.feed(event, now())
+        answer.feed(event)
         self._recorder.emit(event)
 
 
-def _is_malformed_call(event: Event) -> bool:
-    return isinstance(event, MessageDelta) and event.stop_reason is StopReason.MALFORMED_TOOL_CALL
+def _is_malformed_call(end: MessageDelta) -> bool:
+    return end.stop_reason is StopReason.MALFORMED_TOOL_CALL
 
 
 # The model is not finished, it only paused: the runtime continues by itself.

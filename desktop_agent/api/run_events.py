@@ -84,7 +84,7 @@ class BlockCollector:
             self._earlier_usage, self._stop_reason = self.usage, self.stop_reason
             self._answer = _BlockBuilder()
             return rest
-        self._answer.feed(event, at or now())
+        self._answer.feed(event, at)
         if isinstance(event, Done | ToolCallPending | RunFinished):
             return self._answer.finish()
         return self._answer.take()

@@ -167,7 +167,7 @@ def open_session(
     setup = replace(_session_setup(options, tools, cast("Provider", provider), config), modes=modes)
     session = in_memory_session(setup, model=options.model, messages=history)
     responder = ApprovalResponder(session.approvals, options.approver)
-    session.subscribe(on_event=responder.handle)
+    session.subscribe(on_event=responder.handle, pieces=False)
     return OpenedSession(session, connection, provider, responder)
 
 

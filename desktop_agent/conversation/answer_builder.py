@@ -6,7 +6,7 @@ from datetime import datetime
 from desktop_agent.types.blocks import Block, JsonObject, ServerStep, Text, Thinking, ToolUse, Unknown
 from desktop_agent.types.engine_events import Event
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.messages import Message, MessageState, Role, now
 from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
@@ -35,7 +35,7 @@ class _OpenPart:
 
 
 class AnswerBuilder:
-    """Feed it events in order; ask for the message at any moment.
+    """Feed it events in order; ask for the message at any moment. Without a time, the events come now.
 
     Parts may grow side by side. When none is open any more, they are in the order of their numbers.
     """
@@ -65,7 +65,7 @@ class AnswerBuilder:
             return self.usage or self._wasted_usage
         return self._wasted_usage + self.usage
 
-    def feed(self, event: Event, at: datetime) -> None:
+    def feed(self, event: Event, at: datetime | None = None) -> None:
         """Take in one event; those of tools and approvals are ignored."""
         match event:
             case ContentDelta() | ThinkingDelta():
@@ -107,7 +107,7 @@ class AnswerBuilder:
             self._wasted_usage = self.usage if self._wasted_usage is None else self._wasted_usage + self.usage
         self.usage = self.stop_reason = self.stop_details = None
 
-    def close_parts(self, at: datetime) -> None:
+    def close_parts(self, at: datetime | None = None) -> None:
         """Finish all open parts as they are."""
         for part in list(self._open.values()):
             self._finish(part, at)
@@ -132,15 +132,15 @@ class AnswerBuilder:
         for adjustment in adjustments:
             self._adjustments.setdefault(str(adjustment), adjustment)
 
-    def _begin(self, number: int, at: datetime, *, is_thinking: bool) -> _OpenPart:
+    def _begin(self, number: int, at: datetime | None, *, is_thinking: bool) -> _OpenPart:
         """Begin a part; an open one of the same number is finished."""
         if number in self._open:
             self._finish(self._open[number], at)
-        part = self._open[number] = _OpenPart(number, is_thinking, at)
+        part = self._open[number] = _OpenPart(number, is_thinking, at or now())
         self._unsettled.append(part)
         return part
 
-    def _finish_text(self, end: TextClosed, at: datetime) -> None:
+    def _finish_text(self, end: TextClosed, at: datetime | None) -> None:
         part = self._open.get(end.part)
         if part is None or part.is_thinking:
             part = self._begin(end.part, at, is_thinking=False)
@@ -149,7 +149,7 @@ class AnswerBuilder:
         )
         self._finish(part, at, block)
 
-    def _finish_thinking(self, end: ThinkingBlock, at: datetime) -> None:
+    def _finish_thinking(self, end: ThinkingBlock, at: datetime | None) -> None:
         part = self._open.get(end.part)
         seconds = None
         if part is None or not part.is_thinking:
@@ -159,7 +159,7 @@ class AnswerBuilder:
         block = Thinking(text=end.text, provider=end.provider, metadata=dict(end.metadata), seconds=seconds)
         self._finish(part, at, block)
 
-    def _finish(self, part: _OpenPart, at: datetime, block: Text | Thinking | None = None) -> None:
+    def _finish(self, part: _OpenPart, at: datetime | None, block: Text | Thinking | None = None) -> None:
         """Finish a part; the last open one settles the order of all."""
         text = "".join(part.pieces)
         if block is None and text:
@@ -177,9 +177,9 @@ class AnswerBuilder:
             self._unsettled.clear()
 
 
-def _seconds(since: datetime, at: datetime) -> float:
+def _seconds(since: datetime, at: datetime | None) -> float:
     """Return the seconds since then, 0 where the machine's clock was set back meanwhile."""
-    return max(0.0, (at - since).total_seconds())
+    return max(0.0, ((at or now()) - since).total_seconds())
 
 
 def _details(end: MessageDelta) -> JsonObject | None:

@@ -263,8 +263,13 @@ class TextItems:
         if part not in self._open:
             self._continue_as(part)
         open_item = self._open.get(part)
-        if open_item is not None and isinstance(open_item.item, kind) and not _starts_new_item(open_item, piece):
-            if open_item.part_is_closed:
+        is_closed = open_item is not None and open_item.part_is_closed
+        if (
+            open_item is not None
+            and isinstance(open_item.item, kind)
+            and not (is_closed and _starts_new_item(open_item, piece))
+        ):
+            if is_closed:
                 open_item.part_start, open_item.part_is_closed = open_item.item.text.length, False
             open_item.item.text.append(piece)
             return [Updated(open_item.index, "text")]
@@ -325,10 +330,11 @@ class TextItems:
 
 
 def _starts_new_item(last: _OpenItem, piece: str) -> bool:
-    """Return whether a new item begins. Servers cut cited text in the middle of sentences, and put remarks before the
-    answer without any space.
+    """Return whether a new item begins behind a closed part.
+
+    Servers cut cited text in the middle of sentences, and put remarks before the answer without any space.
     """
-    return last.part_is_closed and last.item.text.last in _SENTENCE_ENDS and not piece[:1].isspace()
+    return last.item.text.last in _SENTENCE_ENDS and not piece[:1].isspace()
 
 
 def _shifted(citations: tuple[Citation, ...], by: int) -> tuple[Citation, ...]:

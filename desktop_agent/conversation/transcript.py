@@ -166,17 +166,19 @@ class Transcript:
 
     def apply(self, envelope: Envelope) -> list[Change]:
         """Fold one event in. Events that show nothing change nothing."""
+        event = envelope.event
         if envelope.parent_run_id is not None:
             return self._sub_runs.fold(envelope)
-        if isinstance(envelope.event, AnswerAwaited):
-            return self._show_waiting(envelope.event)
-        return self._end_waiting() + self._apply(envelope) if self._waiting_notice else self._apply(envelope)
+        if isinstance(event, AnswerAwaited):
+            return self._show_waiting(event)
+        ended = self._end_waiting() if self._waiting_notice else []
+        if isinstance(event, ContentDelta):
+            return ended + self._text.grow(event.text, AnswerItem, self._message_id, envelope.at, event.part)
+        return ended + self._apply(envelope)
 
     def _apply(self, envelope: Envelope) -> list[Change]:
         event = envelope.event
         match event:
-            case ContentDelta():
-                return self._text.grow(event.text, AnswerItem, self._message_id, envelope.at, event.part)
             case ThinkingDelta():
                 return self._text.grow(event.text, ThinkingItem, self._message_id, envelope.at, event.part)
             case TextClosed():

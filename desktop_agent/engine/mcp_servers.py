@@ -437,7 +437,7 @@ class SamplingHandler:
         try:
             async with aclosing(stream) as events:
                 async for event in events:
-                    answer.feed(event, now())
+                    answer.feed(event)
         finally:
             if answer.total_usage is not None:
                 on_usage(answer.total_usage)

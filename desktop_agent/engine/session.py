@@ -242,9 +242,18 @@ class Session:
         """Return all messages of the branch, oldest first."""
         return self._writer.history()
 
-    def subscribe(self, on_changes: ChangeListener | None = None, on_event: EventListener | None = None) -> None:
-        """Subscribe to changes of the transcript, to events, or both. Called in the loop's thread."""
-        self._writer.subscribe(on_changes, on_event)
+    def subscribe(
+        self,
+        on_changes: ChangeListener | None = None,
+        on_event: EventListener | None = None,
+        *,
+        pieces: bool = True,
+    ) -> None:
+        """Subscribe to changes of the transcript, to events, or both. Called in the loop's thread.
+
+        Without `pieces` there is no event for each piece of a text: they come by the thousand.
+        """
+        self._writer.subscribe(on_changes, on_event, pieces=pieces)
 
     def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
         """Stop calling this listener."""

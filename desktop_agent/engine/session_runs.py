@@ -140,18 +140,15 @@ class RunRecorder:
     def emit(self, event: Event) -> None:
         """Number the event and hand it to the writer. Transient events have no number of their own."""
         if self._finished:
-            return None
-        if isinstance(event, AnswerAwaited):
-            return self._write(0, event)
+            return
         if isinstance(event, TurnStarted):
             self._turn_id = event.turn_id
         elif isinstance(event, RunFinished):
             self._finish_nested()
             self._finished = True
-        self._seq += 1
-        return self._write(self._seq, event)
-
-    def _write(self, seq: int, event: Event) -> None:
+        seq = 0
+        if not isinstance(event, AnswerAwaited):
+            seq = self._seq = self._seq + 1
         self._writer.write_event(Envelope(seq, self._run_id, self._parent_run_id, self._turn_id, now(), event))
 
     async def flush(self) -> None:

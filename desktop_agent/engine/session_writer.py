@@ -41,10 +41,11 @@ class SessionWriter:
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
         self.usage = _last_usage(self._messages)
-        self._change_listeners: list[ChangeListener] = []
-        # Parts of our own: they are called before the listeners, and get the real events, not copies.
+        self._change_listeners: tuple[ChangeListener, ...] = ()
+        # Parts of our own: they are called before the listeners, and get real events, not copies, but no pieces.
         self.internal_listeners: list[EventListener] = []
-        self._event_listeners: list[EventListener] = []
+        self._event_listeners: tuple[EventListener, ...] = ()
+        self._piece_listeners: tuple[EventListener, ...] = ()
         self._trouble_notice: NoticeItem | None = None
         if not is_followed:
             self._offer_continue()
@@ -58,17 +59,22 @@ class SessionWriter:
         """Return all messages of the branch, oldest first."""
         return tuple(self._messages)
 
-    def subscribe(self, on_changes: ChangeListener | None, on_event: EventListener | None) -> None:
-        """Call these listeners from now on."""
+    def subscribe(
+        self, on_changes: ChangeListener | None, on_event: EventListener | None, *, pieces: bool = True
+    ) -> None:
+        """Call these listeners from now on, `on_event` only with `pieces` also for each piece of a text."""
         if on_changes is not None:
-            self._change_listeners.append(on_changes)
+            self._change_listeners += (on_changes,)
         if on_event is not None:
-            self._event_listeners.append(on_event)
+            self._event_listeners += (on_event,)
+            if pieces:
+                self._piece_listeners += (on_event,)
 
     def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
         """Stop calling this listener."""
-        self._change_listeners = [other for other in self._change_listeners if other != listener]
-        self._event_listeners = [other for other in self._event_listeners if other != listener]
+        self._change_listeners = tuple(other for other in self._change_listeners if other != listener)
+        self._event_listeners = tuple(other for other in self._event_listeners if other != listener)
+        self._piece_listeners = tuple(other for other in self._piece_listeners if other != listener)
 
     def show(self, message: Message) -> None:
         """Show a message that is about to be committed."""
@@ -153,7 +159,9 @@ class SessionWriter:
         self.known_ids.update(message.id for message in messages)
 
     def _show(self, envelope: Envelope) -> None:
-        self.notify_changes(self.transcript.apply(envelope))
+        changes = self.transcript.apply(envelope)
+        if self._change_listeners:
+            self.notify_changes(changes)
         if isinstance(envelope.event, UsageUpdate) and envelope.parent_run_id is None:
             self.usage = envelope.event.usage
 
@@ -172,12 +180,16 @@ class SessionWriter:
             self.notify_changes(self.transcript.offer_continue(CAN_CONTINUE, RemedyAction.CONTINUE))
 
     def _notify_event(self, envelope: Envelope) -> None:
+        if isinstance(envelope.event, _TEXT_EVENTS):
+            for listener in self._piece_listeners:
+                notify(listener, envelope)
+            return
         for listener in tuple(self.internal_listeners):
             notify(listener, envelope)
-        if self._event_listeners and not isinstance(envelope.event, _TEXT_EVENTS):
+        if self._event_listeners:
             # Changes that listeners make must not reach what is stored, asked about or run.
             envelope = replace(envelope, event=deep_copy(envelope.event))
-        for listener in tuple(self._event_listeners):
+        for listener in self._event_listeners:
             notify(listener, envelope)
 
     def _on_write_error(self, trouble: StorageFailed | None) -> None:
@@ -193,9 +205,9 @@ class SessionWriter:
 
     def notify_changes(self, changes: Sequence[Change]) -> None:
         """Notify listeners of changes in the transcript."""
-        news = tuple(changes)
-        if news:
-            for listener in tuple(self._change_listeners):
+        if changes:
+            news = tuple(changes)
+            for listener in self._change_listeners:
                 notify(listener, news)
 
 

@@ -129,7 +129,9 @@ class RepeatFilter:
                 return self._take_growing(piece)
             return self._remember_text(held) + self.fresh(piece, may_be_all=may_be_all)
         if len(piece) < self._length and not self._is_growing:
-            return self._remember_text(piece)
+            self._pieces.append(piece)
+            self._length += len(piece)
+            return piece
         text = self._all_text()
         if not text or not piece.startswith(text):
             self._is_growing = False

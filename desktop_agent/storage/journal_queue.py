@@ -25,6 +25,7 @@ class _PendingRows:
     def __init__(self) -> None:
         self._rows: list[Envelope] = []
         self._pieces: list[str] = []
+        self._newest: Envelope | None = None  # whose piece is the last
 
     def add(self, envelope: Envelope) -> None:
         last = self._rows[-1] if self._rows else None
@@ -34,22 +35,25 @@ class _PendingRows:
             self._rows.append(envelope)
             return
         self._pieces.append(piece)
-        # Of thinking the earlier moment counts: its time is measured from its first piece. The name of a call may come
-        # late.
-        event, at = last.event, last.at if isinstance(last.event, ThinkingDelta) else envelope.at
+        self._newest = envelope
+        event = last.event
         if isinstance(event, ToolArgsDelta) and isinstance(envelope.event, ToolArgsDelta) and not event.name:
-            event = ToolArgsDelta(event.id, envelope.event.name, event.fragment)
-        self._rows[-1] = Envelope(envelope.seq, last.run_id, last.parent_run_id, last.turn_id, at, event)
+            # The name of a call may come late.
+            self._rows[-1] = replace(last, event=replace(event, name=envelope.event.name))
 
     def rows(self) -> list[Envelope]:
         self._join()
         return self._rows
 
     def _join(self) -> None:
-        if self._pieces:
-            last = self._rows[-1]
-            self._rows[-1] = replace(last, event=_append_text(last.event, "".join(self._pieces)))
+        if self._newest is not None:
+            last, newest = self._rows[-1], self._newest
+            # Of thinking the earlier moment counts: its time is measured from its first piece.
+            at = last.at if isinstance(last.event, ThinkingDelta) else newest.at
+            event = _append_text(last.event, "".join(self._pieces))
+            self._rows[-1] = replace(last, seq=newest.seq, at=at, event=event)
             self._pieces.clear()
+            self._newest = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,8 @@ class JournalQueue(WriteBehind[_Write]):
             last = _PendingRows()
             self._append(last)
         last.add(envelope)
-        self._schedule_write()
+        if self._flush_timer is None:
+            self._schedule_write()
 
     async def commit(self, *messages: Message) -> None:
         """Write finished messages; listeners for trouble are notified of a refusal, it is not raised."""

@@ -1,8 +1,9 @@
 """What canonical events cost, beside the bytes that the HTTP library delivers anyway and beside the vendors' clients.
 
 A child process serves, for each dialect, one answer of 50,000 events in the vendor's own framing. Everybody reads it in
-turn, five times; what counts is the CPU time of this process, the median of the rounds. A second look compares the same
-answer in HTTP chunks of one byte with one in whole events.
+turn, five times; what counts is the CPU time of this process, the median of the rounds. The library's Client does the
+same and keeps the conversation. A second look compares the same answer in HTTP chunks of one byte with one in whole
+events.
 
 `python -m tests.bench.bench_parsing DIALECT` shows where the time goes.
 """
@@ -18,7 +19,7 @@ import time
 from typing import Any
 
 from tests.bench.parsing import server
-from tests.bench.parsing.clients import SDKS, Client, bytes_only, canonical
+from tests.bench.parsing.clients import SDKS, Client, bytes_only, canonical, library
 from tests.desktop_agent.providers.vendor_streams import DIALECTS
 
 EVENTS = 50_000
@@ -30,6 +31,7 @@ ROUNDS = 5
 # Google's costs is only told.
 GOALS = {
     **{f"{dialect}.cost_over_bytes": 1.3 for dialect in DIALECTS},
+    **{f"{dialect}.client_over_ours": 1.3 for dialect in DIALECTS},
     **{f"{dialect}.cost_bytewise_over_whole": 3.0 for dialect in DIALECTS},
     "openai-chat.cost_over_openai_sdk": 1 / 8,
     "openai-responses.cost_over_openai_sdk": 1 / 8,
@@ -39,7 +41,10 @@ GOALS = {
 
 def run() -> dict[str, Any]:
     """Per dialect: events per CPU second of everybody, our cost over theirs, and the spread of the first ratio."""
-    clients = {dialect: {"httpx_bytes": bytes_only(dialect), "ours": canonical(dialect)} for dialect in DIALECTS}
+    clients = {
+        dialect: {"httpx_bytes": bytes_only(dialect), "ours": canonical(dialect), "client": library(dialect)}
+        for dialect in DIALECTS
+    }
     with server.served(WARMING_EVENTS) as (port, _):
         for dialect, those in clients.items():
             for client in (*those.values(), *SDKS[dialect].values()):
@@ -59,8 +64,8 @@ def run() -> dict[str, Any]:
 
 
 def profile(dialect: str) -> None:
-    """Print where our reading spends its time."""
-    client = canonical(dialect)
+    """Print where our reading spends its time, by the Client."""
+    client = library(dialect)
     with server.served(EVENTS) as (port, _):
         _seconds(client, port, EVENTS)
         profiler = cProfile.Profile()
@@ -74,14 +79,17 @@ def _compared(clients: dict[str, Client], port: int) -> dict[str, Any]:
     rounds = [{name: _seconds(client, port, EVENTS) for name, client in clients.items()} for _ in range(ROUNDS)]
     medians = {name: statistics.median(each[name] for each in rounds) for name in clients}
     over = [each["ours"] / each["httpx_bytes"] for each in rounds]
+    session = [each["client"] / each["ours"] for each in rounds]
     return {
         "events_per_cpu_second": {name: round(EVENTS / took) for name, took in medians.items()},
         "cost_over_bytes": round(statistics.median(over), 3),
         "cost_over_bytes_spread": f"{min(over):.2f}–{max(over):.2f}",
+        "client_over_ours": round(statistics.median(session), 3),
+        "client_over_ours_spread": f"{min(session):.2f}–{max(session):.2f}",
         **{
             f"cost_over_{name}": round(medians["ours"] / took, 4)
             for name, took in medians.items()
-            if name not in ("ours", "httpx_bytes")
+            if name not in ("ours", "httpx_bytes", "client")
         },
     }
 

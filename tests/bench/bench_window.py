@@ -34,9 +34,9 @@ def run(pieces: int = PIECES, rounds: int = ROUNDS) -> dict[str, Any]:
     with served(pieces) as port:
         for _ in range(rounds):
             with tempfile.TemporaryDirectory(prefix="desktop-agent-window-") as folder:
-                asyncio.run(_fill(Path(folder), port))
-                found["ours"].append(_cpu_seconds("ours", folder, pieces))
-            found["bare"].append(_cpu_seconds("bare", str(pieces), pieces))
+                asyncio.run(fill(Path(folder), port))
+                found["ours"].append(float(figures_of("ours", folder, pieces=pieces)["cpu_s"]))
+            found["bare"].append(float(figures_of("bare", str(pieces), pieces=pieces)["cpu_s"]))
     ratios = [ours / limit for ours, limit in zip(found["ours"], found["bare"], strict=True)]
     return {
         "pieces": pieces,
@@ -46,7 +46,7 @@ def run(pieces: int = PIECES, rounds: int = ROUNDS) -> dict[str, Any]:
     }
 
 
-async def _fill(folder: Path, port: int) -> None:
+async def fill(folder: Path, port: int) -> None:
     """A data folder with the server."""
     engine = await Engine.open(folder)
     server = Endpoint(id="paced", title="Paced", base_url=f"http://127.0.0.1:{port}/v1")
@@ -57,11 +57,12 @@ async def _fill(folder: Path, port: int) -> None:
     await engine.close()
 
 
-def _cpu_seconds(side: str, argument: str, pieces: int) -> float:
+def figures_of(side: str, *arguments: str, pieces: int) -> dict[str, Any]:
+    """What one side prints at its end."""
     # Bytecode is written by the first start, so that the next ones do not compile all over again.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
-    command = [sys.executable, "-m", f"tests.bench.window.{side}", argument]
+    command = [sys.executable, "-m", f"tests.bench.window.{side}", *arguments]
     done = subprocess.run(
         command,
         env=environment,
@@ -71,10 +72,10 @@ def _cpu_seconds(side: str, argument: str, pieces: int) -> float:
         stdin=subprocess.DEVNULL,
         timeout=pieces / RATE + _PATIENCE,
     )
-    figures = json.loads(done.stdout)
+    figures: dict[str, Any] = json.loads(done.stdout)
     if figures["characters"] < pieces * LENGTH - 2:
         raise RuntimeError(f"{side} shows {figures['characters']} characters only")
-    return float(figures["cpu_s"])
+    return figures
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 """Follows a tool call and a streamed token through the code, function by function.
 
-`python -m tests.frame.call_path` prints three figures of a kept session that talks to a loopback server:
+`python -m tests.frame.call_path` prints four figures of a kept session that talks to a loopback server:
 
 - a tool call from its gate to its result: the functions that decide about it and run it, each where it is entered
   first, and how often this path comes back to a folder that it had left;
-- a streamed token: how many functions of ours are called (or resumed) for each;
+- a streamed token: how many functions of ours are called (or resumed) for each, headless where all come at once, and
+  with the window where they come 200 a second, painting included;
 - how many of our modules are loaded to answer one prompt headless.
 """
 
 import asyncio
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,9 +24,11 @@ from typing import Any
 
 from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
+from tests.bench import bench_window
 from tests.bench.engine import calling_server
 from tests.bench.engine.sessions import Noting, kept, say, set_up
 from tests.bench.parsing import server as streaming_server
+from tests.bench.window import server as window_server
 from tests.desktop_agent.providers.vendor_streams import ROOTS
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +119,14 @@ def calls_per_token() -> Counter[str]:
     return Counter({name: (counted[1][name] - counted[0][name]) for name in counted[1]})
 
 
+def calls_per_token_in_window() -> Counter[str]:
+    """How often each function is called for a token, in the program with its window, drawing offscreen."""
+    with window_server.served(MANY) as port, tempfile.TemporaryDirectory() as folder:
+        asyncio.run(bench_window.fill(Path(folder), port))
+        figures = bench_window.figures_of("ours", folder, "calls", pieces=MANY)
+    return Counter({name: count / MANY for name, count in figures["calls"].items()})
+
+
 def modules_of_a_prompt() -> int:
     """How many of our modules one headless prompt to the demo loads."""
     program = (
@@ -138,6 +151,14 @@ def main() -> None:
     if "token" in sys.argv:
         for name, count in per_token.most_common(40):
             print(f"    {count / (MANY - FEW):6.2f}  {name}")
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    in_window = calls_per_token_in_window()
+    painting = sum(count for name, count in in_window.items() if name.startswith("ui/transcript/"))
+    on_the_way = sum(in_window.values()) - painting
+    print(f"with the window  {on_the_way:.1f} calls to the transcript, {painting:.1f} in it for layout and painting")
+    if "token" in sys.argv:
+        for name, count in in_window.most_common(60):
+            print(f"    {count:6.2f}  {name}")
     print(f"headless prompt  {modules_of_a_prompt()} modules")
 
 

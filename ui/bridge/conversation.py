@@ -66,7 +66,7 @@ class OpenConversation(QObject):
         self._pending_updates: set[Updated] = set()
         self._is_attached = True
         clock.tick.connect(self._deliver)
-        session.subscribe(self._on_changes, self._on_event)
+        session.subscribe(self._on_changes, self._on_event, pieces=False)
 
     @property
     def id(self) -> str:

@@ -201,7 +201,7 @@ class ConversationLibrary(QObject):
         # Its runs change the list also while another one is shown. Subscribing twice has no further effect.
         listener = _EventListener(self, session)
         session.unsubscribe(listener)
-        session.subscribe(on_event=listener)
+        session.subscribe(on_event=listener, pieces=False)
         self.opened.emit(self._open)
 
     def on_event(self, session: "Session", envelope: Envelope) -> None:

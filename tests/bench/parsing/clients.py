@@ -58,6 +58,21 @@ def canonical(dialect: str) -> Client:
     return client
 
 
+def library(dialect: str) -> Client:
+    """Ourselves as programs use us: a Client, whose session keeps the conversation."""
+
+    @asynccontextmanager
+    async def client(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
+        import desktop_agent
+
+        address = f"http://127.0.0.1:{port}/{ROOTS[dialect]}"
+        options = desktop_agent.AgentOptions(dialect=dialect, base_url=address, api_key="key", model="m")
+        async with desktop_agent.Client(options) as client:
+            yield client.stream("hi")
+
+    return client
+
+
 @asynccontextmanager
 async def _openai_chat(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
     from openai import AsyncOpenAI

@@ -1,12 +1,18 @@
 """The program itself, with its window, a server and a folder: `python -m tests.bench.window.ours FOLDER`.
 
 It asks for a short answer, so that what is loaded late is loaded, and then for the long one. At its end it prints the
-CPU seconds that the process took for it, all threads together, and the characters that it shows.
+CPU seconds that the process took for it, all threads together, and the characters that it shows. With `calls` as a
+second argument it also prints how often each function of ours was called.
 """
 
 import json
 import sys
+import threading
 import time
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from PySide6.QtCore import QTimer
 
@@ -17,6 +23,9 @@ from ui.bridge.conversation import OpenConversation
 
 REST_MS = 1000
 """Before a question, and after an answer until its cost is known: what is done behind it belongs to it."""
+COUNTS_CALLS = sys.argv[2:] == ["calls"]
+ROOT = f"{Path(__file__).parents[3]}/"
+OURS = (f"{ROOT}desktop_agent/", f"{ROOT}ui/")
 
 
 class Asking:
@@ -25,6 +34,7 @@ class Asking:
     def __init__(self, controller: ui.app.AppController) -> None:
         self._controller = controller
         self._conversation: OpenConversation | None = None
+        self._calls = Counter[str]()
         self._wait()
 
     def _wait(self) -> None:
@@ -47,14 +57,25 @@ class Asking:
     def _measure(self) -> None:
         assert self._conversation is not None
         self._next = self._close
+        if COUNTS_CALLS:
+            threading.setprofile(self._count)
+            sys.setprofile(self._count)
         self._before = time.process_time()
         self._conversation.send(Message.user("long"))
+
+    def _count(self, frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(OURS):
+            self._calls[f"{code.co_filename.removeprefix(ROOT)} {code.co_qualname}"] += 1
 
     def _close(self) -> None:
         assert self._conversation is not None
         spent = time.process_time() - self._before
+        sys.setprofile(None)
+        threading.setprofile(None)
         item = self._conversation.transcript[len(self._conversation.transcript) - 1]
-        sys.stdout.write(json.dumps({"cpu_s": spent, "characters": len(str(getattr(item, "text", "")))}) + "\n")
+        characters = len(str(getattr(item, "text", "")))
+        sys.stdout.write(json.dumps({"cpu_s": spent, "characters": characters, "calls": self._calls}) + "\n")
         sys.stdout.flush()
         self._controller.end()
 

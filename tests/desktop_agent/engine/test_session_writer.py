@@ -35,6 +35,24 @@ def writer(shaky: Shaky, *messages: Message) -> SessionWriter:
     return SessionWriter(JournalQueue(shaky, record(), is_new=True), messages)  # type: ignore[arg-type]
 
 
+async def test_pieces_of_text_reach_only_those_who_want_them(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        every: list[Envelope] = []
+        others: list[Envelope] = []
+        about.subscribe(None, every.append)
+        about.subscribe(None, others.append, pieces=False)
+        recorder = RunRecorder(about)
+        recorder.emit(TurnStarted("t", "m", "model"))
+        recorder.emit(ContentDelta("a"))
+        recorder.emit(UsageUpdate(Usage(output_tokens=1)))
+        about.unsubscribe(every.append)
+        recorder.emit(RunFinished(RunEnd.COMPLETED))
+        assert [type(envelope.event) for envelope in every] == [TurnStarted, ContentDelta, UsageUpdate]
+        assert [type(envelope.event) for envelope in others] == [TurnStarted, UsageUpdate, RunFinished]
+        await about.journal_queue.close()
+
+
 async def test_a_recorder_counts_without_gaps_and_is_deaf_after_the_end(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
         about = writer(shaky)
