@@ -50,7 +50,9 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
         """Call it in the next turn of the loop."""
         handle = asyncio.Handle(callback, args, self, context)
-        self._callbacks.add(handle)
+        self._callbacks.ready.append(handle)
+        if not self._callbacks.soon:
+            self._callbacks.wake_soon()
         return handle
 
     def call_at(
@@ -82,17 +84,12 @@ class _Callbacks(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ready = deque[asyncio.Handle]()
+        self.ready = deque[asyncio.Handle]()
         self._timers: list[asyncio.TimerHandle] = []
         self._cancelled = 0
-        self._soon = self._later = 0  # Qt's timers; 0: none
+        self.soon = self._later = 0  # Qt's timers; 0: none
         self._later_at = 0.0
         self._is_stopped = False
-
-    def add(self, handle: asyncio.Handle) -> None:
-        self._ready.append(handle)
-        if not self._soon:
-            self._wake_soon()
 
     def add_timer(self, handle: asyncio.TimerHandle) -> None:
         heappush(self._timers, handle)
@@ -108,21 +105,30 @@ class _Callbacks(QObject):
 
     def stop(self) -> None:
         self._is_stopped = True
-        self._ready.clear()
+        self.ready.clear()
         self._timers.clear()
-        for timer in filter(None, (self._soon, self._later)):
+        for timer in filter(None, (self.soon, self._later)):
             self.killTimer(timer)
 
     def timerEvent(self, event: QTimerEvent) -> None:
+        """Run what is ready now; what becomes ready meanwhile has its turn after Qt's own events."""
         # Qt does not deliver a timer again within itself, so a loop inside a callback needs another one.
         timer = event.timerId()
         self.killTimer(timer)
-        if timer == self._soon:
-            self._soon = 0
+        if timer == self.soon:
+            self.soon = 0
         else:
             self._later = 0
             self._take_due()
-        self._run_ready()
+        ready = self.ready
+        for _ in range(len(ready)):
+            if not ready:
+                return
+            handle = ready.popleft()
+            if ready and not self.soon:
+                self.wake_soon()
+            if not handle.cancelled():
+                handle._run()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  asyncio's loops do so
 
     def _take_due(self) -> None:
         now = monotonic()
@@ -131,24 +137,12 @@ class _Callbacks(QObject):
             if handle.cancelled():
                 self._cancelled = max(0, self._cancelled - 1)
             else:
-                self._ready.append(handle)
+                self.ready.append(handle)
         self._wake_later()
 
-    def _run_ready(self) -> None:
-        """Run what is ready now; what becomes ready meanwhile has its turn after Qt's own events."""
-        ready = self._ready
-        for _ in range(len(ready)):
-            if not ready:
-                return
-            handle = ready.popleft()
-            if ready and not self._soon:
-                self._wake_soon()
-            if not handle.cancelled():
-                handle._run()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  asyncio's loops do so
-
-    def _wake_soon(self) -> None:
+    def wake_soon(self) -> None:
         if not self._is_stopped:
-            self._soon = self.startTimer(0)
+            self.soon = self.startTimer(0)
 
     def _wake_later(self) -> None:
         if not self._timers or self._is_stopped:

@@ -20,7 +20,7 @@ class Silent:
 
     history = ()
 
-    def subscribe(self, on_changes, on_event):
+    def subscribe(self, on_changes, on_event, *, pieces):
         self.tell = on_changes
 
     def unsubscribe(self, listener):
