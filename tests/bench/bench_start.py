@@ -256,14 +256,14 @@ def _moments(code: str, folder: Path, environment: dict[str, str]) -> dict[str, 
 
 
 def _at_rest(code: str, folder: Path, environment: dict[str, str]) -> dict[str, float]:
-    """Resident memory, and voluntary context switches of all threads in a second."""
+    """Memory (PSS: shared pages count in part), and voluntary context switches of all threads in a second."""
     with _Process(code, folder, environment) as process:
         time.sleep(REST)
         before = _switches(process.pid)
         time.sleep(REST)
         woken = _switches(process.pid) - before
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        kilobytes = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+        sizes = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+        kilobytes = next(int(line.split()[1]) for line in sizes.splitlines() if line.startswith("Pss:"))
     return {"memory_mb": round(kilobytes / 1024, 1), "wakeups_per_s": round(woken / REST, 2)}
 
 
