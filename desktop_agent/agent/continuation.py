@@ -123,7 +123,7 @@ class Guards:
         self, guard: Guard, history_copy: HistoryCopy, stop_reason: StopReason | None, turns: int
     ) -> GuardVerdict:
         iteration = self._iterations.get(guard.name, 0)
-        return _validated_verdict(
+        return _checked_verdict(
             await guard.check(GuardMoment(await history_copy.copied(), stop_reason, iteration, turns))
         )
 
@@ -183,22 +183,15 @@ class _InvalidVerdict(Exception):
     """A guard gave no usable verdict; the text is for the person."""
 
 
-def _validated_verdict(verdict: object) -> GuardVerdict:
-    """Return a verdict of our own classes, with plain strings. Raises _InvalidVerdict."""
-    match verdict:
-        case None | GuardPass():
-            return GuardPass()
-        case GuardStop():
-            return GuardStop()
-        case GuardAbort(reason=str(reason)):
-            return GuardAbort(str.__str__(reason))
-        case GuardContinue(prompt=str(prompt)):
-            text = str.__str__(prompt)
-        case _:
-            raise _InvalidVerdict("It answered with something that is no verdict.")
-    if not text.strip():
+def _checked_verdict(verdict: GuardVerdict | None) -> GuardVerdict:
+    """Raises _InvalidVerdict."""
+    if verdict is None:
+        return GuardPass()
+    if not isinstance(verdict, GuardVerdict):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _InvalidVerdict("It answered with something that is no verdict.")
+    if isinstance(verdict, GuardContinue) and not verdict.prompt.strip():
         raise _InvalidVerdict("It wanted the agent to go on without a prompt.")
-    return GuardContinue(text)
+    return verdict
 
 
 async def _run_within(ask: Callable[[], Awaitable[GuardVerdict]], seconds: float) -> GuardVerdict | Fault:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from desktop_agent.agent.model_request import RunSettings
-from desktop_agent.agent.run_context import Budget, RunContext, long_wait_remedy
+from desktop_agent.agent.run_context import LESS_GRACE_PER_LEVEL, Budget, RunContext, long_wait_remedy
 from desktop_agent.agent.specialists import SubRun, specialist_tools
 from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.agent.turn import TurnLoop
@@ -20,17 +20,27 @@ from desktop_agent.types.policies import Interrupt, StopSession, StopTool
 
 _log = logging.getLogger(__name__)
 
-# After Stop the tools get this long to end by themselves, in seconds. Nested runs have less, so that they end first.
+# After Stop the tools get this long to end by themselves, in seconds.
 STOP_GRACE = 2.0
-_LESS_GRACE_PER_LEVEL = 0.25
 _MIN_WAIT = 0.05
 
 
 class Run:
-    """One run, from its RunStarted to its single RunFinished. Make one for each prompt."""
+    """One run, from its RunStarted to its single RunFinished. Make one for each prompt.
 
-    def __init__(self, context: RunContext, settings: RunSettings, budget: Budget | None = None) -> None:
+    One that `only_compacts` asks for a summary, and ends.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        settings: RunSettings,
+        budget: Budget | None = None,
+        *,
+        only_compacts: bool = False,
+    ) -> None:
         self._budget = budget or Budget(settings.limits)
+        self._only_compacts = only_compacts
         self._sub_runs: list[SubRun] = []
         if context.specialists:
             delegates = specialist_tools(context, settings, self._budget, Run, self._tracking, self.interrupt)
@@ -113,7 +123,7 @@ class Run:
             self.interrupt()
         finally:
             stopping.cancel()
-        grace = STOP_GRACE - _LESS_GRACE_PER_LEVEL * self._budget.depth
+        grace = STOP_GRACE - LESS_GRACE_PER_LEVEL * self._budget.depth
         await _run_to_end(asyncio.wait({work}, timeout=grace))
         if not work.done():
             _log.warning("a tool did not end within %s s of Stop and was left behind", grace)
@@ -126,7 +136,7 @@ class Run:
     async def _guarded(self, prompt: Message | None, recovered: RecoveredCalls | None) -> RunEnd:
         """Run the turns; whatever fails in them becomes an event, so that the session stays usable."""
         try:
-            return await self._turns.run(prompt, recovered)
+            return await (self._turns.compact() if self._only_compacts else self._turns.run(prompt, recovered))
         except AgentError as error:
             if self._stop_requested.is_set():
                 # Stopping is what made it fail.

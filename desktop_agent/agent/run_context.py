@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.providers.provider import Provider
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
-from desktop_agent.tools.tool import AnyTool, ToolRegistry
+from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.engine_events import Event
 from desktop_agent.types.errors import AgentError, ProviderError, QuotaExhausted, Sentence
 from desktop_agent.types.messages import Message
@@ -118,6 +118,8 @@ class PriorUse:
 
 
 NO_PRIOR_USE = PriorUse()
+# Seconds by which a nested run, and its tools, have less time to end after Stop, so that they end first.
+LESS_GRACE_PER_LEVEL = 0.25
 
 
 class Budget:
@@ -126,6 +128,8 @@ class Budget:
     def __init__(self, limits: Limits, parent: "Budget | None" = None, used: PriorUse = NO_PRIOR_USE) -> None:
         self.limits = limits
         self.cost = used.cost
+        # How many runs stand above this one.
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self._parent = parent
         self._turns = used.turns
         self._tool_batches = used.tool_batches
@@ -135,11 +139,6 @@ class Budget:
         self._pauses = 0
         self._sub_budgets: set[Budget] = set()
         self._working_since: float | None = monotonic()
-
-    @property
-    def depth(self) -> int:
-        """Return how many runs stand above this one."""
-        return 0 if self._parent is None else self._parent.depth + 1
 
     def nested(self, limits: Limits, share: float) -> "Budget":
         """Return a specialist's budget: its own limits, and at most this share of the tokens and the money that are
@@ -291,60 +290,12 @@ def _min_known(first: float | None, second: float | None) -> float | None:
     return min((value for value in (first, second) if value is not None), default=None)
 
 
-class WorkClock:
-    """Pauses the budget while the calls of one answer do nothing themselves."""
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._working = 0
-        self._waiting = 0
-        self._pause: ExitStack | None = None
-
-    @contextmanager
-    def working(self) -> Generator[None]:
-        """Mark that a call is evaluated, or runs."""
-        self._working += 1
-        self._update()
-        try:
-            yield
-        finally:
-            self._working -= 1
-            self._update()
-
-    @contextmanager
-    def delegating(self) -> Generator[None]:
-        """Mark that a specialist has a call; its own run says whether it works or waits."""
-        self.begin_waiting()
-        try:
-            yield
-        finally:
-            self.end_waiting()
-
-    def begin_waiting(self) -> None:
-        """Count one more call that waits for the person."""
-        self._waiting += 1
-        self._update()
-
-    def end_waiting(self) -> None:
-        """Count one call less: it was decided, or withdrawn."""
-        self._waiting -= 1
-        self._update()
-
-    def _update(self) -> None:
-        stands_still = self._waiting > 0 and self._working == 0
-        if stands_still and self._pause is None:
-            self._pause = ExitStack()
-            self._pause.enter_context(self._budget.paused())
-        elif not stands_still and self._pause is not None:
-            pause, self._pause = self._pause, None
-            pause.close()
-
-
 MAX_PARALLEL_READS = 20
 # Of one answer; each asks a model, and may delegate as many in its turn.
 MAX_PARALLEL_DELEGATES = 8
 
 
+@dataclass(frozen=True)
 class ToolSlots:
     """Slots of one kind of call. Those for reading are shared by a run and the runs below it. Lives on the event
     loop.
@@ -352,25 +303,8 @@ class ToolSlots:
     Whoever holds a slot must not wait for a call that needs one: so each answer has its own slots for delegation.
     """
 
-    def __init__(self, pool: int = MAX_PARALLEL_READS) -> None:
-        self._pool = asyncio.Semaphore(pool)
-        self._by_tool: dict[str, asyncio.Semaphore] = {}
-
-    @asynccontextmanager
-    async def acquire(self, tool: AnyTool, *, pooled: bool) -> AsyncGenerator[None]:
-        """Wait for a slot of the tool, and if `pooled` for one of the pool; both are released at the end."""
-        async with AsyncExitStack() as slots:
-            if tool.concurrency is not None:
-                await slots.enter_async_context(self._semaphore_of(tool, tool.concurrency))
-            if pooled:
-                await slots.enter_async_context(self._pool)
-            yield
-
-    def _semaphore_of(self, tool: AnyTool, limit: int) -> asyncio.Semaphore:
-        slots = self._by_tool.get(tool.identity)
-        if slots is None:
-            slots = self._by_tool[tool.identity] = asyncio.Semaphore(max(1, limit))
-        return slots
+    pool: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PARALLEL_READS))
+    by_tool: dict[str, asyncio.Semaphore] = field(default_factory=dict[str, asyncio.Semaphore])
 
 
 async def _no_wait() -> None:

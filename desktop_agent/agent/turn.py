@@ -6,7 +6,6 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from typing import Literal
 
 from desktop_agent.agent.model_request import BuiltRequest, PictureSupport, RunSettings, build_request
 from desktop_agent.agent.provider_stream import AnswerSize, AnswerTooLong, validated_events
@@ -16,7 +15,7 @@ from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.agent.turn_boundary import TurnBoundary
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.provider import Provider
-from desktop_agent.types.blocks import Outcome
+from desktop_agent.types.blocks import Outcome, ToolResult
 from desktop_agent.types.engine_events import (
     CostUpdated,
     Event,
@@ -27,7 +26,7 @@ from desktop_agent.types.engine_events import (
     ToolResultsReceived,
     TurnStarted,
 )
-from desktop_agent.types.errors import AgentError, ContextLengthExceeded
+from desktop_agent.types.errors import AgentError, ContextLengthExceeded, WrongUse
 from desktop_agent.types.messages import Message, MessageState, new_id, now
 from desktop_agent.types.provider_events import (
     TRUNCATED_STOP_REASONS,
@@ -178,6 +177,13 @@ class TurnLoop:
             if end is not None:
                 return end
 
+    async def compact(self) -> RunEnd:
+        """Only summarise older messages, without a turn. Raises AgentError, also where nothing could be summarised."""
+        provider = await self._context.open_provider(self._settings.model)
+        if await self._boundary.compact(provider):
+            return RunEnd.COMPLETED
+        raise WrongUse("Nothing could be summarised.", "Go on as it is, or begin a new conversation.")
+
     async def _act_on(self, answer: Message) -> RunEnd | None:
         """Act on the answer. Return None where the model is to be asked again."""
         if answer.tool_uses and answer.stop_reason not in _CALLS_IGNORED:
@@ -191,7 +197,7 @@ class TurnLoop:
             return end
         if self._batch is not None:
             # Calls of a refused answer get their results before anything else.
-            await self._finish_batch(self._batch, Outcome.CANCELLED)
+            await self._commit_results(self._batch.close(Outcome.CANCELLED))
         return await self._boundary.after_final_answer(answer, self._count)
 
     async def _run_tool_calls(self, answer: Message) -> RunEnd | None:
@@ -288,7 +294,7 @@ class TurnLoop:
         if calls is None or calls is not self._batch:
             # A tool outlived the grace after Stop; its calls were answered meanwhile.
             return False
-        await self._finish_batch(calls, Outcome.CANCELLED)
+        await self._commit_results(calls.close(Outcome.CANCELLED))
         self._recorder.emit(ToolResultsReceived(count))
         return end is BatchEnd.ANSWERED
 
@@ -322,10 +328,11 @@ class TurnLoop:
             # The caller has the calls and may have executed them: results follow, as after a complete answer.
             self._batch = None
         if self._batch is not None:
-            await self._finish_batch(self._batch, Outcome.LIMIT if end is RunEnd.LIMIT else Outcome.CANCELLED)
+            outcome = Outcome.LIMIT if end is RunEnd.LIMIT else Outcome.CANCELLED
+            await self._commit_results(self._batch.close(outcome))
 
-    async def _finish_batch(self, calls: ToolBatch, outcome: Literal[Outcome.CANCELLED, Outcome.LIMIT]) -> None:
+    async def _commit_results(self, results: list[ToolResult]) -> None:
+        """Commit the results of the calls, which are closed then."""
         self._batch = None
-        results = calls.close(outcome)
         if results:
             await self._recorder.commit(Message.tool_results(results))

@@ -4,9 +4,9 @@ import asyncio
 from typing import Literal
 
 from desktop_agent.agent.compaction import Compactor, is_compaction_due
+from desktop_agent.agent.hooks import PromptRuling, run_prompt_hooks
 from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.run_context import Budget, RunContext
-from desktop_agent.permissions.hooks import PromptRuling, run_prompt_hooks
 from desktop_agent.providers.provider import Provider
 from desktop_agent.types.blocks import Summary
 from desktop_agent.types.engine_events import (

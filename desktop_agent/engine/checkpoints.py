@@ -16,7 +16,7 @@ from desktop_agent.engine.undo_forecast import (
     match_saved_calls,
     undo_note_for,
 )
-from desktop_agent.processes.foreign_code import Fault, TaskSupervisor, deep_copy, plain_text, replace_surrogates
+from desktop_agent.processes.foreign_code import Fault, TaskSupervisor, replace_surrogates
 from desktop_agent.processes.worker_threads import run_by_size, run_in_thread
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer, RestoreReport
@@ -117,8 +117,8 @@ async def _run_undo(tool: AnyTool, undo: Callable[[Any], Awaitable[str]], argume
     """Return the tool's non-empty text about what it undid; an exception or a timeout is a Fault."""
 
     async def work() -> str:
-        checked = await run_by_size(lambda: tool.checked(deep_copy(arguments)), arguments)
-        return replace_surrogates(plain_text(await undo(checked))[:_MAX_UNDO_TEXT]).strip() or tool.name
+        checked = await run_by_size(lambda: tool.checked(arguments), arguments)
+        return replace_surrogates((await undo(checked))[:_MAX_UNDO_TEXT]).strip() or tool.name
 
     fence = TaskSupervisor()
     report = await fence.run(work, tool.timeout)

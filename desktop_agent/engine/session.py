@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Unpack
 
+from desktop_agent.agent.run import Run
 from desktop_agent.conversation.history import unanswered_calls
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.conversation.transcript_notices import last_message_but_undo_notes
@@ -11,7 +12,7 @@ from desktop_agent.engine.checkpoints import Checkpoints, RestoreListeners
 from desktop_agent.engine.context_size import ContextSize
 from desktop_agent.engine.recovery import OpenCalls, close_calls
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
-from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder, SessionRun
+from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder
 from desktop_agent.engine.session_writer import ChangeListener, EventListener, SessionWriter
 from desktop_agent.processes.foreign_code import validate_message, validate_messages
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
@@ -103,7 +104,7 @@ class RunStarter:
 
     def _start(
         self,
-        make: Callable[[RunRecorder], SessionRun],
+        make: Callable[[RunRecorder], Run],
         take_prompt: Callable[[], Message | None],
         keeps_waiting: frozenset[RunEnd],
     ) -> None:

@@ -9,8 +9,9 @@ from desktop_agent.agent.model_request import PictureReader
 from desktop_agent.agent.modes import ModeSwitch, PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker
 from desktop_agent.engine.permission_records import RuleBook
-from desktop_agent.engine.session_permissions import SessionApprovalBroker, SessionPermissionPolicy
+from desktop_agent.engine.session_permissions import SessionPermissionPolicy
 from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import ALL_NAMES, ToolNamePolicy, UntrustedContent
 from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationRecord, ConversationState
@@ -130,7 +131,8 @@ class RuntimeControls:
         self._returned: dict[str, Message] = {}
         self._requeues_undecided = False
         self._is_closed = False
-        self.approvals = SessionApprovalBroker(writer.emit_between_runs)
+        # The journal has those from before a restart, but no listener in this process.
+        self.approvals = ApprovalBroker(lambda approval: writer.emit_between_runs(approval.requested_event))
         self.questions = QuestionBroker()
         mode, removed = _restored_mode(state, setup.modes(), writer.show_notice)
         self.permission_policy = SessionPermissionPolicy(

@@ -1,10 +1,8 @@
-"""Permissions of one conversation: its policy with the stored rules, and its approvals."""
+"""The permission policy of one conversation, with the stored rules."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from desktop_agent.engine.permission_records import RuleBook
-from desktop_agent.permissions.approvals import Approval, ApprovalBroker
 from desktop_agent.permissions.policy import (
     ALL_NAMES,
     NO_UNTRUSTED_CONTENT,
@@ -14,13 +12,10 @@ from desktop_agent.permissions.policy import (
 )
 from desktop_agent.storage.journal_queue import Journal
 from desktop_agent.storage.write_behind import conversation_closed_error
-from desktop_agent.tools.tool import AnyTool
-from desktop_agent.types.blocks import ToolUse
-from desktop_agent.types.engine_events import ApprovalRequested, EngineEvent
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
 from desktop_agent.types.permissions import Mode, Rule
-from desktop_agent.types.tool_calls import Effect, UntrustedSource, is_same_json
+from desktop_agent.types.tool_calls import Effect, UntrustedSource
 
 
 class SessionPermissionPolicy(PermissionPolicy):
@@ -148,28 +143,3 @@ class SessionPermissionPolicy(PermissionPolicy):
     def _refuse_when_closed(self) -> None:
         if self._is_closed:
             raise conversation_closed_error()
-
-
-class SessionApprovalBroker(ApprovalBroker):
-    """Emits approvals from before a restart again: the journal has them, but no listener in this process."""
-
-    def __init__(self, emit: Callable[[EngineEvent], None]) -> None:
-        super().__init__()
-        self._emit = emit
-
-    def open(self, tool_use: ToolUse, tool: AnyTool, *given: Any, **named: Any) -> Approval:
-        """As in ApprovalBroker."""
-        approval = super().open(tool_use, tool, *given, **named)
-        if named.get("approval_id") is not None:
-            edited = None if is_same_json(approval.input, tool_use.input) else approval.input
-            self._emit(
-                ApprovalRequested(
-                    approval.approval_id,
-                    tool_use.id,
-                    approval.digest,
-                    approval.agent_path,
-                    approval.reason,
-                    edited,
-                )
-            )
-        return approval

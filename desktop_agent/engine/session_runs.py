@@ -1,22 +1,19 @@
 """The runs of a session: made by the run factory, recorded, one active at a time; also those that only compact."""
 
 import asyncio
-import logging
 from collections.abc import Callable
 from pathlib import Path
 
 from desktop_agent.agent.model_request import PreparedHistory, RunSettings
 from desktop_agent.agent.modes import change_mode
 from desktop_agent.agent.questions import ask_user
-from desktop_agent.agent.run import STOP_GRACE, Run
+from desktop_agent.agent.run import Run
 from desktop_agent.agent.run_context import NO_PRIOR_USE, Budget, PriorUse, RunContext
 from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
-from desktop_agent.agent.turn_boundary import TurnBoundary
 from desktop_agent.conversation.picture_preparation import PictureFitter
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.processes.foreign_code import Fault
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import AnyTool, ToolRegistry
@@ -25,77 +22,13 @@ from desktop_agent.types.engine_events import (
     AnswerAwaited,
     EngineEvent,
     Envelope,
-    ErrorOccurred,
     Event,
     RunEnd,
     RunFinished,
-    RunStarted,
     TurnStarted,
 )
-from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.messages import Message, new_id, now
-from desktop_agent.types.policies import Interrupt, StopTool
-
-_log = logging.getLogger(__name__)
-
-
-class CompactionRun:
-    """A run without a turn: it asks for a summary, and ends."""
-
-    turn_id: str | None = None
-
-    def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
-        self._context = context
-        self._recorder = context.recorder
-        self._settings = settings
-        self._boundary = TurnBoundary(context, settings, budget)
-        self._stop_requested = asyncio.Event()
-
-    def interrupt(self, target: Interrupt | None = None) -> bool:
-        """Stop asking. Return False for a call: there are none."""
-        if isinstance(target, StopTool):
-            return False
-        self._stop_requested.set()
-        return True
-
-    async def execute(self, prompt: Message | None = None, *, recovered: RecoveredCalls | None = None) -> RunEnd:  # noqa: ARG002
-        """Ask for the summary; there is neither a prompt nor anything recovered. Raises nothing."""
-        history = self._recorder.history()
-        self._recorder.emit(RunStarted(history[-1].id if history else ""))
-        work, stopping = asyncio.create_task(self._guarded()), asyncio.create_task(self._stop_requested.wait())
-        try:
-            await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            # The program is closing: the same as Stop.
-            self._stop_requested.set()
-        finally:
-            stopping.cancel()
-        ended = work.done() and not work.cancelled()
-        if not work.done():
-            work.cancel()
-            await asyncio.wait({work}, timeout=STOP_GRACE)
-        end = work.result() if ended else RunEnd.CANCELLED
-        self._recorder.emit(RunFinished(end))
-        return end
-
-    async def _guarded(self) -> RunEnd:
-        try:
-            provider = await self._context.open_provider(self._settings.model)
-            if await self._boundary.compact(provider):
-                return RunEnd.COMPLETED
-            failure: AgentError = WrongUse(
-                "Nothing could be summarised.", "Go on as it is, or begin a new conversation."
-            )
-        except AgentError as error:
-            failure = error
-        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the conversation down
-            _log.error("summarising failed: %s", Fault(error).trace)
-            failure = AgentError(f"Something went wrong inside the program ({type(error).__name__}).")
-        if self._stop_requested.is_set():
-            # Stopping is what made it fail.
-            return RunEnd.CANCELLED
-        self._recorder.emit(ErrorOccurred.of(failure))
-        return RunEnd.FAILED
+from desktop_agent.types.policies import Interrupt
 
 
 class RunRecorder:
@@ -213,9 +146,6 @@ class NestedRecorder(RunRecorder):
         self._finished = True
 
 
-SessionRun = Run | CompactionRun
-
-
 class RunFactory:
     """Makes the runs of one session."""
 
@@ -243,11 +173,11 @@ class RunFactory:
         budget = Budget(settings.limits, used=used)
         return Run(self._context(recorder, budget), settings, budget)
 
-    def create_compaction_run(self, recorder: RunRecorder) -> CompactionRun:
+    def create_compaction_run(self, recorder: RunRecorder) -> Run:
         """Return a run that only compacts. Raises as `create_run` does."""
         settings = self._settings()
         budget = Budget(settings.limits)
-        return CompactionRun(self._context(recorder, budget), settings, budget)
+        return Run(self._context(recorder, budget), settings, budget, only_compacts=True)
 
     def _context(self, recorder: RunRecorder, budget: Budget) -> RunContext:
         setup, controls = self._setup, self._controls
@@ -314,7 +244,7 @@ class ActiveRun:
     def __init__(self, writer: SessionWriter, on_change: Callable[[], None]) -> None:
         self._writer = writer
         self._on_change = on_change
-        self._work: SessionRun | None = None
+        self._work: Run | None = None
         self._recorder: RunRecorder | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -334,7 +264,7 @@ class ActiveRun:
 
     def start(
         self,
-        work: SessionRun,
+        work: Run,
         recorder: RunRecorder,
         after: OnRunEnd,
         prompt: Message | None = None,
@@ -371,7 +301,7 @@ class ActiveRun:
 
     async def _run(
         self,
-        work: SessionRun,
+        work: Run,
         recorder: RunRecorder,
         after: OnRunEnd,
         prompt: Message | None,

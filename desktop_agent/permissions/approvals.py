@@ -3,22 +3,21 @@
 import asyncio
 import re
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
-
 from desktop_agent.permissions.gate import Allowed, Ask, validate_edited_arguments
 from desktop_agent.permissions.shell.parser import Command, parse_line
 from desktop_agent.permissions.shell.syntax import Redirection, word_set
 from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
-from desktop_agent.processes.foreign_code import deep_copy, plain_text, type_name
+from desktop_agent.processes.foreign_code import deep_copy
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import JsonObject, ToolUse
+from desktop_agent.types.engine_events import ApprovalRequested
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.lookalikes import Lookalike, ascii_lookalike, find_lookalike
 from desktop_agent.types.messages import new_id
@@ -32,13 +31,10 @@ from desktop_agent.types.tool_calls import (
     Decision,
     Deny,
     DenyAndStop,
-    DiffPreview,
     Effect,
-    NetworkPreview,
-    PicturePreview,
     Preview,
     Risk,
-    TextPreview,
+    is_same_json,
 )
 
 _ORDER = tuple(Risk)
@@ -116,33 +112,12 @@ def _family(name: str) -> str:
     return name.partition(".")[0]
 
 
-def copy_preview(preview: object) -> Preview | None:
-    """Copy the texts of a tool's preview; explain the commands of a command line. Raises TypeError."""
-    match preview:
-        case None:
-            return None
-        case TextPreview():
-            return TextPreview(plain_text(preview.text))
-        case DiffPreview():
-            before, after = (None if text is None else plain_text(text) for text in (preview.before, preview.after))
-            return DiffPreview(plain_text(preview.path), before, after)
-        case CommandPreview():
-            parts, understood = explain_line(plain_text(preview.line))
-            line, folder, confinement = (
-                plain_text(preview.line),
-                plain_text(preview.folder),
-                plain_text(preview.confinement),
-            )
-            hosts = tuple(plain_text(host) for host in preview.hosts)
-            return CommandPreview(line, folder, confinement, parts, understood, hosts, preview.only_hosts is True)
-        case NetworkPreview():
-            return NetworkPreview(
-                plain_text(preview.method), plain_text(preview.url), plain_text(preview.host), plain_text(preview.note)
-            )
-        case PicturePreview() if type(preview.data) is bytes:
-            return PicturePreview(plain_text(preview.name), preview.data, plain_text(preview.note))
-        case _:
-            return TextPreview(f"What it would do cannot be shown ({type_name(preview)}).")
+def explain_preview(preview: Preview | None) -> Preview | None:
+    """Return the preview with the commands of a command line explained."""
+    if not isinstance(preview, CommandPreview):
+        return preview
+    parts, understood = explain_line(preview.line)
+    return replace(preview, parts=parts, understood=understood)
 
 
 # Tools that can do nearly anything: allowing one for a conversation allows only what the call shows.
@@ -246,6 +221,12 @@ class Approval:
         """Return the resolution by a rule or a mode that decides now."""
         return Resolution(AllowOnce() if allow else Deny(message=why), "rule", self._arguments, self.digest)
 
+    @property
+    def requested_event(self) -> ApprovalRequested:
+        """The event that announces it."""
+        edited = None if is_same_json(self._arguments, self._use.input) else self._arguments
+        return ApprovalRequested(self.approval_id, self._use.id, self.digest, self.agent_path, self.reason, edited)
+
     def withdrawn(self) -> Resolution:
         """Return the resolution by Stop."""
         return Resolution(None, "stop", self._arguments, self.digest)
@@ -298,9 +279,13 @@ class AnswerReport:
 
 
 class ApprovalBroker:
-    """The approvals of one conversation. Lives on the event loop; not for other threads."""
+    """The approvals of one conversation. Lives on the event loop; not for other threads.
 
-    def __init__(self) -> None:
+    `on_reopened` is called with a question from before a restart that is asked again.
+    """
+
+    def __init__(self, on_reopened: Callable[[Approval], None] = lambda _approval: None) -> None:
+        self._on_reopened = on_reopened
         self._open: dict[str, Approval] = {}
         self._ended: dict[str, Resolution] = {}
 
@@ -325,7 +310,7 @@ class ApprovalBroker:
 
         `approval_id` is given when a question from before a restart is asked again. Raises WrongUse for one in use.
         """
-        approval_id = approval_id or new_id()
+        is_reopened, approval_id = approval_id is not None, approval_id or new_id()
         if approval_id in self._open or approval_id in self._ended:
             raise WrongUse("This approval was opened before.")
         approval = Approval(
@@ -339,6 +324,8 @@ class ApprovalBroker:
             agent_path=agent_path,
         )
         self._open[approval_id] = approval
+        if is_reopened:
+            self._on_reopened(approval)
         return approval
 
     def answer(self, approval_id: str, decision: Decision) -> AnswerReport:
@@ -347,7 +334,8 @@ class ApprovalBroker:
         Raises ToolInputInvalid when edited arguments do not fit the tool, and WrongUse for a rule that was not proposed
         and for anything that is no decision; the approval stays open then.
         """
-        decision = _validate_decision(decision)
+        if not isinstance(decision, _AllowDecision | Deny | DenyAndStop):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongUse("This is no decision.", "Answer with one that allows or denies.")
         approval = self._open.get(approval_id)
         if approval is None:
             return self._too_late(approval_id)
@@ -381,18 +369,3 @@ class ApprovalBroker:
             del self._ended[next(iter(self._ended))]
         approval.end(resolution)
         return AnswerReport(approval.approval_id, AnswerStatus.TAKEN, resolution)
-
-
-@cache
-def _decisions() -> TypeAdapter[Decision]:
-    return TypeAdapter(Decision)
-
-
-def _validate_decision(decision: object) -> Decision:
-    """Copy a decision, whoever made it and how. Raises WrongUse."""
-    if isinstance(decision, _AllowDecision | Deny | DenyAndStop):
-        try:
-            return _decisions().validate_python(dict(vars(decision)))
-        except ValidationError:
-            pass
-    raise WrongUse("This is no decision.", "Answer with one that allows or denies.")

@@ -7,7 +7,6 @@ from typing import Any, Literal, cast
 
 from desktop_agent.permissions.hard_denies import NO_PROTECTED_PATHS, HardDeny, ProtectedPaths, find_hard_deny
 from desktop_agent.permissions.rule_matching import CallFacts, Match, find_allowing_rule, match_restriction
-from desktop_agent.processes.foreign_code import deep_copy, type_name
 from desktop_agent.processes.worker_threads import is_nested_deeper
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import JsonObject, Outcome, ToolUse
@@ -137,29 +136,27 @@ def admit(
         return _unknown_tool(call.name, known_names)
     if is_nested_deeper(call.input, MAX_ARGUMENT_DEPTH):
         return _fail(_TOO_DEEP)
-    # Before the check, which is the tool's own code and may change what it is given.
-    digest = digest or tool.digest(call.input)
     try:
-        return AdmittedCall(tool, tool.checked(call.input), digest)
+        return AdmittedCall(tool, tool.checked(call.input), digest or tool.digest(call.input))
     except ToolInputInvalid as error:
         return Denied(Outcome.FAILED, error.sentence)
 
 
 def validate_edited_arguments(edited: object, tool: AnyTool | None) -> JsonObject:
-    """Copy arguments that a hook or an approver wrote, and have the tool check them like a model's.
+    """Copy arguments that a hook or an approver wrote, as JSON, and have the tool check them like a model's.
 
-    Raises ToolInputInvalid, whatever they are and whatever the tool's own code makes of them.
+    Raises ToolInputInvalid.
     """
     try:
         arguments = _as_json_object(edited)
         if tool is not None:
-            tool.checked(deep_copy(arguments))
+            tool.checked(arguments)
     except ToolInputInvalid:
         raise
     except RecursionError:
         raise ToolInputInvalid(_TOO_DEEP) from None
     except BaseException as error:  # noqa: BLE001 - whatever was written there, and a schema makes of it
-        raise ToolInputInvalid(f"They cannot be used ({type_name(error)}).") from None
+        raise ToolInputInvalid(f"They cannot be used ({type(error).__name__}).") from None
     return arguments
 
 

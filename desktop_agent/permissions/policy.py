@@ -8,7 +8,8 @@ do either.
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -193,12 +194,15 @@ class PermissionPolicy:
         if self._parent is not None:
             self._parent.on_change(listener)
 
-    def off_change(self, listener: Listener) -> None:
-        """Stop calling `listener`, here and in the parents."""
-        if listener in self._listeners:
+    @contextmanager
+    def watched(self, listener: Listener) -> Generator[None]:
+        """Call `listener`, inside the block, when rules or mode change, here or in a parent."""
+        self._listeners.append(listener)
+        try:
+            with nullcontext() if self._parent is None else self._parent.watched(listener):
+                yield
+        finally:
             self._listeners.remove(listener)
-        if self._parent is not None:
-            self._parent.off_change(listener)
 
     def nested(
         self, *, rules: Iterable[Rule] = (), mode: Mode | None = None, names: ToolNamePolicy = ALL_NAMES

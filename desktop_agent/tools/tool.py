@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from desktop_agent.processes.foreign_code import deep_copy
 from desktop_agent.processes.worker_threads import is_large, iter_json
 from desktop_agent.types.blocks import Json, JsonObject, Outcome, ResultPart, Text, ToolResult
 from desktop_agent.types.errors import Sentence, ToolFailed, ToolInputInvalid, WrongUse
@@ -138,7 +139,8 @@ class Tool(Generic[Input]):
 
     def checked(self, arguments: JsonObject) -> Input:
         """Return the arguments as the tool wants them. Raises ToolInputInvalid with one sentence per field."""
-        return self.schema.checked(arguments)
+        # A copy: validators and tools may change what they are given.
+        return self.schema.checked(deep_copy(arguments))
 
     async def execute(self, arguments: JsonObject, *, tool_use_id: str = "") -> ToolResult:
         """Run it by itself, without a model and without gates; return the result as a model would get it.

@@ -141,20 +141,19 @@ class Approvals:
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
         """Return what the call would do with these arguments, or why that is unknown."""
         # Late, here and below: the permissions are imported with the first conversation.
-        from desktop_agent.permissions.approvals import copy_preview
+        from desktop_agent.permissions.approvals import explain_preview
         from desktop_agent.permissions.gate import validate_edited_arguments
-        from desktop_agent.processes.foreign_code import plain_text, type_name
 
         for approval in self._session.approvals.open_approvals:
             if approval.approval_id == approval_id and approval.tool.preview is not None:
                 try:
                     async with asyncio.timeout(_PREVIEW_SECONDS):
                         fitted = validate_edited_arguments(arguments, approval.tool)
-                        return copy_preview(await approval.tool.preview(approval.tool.checked(fitted)))
+                        return explain_preview(await approval.tool.preview(approval.tool.checked(fitted)))
                 except ToolFailed as error:
-                    return TextPreview(plain_text(str(error)))
+                    return TextPreview(str(error))
                 except Exception as error:  # noqa: BLE001 - whatever the code of a tool raises
-                    return TextPreview(f"What it would do cannot be shown ({type_name(error)}).")
+                    return TextPreview(f"What it would do cannot be shown ({type(error).__name__}).")
         return None
 
 

@@ -4,21 +4,20 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from enum import StrEnum
 from itertools import islice, takewhile
-from time import monotonic
 from typing import Any, Literal
 
 from desktop_agent.agent.run_context import Budget, RunContext
-from desktop_agent.agent.tool_calls.approval_flow import ApprovalFlow, Reevaluation, needs_approval
 from desktop_agent.agent.tool_calls.tool_execution import (
     BatchContext,
     CallKind,
     CallStatus,
     RecoveredCalls,
     ToolExecution,
+    acquire_slots,
     stop_text,
 )
-from desktop_agent.agent.tool_calls.tool_gate import ToolGate
-from desktop_agent.agent.tool_calls.tool_runner import PreflightCheck, ToolRunner
+from desktop_agent.agent.tool_calls.tool_gate import ApprovalFlow, ToolGate, needs_approval
+from desktop_agent.agent.tool_calls.tool_runner import ToolRunner
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.engine_events import LimitReached, ToolCallPending
 from desktop_agent.types.policies import Limits
@@ -94,13 +93,13 @@ class ToolScheduler:
             if self._must_wait(call):
                 self._deferred.append(call)
                 return
-            async with slots.acquire(call.tool, pooled=call.started_as is not CallKind.MUTATING):
+            async with acquire_slots(slots, call.tool, pooled=call.started_as is not CallKind.MUTATING):
                 if not call.approval_settled.is_set() or self._must_wait(call):
                     continue
                 clock = self._batch.clock
                 with clock.delegating() if self._is_delegation(call) else clock.working():
-                    is_done = await self._runner.run(call)
-            if is_done:
+                    await self._runner.run(call)
+            if call.status is not CallStatus.PENDING:
                 return
             await self._approvals.request(call)
 
@@ -154,20 +153,17 @@ class ToolBatch:
             return BatchEnd.STOPPED
         batch.begin()
         gate = ToolGate(batch)
-        self._approvals = approvals = ApprovalFlow(batch)
-        reevaluation = Reevaluation(batch, gate, approvals)
-        approvals.on_suspicion_lifted = reevaluation.policy_changed
-        scheduler = ToolScheduler(batch, approvals, ToolRunner(batch, PreflightCheck(batch, gate)))
-        batch.context.permission_policy.on_change(reevaluation.policy_changed)
+        self._approvals = approvals = ApprovalFlow(batch, gate)
+        scheduler = ToolScheduler(batch, approvals, ToolRunner(batch, gate))
         try:
-            await self._evaluate(gate, approvals, reevaluation)
-            await scheduler.run()
+            with batch.context.permission_policy.watched(approvals.policy_changed):
+                await self._evaluate(gate, approvals)
+                await scheduler.run()
         except BaseException:
             self.stop()
             raise
         finally:
-            batch.context.permission_policy.off_change(reevaluation.policy_changed)
-            await self._wait_for_tasks(reevaluation)
+            await self._wait_for_tasks(approvals)
         if batch.trouble is not None:
             raise batch.trouble
         return BatchEnd.STOPPED if batch.is_closed else BatchEnd.ANSWERED
@@ -187,12 +183,13 @@ class ToolBatch:
         call = self._calls.get(tool_use_id)
         if call is None or not call.is_open:
             return False
-        call.is_stopped = True
+        if call.has_begun:
+            call.advance(CallStatus.STOPPING)
         _cancel_work(call)
         self._withdraw(call)
         if call.fallback_result is not None:
-            self._batch.finish(call, call.fallback_result, _elapsed(call))
-        elif not call.is_running and not call.is_finishing:
+            self._batch.finish(call, call.fallback_result)
+        elif not call.has_begun:
             self._batch.answer(call, Outcome.CANCELLED, stop_text(call))
         return True
 
@@ -203,10 +200,10 @@ class ToolBatch:
             if call.status is CallStatus.LOST:
                 self._batch.answer(call, Outcome.UNKNOWN, _LOST)
             elif call.fallback_result is not None:
-                self._batch.finish(call, call.fallback_result, _elapsed(call))
+                self._batch.finish(call, call.fallback_result)
             elif call.is_open:
                 why = _NOT_STARTED[outcome] if call.started_at is None else stop_text(call)
-                self._batch.answer(call, outcome, why, _elapsed(call))
+                self._batch.answer(call, outcome, why)
         self._batch.end()
         return [call.result for call in self._batch.calls if call.result is not None]
 
@@ -224,7 +221,7 @@ class ToolBatch:
         if self._approvals is not None:
             self._approvals.withdraw(call)
 
-    async def _evaluate(self, gate: ToolGate, approvals: ApprovalFlow, reevaluation: Reevaluation) -> None:
+    async def _evaluate(self, gate: ToolGate, approvals: ApprovalFlow) -> None:
         batch = self._batch
         await self._announce()
         for call in batch.calls:
@@ -239,7 +236,7 @@ class ToolBatch:
         for call in batch.calls:
             call.advance(CallStatus.PENDING)
         if any(call.is_open and call.evaluated_version != batch.version for call in batch.calls):
-            reevaluation.policy_changed()
+            approvals.policy_changed()
 
     async def _announce(self) -> None:
         """Announce every call before the first is evaluated; those that never run are answered."""
@@ -278,21 +275,17 @@ class ToolBatch:
             if tasks:
                 await asyncio.wait(tasks)
 
-    async def _wait_for_tasks(self, reevaluation: Reevaluation) -> None:
+    async def _wait_for_tasks(self, approvals: ApprovalFlow) -> None:
         """Wait, within the grace, for all tasks; only tools that ignored it are left behind."""
         batch, clock = self._batch, asyncio.get_running_loop().time
         end = clock() + batch.grace
-        reevaluation.cancel()
+        approvals.cancel()
         while (tasks := batch.tasks | batch.supervisor.unfinished) and (remaining := end - clock()) > 0:
             try:
                 await asyncio.wait(tasks, timeout=remaining)
             except asyncio.CancelledError:
                 # Once more: the run that was cancelled ends as such all the same, and within the grace.
                 self.stop()
-
-
-def _elapsed(call: ToolExecution) -> float:
-    return 0.0 if call.started_at is None else monotonic() - call.started_at
 
 
 def _cancel_work(call: ToolExecution) -> None:

@@ -1,29 +1,28 @@
-"""The state of one tool call, what the calls of one batch share, and what a running tool reports."""
+"""The state of one tool call, what the calls of one batch share, and what the result of a stopped call says."""
 
 import asyncio
-import contextlib
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from time import monotonic
 from typing import Any
 
-from desktop_agent.agent.run_context import MAX_PARALLEL_DELEGATES, Budget, RunContext, ToolSlots, WorkClock
+from desktop_agent.agent.run_context import (
+    LESS_GRACE_PER_LEVEL,
+    MAX_PARALLEL_DELEGATES,
+    Budget,
+    RunContext,
+    ToolSlots,
+)
 from desktop_agent.agent.tool_calls.tool_results import content_size, visible_text, with_edit_note
 from desktop_agent.conversation.history import missing_result
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.permissions.gate import Allowed, Verdict
-from desktop_agent.processes.foreign_code import HistoryCopy, TaskSupervisor, plain_text, strip_terminal_sequences
+from desktop_agent.processes.foreign_code import HistoryCopy, TaskSupervisor, strip_terminal_sequences
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import JsonObject, Outcome, ToolResult, ToolUse
-from desktop_agent.types.engine_events import (
-    ApprovalRequested,
-    ApprovalResolved,
-    CostUpdated,
-    Event,
-    ToolFinished,
-    ToolProgress,
-)
+from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolved, CostUpdated, Event, ToolFinished
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule
@@ -41,7 +40,7 @@ class CallKind(Enum):
 
 
 class CallStatus(Enum):
-    """The phase of a tool call, in order; a call that waits for an approval goes back to PENDING."""
+    """The phase of a tool call, in order; one that must be approved, or must wait, goes back to PENDING."""
 
     LOST = auto()
     """It was running when its process died: it only gets its result."""
@@ -50,9 +49,17 @@ class CallStatus(Enum):
     PENDING = auto()
     """Past its gates, it waits for an approval, for earlier calls or for a slot."""
     STARTING = auto()
-    STARTED = auto()
+    JOURNALLED = auto()
     """Its start is journalled, so that it may have had its effect."""
+    RUNNING = auto()
+    FINISHING = auto()
+    """Its tool has ended; the result is validated, and hooks see it."""
+    STOPPING = auto()
+    """A person stopped it after its tool had begun: no hook sees its result."""
     ENDED = auto()
+
+
+_BEGUN = frozenset({CallStatus.RUNNING, CallStatus.FINISHING, CallStatus.STOPPING})
 
 
 @dataclass(slots=True, eq=False)
@@ -61,9 +68,9 @@ class ToolExecution:
 
     `digest` is that of the input, where computed. `asks` are reasons to ask a person, whatever rules and mode allow.
     `person_permit` is the person's permit; `is_bound_to_preview`: it covers no more than the preview that was shown.
-    `is_edited`: a person changed the arguments. `started_as` is the kind with which it was started. `output_tail` is
-    the end of its live output, `reported_progress` what its tool says it has done so far, `changes` what it did to
-    files. `was_abandoned`: the tool did not end within its grace. `fallback_result` is the result should Stop come
+    `is_edited`: a person changed the arguments. `started_as` is the kind with which it was started; `started_at` and
+    `ended_at` are when its tool began and ended. `output_tail` is the end of its live output, `reported_progress` what
+    its tool says it has done so far, `changes` what it did to files. `fallback_result` is the result should Stop come
     before the hooks.
     """
 
@@ -97,13 +104,12 @@ class ToolExecution:
     checked_version: int = -1
     permit: Allowed | None = None
     started_at: float | None = None
+    ended_at: float | None = None
     output_tail: str = ""
     reported_progress: str = ""
     changes: FileChanges | None = None
-    was_abandoned: bool = False
     tool_task: asyncio.Task[Any] | None = None
     stop_signal: asyncio.Future[None] | None = None
-    is_stopped: bool = False
     fallback_result: ToolResult | None = None
     result: ToolResult | None = None
 
@@ -115,14 +121,19 @@ class ToolExecution:
         return self.status is not CallStatus.ENDED
 
     @property
-    def is_finishing(self) -> bool:
-        """Return whether its tool has ended and its result is being validated."""
-        is_done_about = self.task is not None and not self.task.done()
-        return self.started_at is not None and not self.is_running and self.fallback_result is None and is_done_about
+    def has_begun(self) -> bool:
+        """Return whether its tool has begun, and its result is not set yet."""
+        return self.status in _BEGUN
 
     @property
     def is_running(self) -> bool:
+        """Return whether its tool is at work, also one that did not end within its grace."""
         return self.tool_task is not None and not self.tool_task.done()
+
+    @property
+    def seconds(self) -> float:
+        """Return how long its tool took, or has taken until now; 0 where it did not begin."""
+        return 0.0 if self.started_at is None else (self.ended_at or monotonic()) - self.started_at
 
     @property
     def kind(self) -> CallKind:
@@ -197,10 +208,70 @@ class RecoveredCalls:
         return any(id_ in ids for ids in known)
 
 
+class WorkClock:
+    """Pauses the budget while the calls of one answer do nothing themselves."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._working = 0
+        self._waiting = 0
+        self._pause: ExitStack | None = None
+
+    @contextmanager
+    def working(self) -> Generator[None]:
+        """Mark that a call is evaluated, or runs."""
+        self._working += 1
+        self._update()
+        try:
+            yield
+        finally:
+            self._working -= 1
+            self._update()
+
+    @contextmanager
+    def delegating(self) -> Generator[None]:
+        """Mark that a specialist has a call; its own run says whether it works or waits."""
+        self.begin_waiting()
+        try:
+            yield
+        finally:
+            self.end_waiting()
+
+    def begin_waiting(self) -> None:
+        """Count one more call that waits for the person."""
+        self._waiting += 1
+        self._update()
+
+    def end_waiting(self) -> None:
+        """Count one call less: it was decided, or withdrawn."""
+        self._waiting -= 1
+        self._update()
+
+    def _update(self) -> None:
+        stands_still = self._waiting > 0 and self._working == 0
+        if stands_still and self._pause is None:
+            self._pause = ExitStack()
+            self._pause.enter_context(self._budget.paused())
+        elif not stands_still and self._pause is not None:
+            pause, self._pause = self._pause, None
+            pause.close()
+
+
+@asynccontextmanager
+async def acquire_slots(slots: ToolSlots, tool: AnyTool, *, pooled: bool) -> AsyncGenerator[None]:
+    """Wait for a slot of the tool, and if `pooled` for one of the pool; both are released at the end."""
+    async with AsyncExitStack() as acquired:
+        if tool.concurrency is not None:
+            own = slots.by_tool.setdefault(tool.identity, asyncio.Semaphore(max(1, tool.concurrency)))
+            await acquired.enter_async_context(own)
+        if pooled:
+            await acquired.enter_async_context(slots.pool)
+        yield
+
+
 # Tools get this long to end by themselves once they were cancelled, in seconds: less than the run around them has, and
 # more than the runs that they may hold have.
 _GRACE_SECONDS = 1.9
-_LESS_PER_LEVEL = 0.25
 
 
 class BatchContext:
@@ -211,11 +282,11 @@ class BatchContext:
         self.context = context
         self.budget = budget
         self.limits = limits
-        self.grace = _GRACE_SECONDS - _LESS_PER_LEVEL * budget.depth
+        self.grace = _GRACE_SECONDS - LESS_GRACE_PER_LEVEL * budget.depth
         self.supervisor = TaskSupervisor()
         self.clock = WorkClock(budget)
         # Calls that hand work on are counted for this answer alone: one that is nested must not wait for its parent.
-        self.delegate_slots = ToolSlots(MAX_PARALLEL_DELEGATES)
+        self.delegate_slots = ToolSlots(asyncio.Semaphore(MAX_PARALLEL_DELEGATES))
         self.version = 0
         self.is_closed = False
         self.trouble: BaseException | None = None
@@ -249,9 +320,7 @@ class BatchContext:
             self.context.recorder.emit(event)
 
     def add_usage(self, usage: Usage) -> None:
-        """Count what a tool had a model use. Tools are not trusted: anything but a Usage is ignored."""
-        if type(usage) is not Usage:
-            return
+        """Count what a tool had a model use."""
         self.budget.add_usage(usage)
         if usage.cost is not None and self.budget.cost is not None:
             self.emit(CostUpdated(self.budget.cost))
@@ -260,7 +329,7 @@ class BatchContext:
         """Emit nothing more: all results are in."""
         self._is_over = True
 
-    def finish(self, call: ToolExecution, result: ToolResult, seconds: float = 0.0) -> None:
+    def finish(self, call: ToolExecution, result: ToolResult) -> None:
         """Set the call's result, once."""
         if not call.is_open:
             return
@@ -269,12 +338,12 @@ class BatchContext:
         call.end(result)
         self.budget.add_characters(sum(content_size(part) for part in result.content))
         if call.is_reported:
-            self.emit(ToolFinished(call.use.id, result, seconds, call.changes))
+            self.emit(ToolFinished(call.use.id, result, call.seconds, call.changes))
 
-    def answer(self, call: ToolExecution, outcome: Outcome, why: str, seconds: float = 0.0) -> None:
+    def answer(self, call: ToolExecution, outcome: Outcome, why: str) -> None:
         """Set a result of text alone; some of it may be a tool's own."""
-        text = visible_text(plain_text(why), self.limits.result_characters)
-        self.finish(call, missing_result(call.use, outcome, text), seconds)
+        text = visible_text(why, self.limits.result_characters)
+        self.finish(call, missing_result(call.use, outcome, text))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task of the batch; an exception in it ends the batch."""
@@ -296,28 +365,6 @@ STOPPED_WHILE_RUNNING = "The call was stopped while it was running."
 _EFFECT_UNKNOWN = "It may have taken effect."
 _ONLY_READS = "It only reads: nothing was changed."
 _ABANDONED = "It did not end when it was told to, and may still be at work."
-# Characters of a tool's own report.
-_MAX_REPORT = 10_000
-
-
-class ToolReport:
-    """Takes in what a tool reports of its work so far, also while it ends after Stop.
-
-    Tools are not trusted: what is not of the right type is ignored.
-    """
-
-    def __init__(self, call: ToolExecution) -> None:
-        self._call = call
-
-    def set_changes(self, changes: FileChanges) -> None:
-        """Set what it changed in files."""
-        if type(changes) is FileChanges:
-            self._call.changes = changes
-
-    def set_progress(self, text: str) -> None:
-        """Replace the text that says what it has done."""
-        if isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  a foreign tool may pass anything
-            self._call.reported_progress = plain_text(text)[:_MAX_REPORT]
 
 
 def stop_text(call: ToolExecution) -> str:
@@ -332,7 +379,7 @@ def timeout_text(call: ToolExecution, seconds: float) -> str:
 
 def _with_report(reason: str, call: ToolExecution) -> str:
     """Put what it had done last: of a long text a card shows the end."""
-    done = " ".join([_effect_text(call), *([_ABANDONED] if call.was_abandoned or call.is_running else [])])
+    done = " ".join([_effect_text(call), *([_ABANDONED] if call.is_running else [])])
     output = strip_terminal_sequences(call.output_tail)
     if not output.strip():
         return f"{reason} {done}"
@@ -346,42 +393,3 @@ def _effect_text(call: ToolExecution) -> str:
     tool = call.tool
     harmless = tool is not None and tool.tool_class is ToolClass.READ_ONLY and Effect.DELEGATE not in tool.effects
     return _ONLY_READS if harmless else _EFFECT_UNKNOWN
-
-
-# What one piece counts at least, so that a flood of empty ones ends too.
-_MIN_PIECE_COST = 16
-MAX_OUTPUT_TAIL = 4_000
-"""Characters of the end of what was told that stay known, for a call that is broken off."""
-_OUTPUT_CUT = "[more output is not shown]"
-
-
-class LiveOutput:
-    """Takes in a tool's live output. Nothing is emitted before its start, after its end, or after Stop."""
-
-    def __init__(self, batch: BatchContext, call: ToolExecution) -> None:
-        self._batch = batch
-        self._call = call
-        self._left = batch.limits.result_characters
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
-
-    def __call__(self, text: str) -> None:
-        """Tell this much more."""
-        if threading.get_ident() == self._thread:
-            self._emit(text)
-        elif self._left > 0:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody reads the output
-                self._loop.call_soon_threadsafe(self._emit, text)
-
-    def _emit(self, text: object) -> None:
-        call = self._call
-        is_heard = call.is_running and call.is_open and not call.is_stopped and not self._batch.is_closed
-        if not is_heard or self._left <= 0 or not issubclass(type(text), str):
-            return
-        output = plain_text(text)
-        accepted = output[: self._left]
-        self._left -= max(len(output), _MIN_PIECE_COST)
-        call.output_tail = (call.output_tail + accepted)[-MAX_OUTPUT_TAIL:]
-        self._batch.emit(ToolProgress(call.use.id, accepted))
-        if self._left <= 0:
-            self._batch.emit(ToolProgress(call.use.id, _OUTPUT_CUT))

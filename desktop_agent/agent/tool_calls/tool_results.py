@@ -9,22 +9,16 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pydantic import BaseModel, ValidationError
-
 from desktop_agent.processes.foreign_code import (
-    clean_json,
-    first_problem,
     limit_parts,
     normalize_newlines,
     omitted_parts_note,
-    plain_text,
     replace_surrogates,
-    type_name,
     unique_keys,
 )
 from desktop_agent.processes.worker_threads import is_nested_deeper, iter_json, run_by_size
 from desktop_agent.types.blocks import Base64Source, Image, Json, JsonObject, ResultPart, Text, ToolResult, UrlSource
-from desktop_agent.types.errors import AgentError, ToolFailed
+from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.hidden_characters import mark_hidden
 from desktop_agent.types.tool_calls import is_same_json
 
@@ -35,7 +29,6 @@ MAX_RESULT_DEPTH = 100
 
 EDITED_NOTE = "The person changed the arguments of this call before it ran."
 _MAX_VALUE_IN_NOTE = 1_000
-_PICTURE_FIELDS = {"source", "detail", "name"}
 _CUT_MARK = re.compile(r"⟨(U(\+[0-9A-F]*)?)?\Z")
 _TOO_DEEP = "The tool gave back something that is nested too deep."
 
@@ -50,10 +43,10 @@ class InvalidToolResult(ToolFailed):
 async def validated_content(value: object, limit: int) -> tuple[ResultPart, ...]:
     """Return a tool's value as parts of a result, at most `limit` characters in all, with a note about the rest.
 
-    Every part is rebuilt, so that it can be stored and sent. Raises InvalidToolResult.
+    What is left can be stored and sent. Raises InvalidToolResult.
     """
-    if not issubclass(type(value), tuple | list):
-        raise InvalidToolResult(f"The tool gave back no result but {type_name(value)}.")
+    if not isinstance(value, tuple | list):
+        raise InvalidToolResult(f"The tool gave back no result but {type(value).__name__}.")
     parts, omitted = limit_parts(cast("Sequence[object]", value))
     return await run_by_size(lambda: _validated_parts(parts, omitted, limit), parts)
 
@@ -136,26 +129,17 @@ def _validated_parts(parts: Sequence[object], omitted: int, limit: int) -> tuple
 
 
 def _validated_picture(part: Image, remaining: int) -> Image | Text:
-    """Rebuild and validate a picture; a text where it is larger than `remaining`."""
-    try:
-        source = part.source
-        size = len(source.data if isinstance(source, Base64Source) else getattr(source, "url", ""))
-        if size > remaining:
-            return Text(text="[left out: a picture that is too large]")
-        return Image.model_validate(clean_json(BaseModel.model_dump(part, include=_PICTURE_FIELDS, warnings=False)))
-    except ValidationError as error:
-        raise InvalidToolResult(f"The tool gave back a picture that cannot be used: {first_problem(error)}.") from None
-    except AgentError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever it is made of
-        raise InvalidToolResult(f"The tool gave back a picture that cannot be used ({type_name(error)}).") from None
+    """Return the picture, or a text where it is larger than `remaining`."""
+    if content_size(part) > remaining:
+        return Text(text="[left out: a picture that is too large]")
+    return part.model_copy(update={"name": replace_surrogates(part.name)}) if part.name else part
 
 
 def _validated_part(part: object, remaining: int) -> tuple[ResultPart, int]:
     """Return a part cut to `remaining` characters, and its size."""
     if isinstance(part, Text):
         # Only its text: opaque state would go to a provider as if its own model had produced it.
-        text = _normalised_text(_plain_text(part.text))
+        text = _normalised_text(part.text)
         marked = mark_hidden(text[:remaining])
         size = max(len(text), len(marked))
         return (Text(text=marked) if size <= remaining else _truncated_text(marked, remaining, f"{size:,}")), size
@@ -169,16 +153,7 @@ def _validated_part(part: object, remaining: int) -> tuple[ResultPart, int]:
         marked = mark_hidden(text[: remaining + 1])
         size = max(len(text), len(marked))
         return _truncated_text(marked, remaining, f"{size:,}" if is_whole else f"more than {remaining:,}"), size
-    raise InvalidToolResult(f"The tool gave back {type_name(part)} as a part of its result.")
-
-
-def _plain_text(value: object) -> str:
-    try:
-        return plain_text(value)
-    except TypeError:
-        raise InvalidToolResult(
-            f"The tool gave back {type_name(value)} where the text of its result should be."
-        ) from None
+    raise InvalidToolResult(f"The tool gave back {type(part).__name__} as a part of its result.")
 
 
 def _parse_json(text: str) -> Any:

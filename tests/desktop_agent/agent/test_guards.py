@@ -266,25 +266,6 @@ async def test_a_guard_that_is_no_coroutine_function_is_gone() -> None:
     assert guards.list() == ()
 
 
-class Hostile(str):
-    """Words that do not want to be read."""
-
-    def strip(self, *_: object) -> str:  # type: ignore[override]
-        raise SystemExit
-
-    __len__ = __getitem__ = __format__ = __str__ = strip  # type: ignore[assignment]
-
-
-async def test_of_what_a_guard_says_only_the_words_are_taken() -> None:
-    guards = Guards((Guard("a", always(GuardContinue(Hostile("more"))), 1),))
-    outcome = await ask(guards)
-    assert (outcome.prompt, type(outcome.prompt)) == ("more", str)
-    told: list[EngineEvent] = []
-    guards = Guards((Guard("a", always(GuardAbort(5)), 1),), told.append)  # type: ignore[arg-type]
-    assert (await ask(guards)).kind == "pass"
-    assert told == [GuardAborted("a", "It answered with something that is no verdict.")]
-
-
 async def test_what_a_guard_does_to_the_history_changes_nothing_of_it() -> None:
     use = ToolUse(id="1", name="look", input={"words": ["one"]})
     history = (Message.user("go"), Message(role=Role.ASSISTANT, blocks=(use,)))

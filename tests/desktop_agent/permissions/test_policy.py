@@ -173,15 +173,13 @@ async def test_a_mode_holds_at_once_and_everybody_is_told(tool: AnyTool) -> None
     def listener() -> None:
         told.append("child")
 
-    child.on_change(listener)
-    standing.set_mode(PLAN_MODE)
-    assert standing.mode is PLAN_MODE
-    assert isinstance(await verdict(child, tool, "/ws/a"), Denied)
-    child.set_mode(DEFAULT_MODE)
-    standing.add(rule())
-    assert told == ["child"] * 3
-    child.off_change(listener)
-    child.off_change(listener)
+    with child.watched(listener):
+        standing.set_mode(PLAN_MODE)
+        assert standing.mode is PLAN_MODE
+        assert isinstance(await verdict(child, tool, "/ws/a"), Denied)
+        child.set_mode(DEFAULT_MODE)
+        standing.add(rule())
+        assert told == ["child"] * 3
     standing.set_mode(DEFAULT_MODE)
     child.set_mode(PLAN_MODE)
     assert told == ["child"] * 3

@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from desktop_agent.agent.run import Run
-from desktop_agent.agent.tool_calls import tool_batch
-from desktop_agent.agent.tool_calls.approval_flow import ApprovalFlow, Reevaluation
+from desktop_agent.agent.tool_calls import tool_batch, tool_runner
 from desktop_agent.agent.tool_calls.tool_batch import ToolBatch
 from desktop_agent.agent.tool_calls.tool_execution import ToolExecution
-from desktop_agent.agent.tool_calls.tool_runner import NeedsApproval, PreflightCheck, ToolRunner
+from desktop_agent.agent.tool_calls.tool_gate import ApprovalFlow
+from desktop_agent.agent.tool_calls.tool_runner import ToolRunner
 from desktop_agent.agent.turn import TurnLoop
 from desktop_agent.engine import recovery
 from desktop_agent.engine.session_runs import RunRecorder
@@ -67,15 +67,15 @@ def _runs_what_was_asked_for(real: Any) -> Any:
 
 
 def _believes_any_digest(real: Any) -> Any:
-    def permit(self: PreflightCheck, call: ToolExecution, verdict: Any) -> Any:
+    def permit(call: ToolExecution, verdict: Any) -> Any:
         is_asked = isinstance(verdict, gate.Ask) and call.person_permit is not None
-        return call.person_permit if is_asked else real(self, call, verdict)
+        return call.person_permit if is_asked else real(call, verdict)
 
     return permit
 
 
 def _is_always_clear(_real: Any) -> Any:
-    return lambda self, call, digest: True
+    return lambda self, call, tool, digest: True
 
 
 async def _at_once(_self: Any) -> None:
@@ -87,8 +87,9 @@ def _forgets_what_started(real: Any) -> Any:
 
 
 def _starts_before_it_is_written(real: Any) -> Any:
-    async def journal(self: PreflightCheck, call: ToolExecution) -> None:
+    async def journal(self: ToolRunner, call: ToolExecution) -> bool:
         self._batch.spawn(real(self, call))
+        return True
 
     return journal
 
@@ -130,25 +131,24 @@ def _does_not_keep_it(_real: Any) -> Any:
 
 
 def _clears_once(real: Any) -> Any:
-    async def clear(self: PreflightCheck, call: ToolExecution) -> None:
+    async def clear(self: ToolRunner, call: ToolExecution) -> Any:
         if call.checked_version == -1:
-            await real(self, call)
-        else:
-            self._check_open(call)
+            return await real(self, call)
+        return call.tool if self._may_go_on(call) else None
 
     return clear
 
 
 def _compares_only_the_digest(_real: Any) -> Any:
-    return lambda self, call, digest: call.permit is not None and call.permit.digest == digest
+    return lambda self, call, tool, digest: call.permit is not None and call.permit.digest == digest
 
 
 def _goes_by_the_first_verdict(_real: Any) -> Any:
-    async def clear(self: PreflightCheck, call: ToolExecution) -> None:
-        self._check_open(call)
+    async def clear(self: ToolRunner, call: ToolExecution) -> Any:
+        if not self._may_go_on(call):
+            return None
         call.permit = call.person_permit or (call.verdict if isinstance(call.verdict, Allowed) else None)
-        if call.permit is None:
-            raise NeedsApproval
+        return call.permit and call.tool
 
     return clear
 
@@ -206,13 +206,13 @@ def _hears_twice(_real: Any) -> Any:
 
 
 _NO_LOOK = together(
-    replaced(PreflightCheck, "check", _clears_once),
-    replaced(PreflightCheck, "is_still_allowed", _compares_only_the_digest),
+    replaced(ToolRunner, "_check", _clears_once),
+    replaced(ToolRunner, "_is_still_allowed", _compares_only_the_digest),
 )
 _NO_LOOK_AT_ALL = together(
-    replaced(PreflightCheck, "check", _goes_by_the_first_verdict),
-    replaced(PreflightCheck, "is_still_allowed", _compares_only_the_digest),
-    replaced(Reevaluation, "policy_changed", _does_nothing),
+    replaced(ToolRunner, "_check", _goes_by_the_first_verdict),
+    replaced(ToolRunner, "_is_still_allowed", _compares_only_the_digest),
+    replaced(ApprovalFlow, "policy_changed", _does_nothing),
 )
 
 OF_CALLS = (
@@ -230,13 +230,15 @@ OF_CALLS = (
         (2,),
         together(
             replaced(ApprovalFlow, "_on_allowed", _runs_what_was_asked_for),
-            replaced(PreflightCheck, "_permit_for", _believes_any_digest),
-            replaced(PreflightCheck, "is_still_allowed", _is_always_clear),
+            replaced(tool_runner, "_permit_for", _believes_any_digest),
+            replaced(ToolRunner, "_is_still_allowed", _is_always_clear),
         ),
     ),
     Fault("started is not written before the effect", (3,), replaced(RunRecorder, "flush", lambda _: _at_once)),
     Fault(
-        "started is written beside the effect", (3,), replaced(PreflightCheck, "journal", _starts_before_it_is_written)
+        "started is written beside the effect",
+        (3,),
+        replaced(ToolRunner, "_journal_start", _starts_before_it_is_written),
     ),
     Fault("what started is run again", (3,), replaced(recovery, "_recovered_calls", _forgets_what_started)),
     Fault(

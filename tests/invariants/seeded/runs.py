@@ -86,8 +86,12 @@ def _goes_on_for_ever(real: Any) -> Any:
     return counted
 
 
-def _is_never_deep(_real: Any) -> Any:
-    return property(lambda self: 0)
+def _is_never_deep(real: Any) -> Any:
+    def made(self: Budget, *given: Any, **more: Any) -> None:
+        real(self, *given, **more)
+        self.depth = 0
+
+    return made
 
 
 def _does_not_say_that_it_failed(real: Any) -> Any:
@@ -131,7 +135,7 @@ OF_RUNS = (
     Fault("no limit holds", (12,), replaced(Budget, "exceeded_limit", _never_enough)),
     Fault("a guard has no bound", (12,), replaced(Guards, "_count_iteration", _goes_on_for_ever)),
     Fault("pauses have no bound", (12,), replaced(turn, "MAX_PAUSES", lambda _: 10**9)),
-    Fault("specialists may nest for ever", (12,), replaced(Budget, "depth", _is_never_deep)),
+    Fault("specialists may nest for ever", (12,), replaced(Budget, "__init__", _is_never_deep)),
     Fault("a run that fails does not end", (14,), replaced(RunRecorder, "emit", _does_not_say_that_it_failed)),
     Fault("all runs have one budget", (14,), replaced(RunFactory, "create_run", _has_one_budget)),
     Fault("Stop holds for the next run too", (14,), replaced(RunFactory, "create_run", _stays_stopped)),

@@ -265,31 +265,11 @@ class TestProgress:
         assert [event.text for event in desk.memory.of(ToolProgress)] == ["from a thread"]
         assert set(threads) == {threading.get_ident()}
 
-    @pytest.mark.parametrize("from_thread", [True, False])
-    async def test_of_words_that_do_not_want_to_be_read_only_the_words_are_told(self, from_thread: bool) -> None:
-        class Hostile(str):
-            def refuse(self, *_: object) -> Any:
-                raise SystemExit
-
-            __len__ = __getitem__ = __str__ = refuse  # type: ignore[assignment]
-
-        async def work(word: str, running: RunningCall) -> str:
-            if from_thread:
-                await asyncio.to_thread(running.progress, Hostile("one"))
-            else:
-                running.progress(Hostile("one"))
-            await asyncio.sleep(0)
-            return word
-
-        desk = await beside_a_good_one(work)
-        assert [(event.text, type(event.text)) for event in desk.memory.of(ToolProgress)] == [("one", str)]
-
     @pytest.mark.parametrize("piece", ["", "x" * 30])
     async def test_a_flood_ends(self, piece: str) -> None:
         async def work(word: str, running: RunningCall) -> str:
             for _ in range(1_000):
                 running.progress(piece)
-            running.progress(5)  # type: ignore[arg-type]
             return word
 
         desk = Desk(call("1", "look"), tools=[tool("look", work, reads=True)], limits=Limits(result_characters=160))

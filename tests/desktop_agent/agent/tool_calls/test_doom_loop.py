@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from desktop_agent.agent.tool_calls.tool_gate import DoomLoopDetector
+from desktop_agent.agent.tool_calls.doom_loop import DoomLoopDetector
 from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, DoomLoopSuspected, ToolStarted

@@ -1,7 +1,6 @@
 """A tool gives back what it likes: what is kept of it goes to the disk and back, and to every server."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from pydantic import model_validator
 
 from desktop_agent.agent.model_request import PictureSupport, prepare_pictures
-from desktop_agent.agent.tool_calls.tool_results import MAX_PICTURE_CHARACTERS, InvalidToolResult, validated_content
+from desktop_agent.agent.tool_calls.tool_results import MAX_PICTURE_CHARACTERS, validated_content
 from desktop_agent.api.responses import collect_response
 from desktop_agent.conversation.picture_preparation import PictureFitter
 from desktop_agent.processes.foreign_code import MAX_PARTS
@@ -20,7 +19,17 @@ from desktop_agent.storage.store import Store
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.decorator import tool as made_tool
 from desktop_agent.tools.tool import ModelSchema, RunningCall
-from desktop_agent.types.blocks import Base64Source, Image, Json, Outcome, StoredSource, Text, ToolResult, UrlSource
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Image,
+    ImageDetail,
+    Json,
+    Outcome,
+    StoredSource,
+    Text,
+    ToolResult,
+    UrlSource,
+)
 from desktop_agent.types.errors import ToolFailed, ToolInputInvalid
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import Dialect, ImageLimits, ModelRequest
@@ -29,61 +38,11 @@ from tests.desktop_agent.providers.canon import recordings
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 
 
-class Quiet(str):
-    """Text that does not want to be read."""
-
-    def refuse(self, *_: object) -> Any:
-        raise SystemExit
-
-    __len__ = __getitem__ = __iter__ = __str__ = __format__ = encode = isascii = refuse  # type: ignore[assignment]
-
-
-class Parts(list[Any]):
-    """A list that lies about itself."""
-
-    def __len__(self) -> int:
-        return 0
-
-    def __iter__(self) -> Iterator[Any]:
-        raise SystemExit
-
-    def __getitem__(self, _: Any) -> Any:
-        raise SystemExit
-
-
-class Pretender:
-    """Something that says it is a text."""
-
-    __class__ = Text  # type: ignore[assignment]
-    text = 5
-
-
-class Raising:
-    """Something that does not want to be looked at."""
-
-    @property
-    def __class__(self) -> Any:
-        raise SystemExit
-
-
-class Unreadable(Text):
-    """A text whose words are not to be had."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name == "text":
-            raise GeneratorExit
-        return super().__getattribute__(name)
-
-
 def nested(levels: int) -> list[Any]:
     value: list[Any] = []
     for _ in range(levels - 1):
         value = [value]
     return value
-
-
-def picture(**parts: Any) -> Image:
-    return Image.model_construct(**parts)
 
 
 ANSWERS: dict[Dialect, Path] = {
@@ -94,38 +53,19 @@ WEB = UrlSource(url="https://example.org/a.png")
 WHOLE: dict[str, Any] = {
     "not a number": (Json(value={"a": [float("nan"), float("inf"), -float("inf")]}),),
     "half characters": (Text(text="half \ud83c"), Json(value={"half \udfff": "\ud83c"})),
-    "words of a class": (Text.model_construct(text=Quiet("said")), Json(value={Quiet("a"): Quiet("b")})),
-    "a list of a class": Parts([Text(text="said")]),
     "a hundred levels": (Json(value=nested(100)),),
     "long numbers": (Json(value=[10**4_000, 10**40, 1e308, -0.0]),),
     "keys that are none": (Json(value={1: {None: {True: (1, 2)}}}),),
-    "a picture": (picture(source=WEB, detail="auto", name=Quiet("a.png")),),
-    "a picture of half a name": (picture(source=WEB, detail="high", name="half \ud83c"),),
+    "a picture": (Image(source=WEB, name="a.png"),),
+    "a picture of half a name": (Image(source=WEB, detail=ImageDetail.HIGH, name="half \ud83c"),),
     "opaque state": (Text.model_construct(text="said", provider="anthropic", metadata={"a": object()}),),
     "control characters": (Text(text="\x00\x1b[31m\x7f\u2028"), Json(value={"\x00": "\x00"})),
 }
 BROKEN: dict[str, Any] = {
-    "a text that is none": (Text.model_construct(text=5),),
-    "a text without words": (Text.model_construct(),),
-    "something that says it is a text": (Pretender(),),
-    "something that cannot be looked at": (Raising(),),
-    "a text that cannot be read": (Unreadable(text="x"),),
-    "a picture without a source": (picture(),),
-    "a picture of rubbish": (picture(source=5, detail=[], name={}),),
-    "a picture of an object": (picture(source=object(), detail="auto", name=None),),
-    "a picture from elsewhere": (picture(source=UrlSource.model_construct(url="file:///etc/passwd"), detail="auto"),),
-    "a picture whose bytes are none": (
-        picture(source=Base64Source.model_construct(media_type="image/png", data="rubbish"), detail="auto"),
-    ),
-    "a picture whose bytes are no text": (
-        picture(source=Base64Source.model_construct(media_type="image/png", data=b"\x00"), detail="auto"),
-    ),
     "five thousand levels": (Json(value=nested(5_000)),),
     "three hundred levels": (Json(value=nested(300)),),
-    "five thousand levels of a picture": (picture(source=nested(5_000), detail="auto"),),
     "an object": (object(),),
     "a number without end": (Json(value=10**5_000),),
-    "nothing of JSON": (Json.model_construct(),),
 }
 
 
@@ -186,9 +126,9 @@ async def _nothing(_: StoredSource) -> bytes:
     raise AssertionError
 
 
-@pytest.mark.parametrize("kind", [tuple, list, Parts])
+@pytest.mark.parametrize("kind", [tuple, list])
 async def test_of_a_million_parts_no_more_are_looked_at_than_are_kept(kind: type[Any]) -> None:
-    given = kind([Text(text="x")] * (MAX_PARTS - 1) + [Raising()] * 1_000_000)
+    given = kind([Text(text="x")] * (MAX_PARTS - 1) + [object()] * 1_000_000)
     parts = await validated_content(given, 400_000)
     assert parts == (*[Text(text="x")] * (MAX_PARTS - 1), Text(text="[left out: 1,000,000 more parts]"))
 
@@ -213,15 +153,9 @@ async def test_a_function_that_answers_a_million_parts_is_cut_too() -> None:
 async def test_a_picture_that_is_too_large_is_not_even_checked() -> None:
     data = "x" * (MAX_PICTURE_CHARACTERS + 1)
     parts = await validated_content(
-        [picture(source=Base64Source.model_construct(media_type="image/png", data=data))], 10
+        [Image.model_construct(source=Base64Source.model_construct(media_type="image/png", data=data))], 10
     )
     assert parts == (Text(text="[left out: a picture that is too large]"),)
-
-
-async def test_why_a_picture_cannot_be_used_is_said() -> None:
-    source = Base64Source.model_construct(media_type="image/png", data="rubbish")
-    with pytest.raises(InvalidToolResult, match="picture is damaged"):
-        await validated_content([picture(source=source)], 10)
 
 
 LONG = "half \ud83c" + "x" * 1_000_000
@@ -236,27 +170,14 @@ class Talkative(Words):
         raise ToolInputInvalid(LONG)
 
 
-class Complaining(Text):
-    """A text that fails at length when it is looked at."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name == "text":
-            raise ToolFailed(LONG)
-        return super().__getattribute__(name)
-
-
 async def fails(*_given: Any) -> Any:
     raise ToolFailed(LONG)
 
 
-async def complains(*_given: Any) -> Any:
-    return (Complaining(text="x"),)
-
-
 @pytest.mark.parametrize(
     "more",
-    [{"run": fails}, {"run": complains}, {"schema": ModelSchema(Talkative)}, {"changes": fails}],
-    ids=["failure", "result", "arguments", "files"],
+    [{"run": fails}, {"schema": ModelSchema(Talkative)}, {"changes": fails}],
+    ids=["failure", "arguments", "files"],
 )
 async def test_what_a_tool_says_of_a_failure_is_cut_like_a_result(more: dict[str, Any]) -> None:
     desk = Desk(call("1", "bad"), tools=[replace(tool("bad", reads=True), **more)])

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,6 @@ from desktop_agent.types.tool_calls import (
     Decision,
     DiffPreview,
     Preview,
-    TextPreview,
 )
 from tests.desktop_agent.agent.tool_calls.rounds import Desk, Words, call, tool, until
 
@@ -79,41 +77,6 @@ async def test_who_always_allows_it_gets_it_and_the_rule_was_proposed() -> None:
     assert approval.proposals[-1].id in {rule.id for rule in desk.permission_policy.rules}
 
 
-class Mute(str):
-    """Words that do not want to be read or compared."""
-
-    def refuse(self, *_: object) -> bool:
-        raise SystemExit
-
-    __eq__ = __ne__ = __len__ = __str__ = refuse  # type: ignore[assignment]
-    __hash__ = str.__hash__
-
-
-@pytest.mark.parametrize(
-    ("shown", "seen"),
-    [
-        (TextPreview(Mute("words")), TextPreview("words")),
-        (DiffPreview(Mute("p"), Mute("a"), Mute("b")), DiffPreview("p", "a", "b")),
-        (DiffPreview("p", None, "b"), DiffPreview("p", None, "b")),
-        (TextPreview(5), TextPreview("What it would do cannot be shown (TypeError).")),  # type: ignore[arg-type]
-        (5, TextPreview("What it would do cannot be shown (int).")),
-        (None, None),
-    ],
-    ids=["words", "difference", "new file", "number", "no preview", "none"],
-)
-async def test_of_what_a_tool_shows_only_the_words_are_shown(shown: Any, seen: Preview | None) -> None:
-    async def preview(_given: Words) -> Any:
-        return shown
-
-    desk = Desk(call("1", "act"), tools=[replace(tool("act"), preview=preview)])
-    running = desk.start()
-    await desk.asked()
-    assert desk.approvals.open_approvals[0].preview == seen
-    desk.decide(AllowOnce())
-    await running
-    assert desk.outcomes == [Outcome.SUCCEEDED]
-
-
 async def test_edited_arguments_are_what_runs_and_both_are_told() -> None:
     page = Page()
     desk = desk_of(page, ("1", "asked"))
@@ -156,7 +119,7 @@ async def test_allowing_a_tool_for_the_conversation_allows_what_waits_beside_it(
     assert told == {"1": "rule", "2": "person", "3": "rule"}
 
 
-async def test_a_preview_that_fails_or_hangs_or_is_none_does_not_hide_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_preview_that_fails_or_hangs_does_not_hide_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.agent.tool_calls.tool_gate.TOOL_QUERY_TIMEOUT", 0.01)
 
     async def burst(_given: Words) -> Preview:
@@ -166,14 +129,11 @@ async def test_a_preview_that_fails_or_hangs_or_is_none_does_not_hide_the_call(m
         await asyncio.sleep(60)
         raise AssertionError
 
-    async def nonsense(_given: Words) -> Preview:
-        return {"no": "preview"}  # type: ignore[return-value]
-
-    previews = {"burst": burst, "hang": hang, "nonsense": nonsense}
+    previews = {"burst": burst, "hang": hang}
     tools = [replace(tool(name), preview=preview) for name, preview in previews.items()]
     desk = Desk(*(call(name, name) for name in previews), tools=tools)
     running = desk.start()
-    await desk.asked(3)
+    await desk.asked(2)
     texts = [approval.preview.text for approval in desk.approvals.open_approvals]
     assert all(text.startswith("What it would do cannot be shown") for text in texts)
     assert "SystemExit" in texts[0]

@@ -51,18 +51,6 @@ async def test_the_last_word_counts_and_those_at_the_end_too() -> None:
     assert (outcome, changes) == (Outcome.CANCELLED, CHANGES)
 
 
-@pytest.mark.parametrize("said", [None, 7, b"x", ["Half"], ""])
-async def test_what_is_no_text_is_not_heard(said: Any) -> None:
-    async def work(_: str, running: RunningCall) -> None:
-        running.so_far(said)
-        running.changed(said)
-        await asyncio.Event().wait()
-
-    words, _, changes = await words_of(work)
-    assert words == f"{STOPPED_WHILE_RUNNING} It may have taken effect."
-    assert changes is None
-
-
 async def test_it_is_cut() -> None:
     async def work(_: str, running: RunningCall) -> None:
         running.so_far("x" * 1_000_000)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from desktop_agent.permissions.hooks import run_post_tool_hooks, run_pre_tool_hooks, run_prompt_hooks
+from desktop_agent.agent.hooks import run_post_tool_hooks, run_pre_tool_hooks, run_prompt_hooks
 from desktop_agent.processes.foreign_code import HistoryCopy, deep_copy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
-from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.blocks import Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import (
     HookAllow,
@@ -180,8 +180,6 @@ async def test_arguments_of_a_tool_that_is_not_there_can_be_edited_all_the_same(
         saying("deny"),
         saying(True),
         saying(HookEdit()),
-        saying(HookDeny(5)),  # type: ignore[arg-type]
-        saying(HookAsk(None)),  # type: ignore[arg-type]
     ],
 )
 async def test_a_fault_denies_says_no_secret_and_the_others_run(
@@ -225,17 +223,6 @@ async def test_what_a_hook_does_to_what_it_was_given_changes_nothing(tool: AnyTo
     assert [each.blocks for each in moment.history] == [each.blocks for each in untouched.history]
 
 
-async def test_what_a_hook_does_to_its_edit_later_changes_nothing(tool: AnyTool) -> None:
-    wanted: dict[str, Any] = {"word": "two", "more": [1]}
-    content = ToolResult(tool_use_id="x", content=(Json(value={"b": 1}),))
-    ruled = await run_pre_tool_hooks(before(HookEdit(input=wanted)), call(), tool)
-    result = await run_post_tool_hooks(after(HookEdit(result=content)), ended())
-    wanted["more"].append(2)
-    content.content[0].value["b"] = 2  # type: ignore[union-attr]
-    assert ruled.input == {"word": "two", "more": [1]}
-    assert result.content == (Json(value={"b": 1}),)
-
-
 async def test_a_hook_that_never_answers_is_ended_and_denies(tool: AnyTool) -> None:
     ruled = await run_pre_tool_hooks(before(silent, ALLOW), call(), tool, time_limit=0.01)
     assert ruled.verdict == "deny"
@@ -256,7 +243,7 @@ async def test_a_hook_that_answers_only_when_it_is_ended_is_too_late(tool: AnyTo
 async def test_a_hook_that_will_not_end_is_left_alone(
     tool: AnyTool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("desktop_agent.permissions.hooks._GRACE", 0.01)
+    monkeypatch.setattr("desktop_agent.agent.hooks._GRACE", 0.01)
     enough = asyncio.Event()
 
     async def stubborn(_moment: PreToolUse) -> None:
@@ -339,8 +326,6 @@ async def test_edits_of_a_prompt_chain_and_keep_its_id() -> None:
         HookAsk("no"),
         HookEdit(prompt=Message.user_with_blocks([])),
         HookEdit(prompt=Message.tool_results([ToolResult(tool_use_id="1")])),
-        HookEdit(prompt=Message.user("x").model_copy(update={"blocks": (Text.model_construct(text=5),)})),
-        HookEdit(prompt=Message.user("x").model_copy(update={"blocks": (Image.model_construct(source="a.png"),)})),
     ],
 )
 async def test_a_refused_prompt_comes_back_as_it_was_sent(verdict: Any) -> None:
@@ -375,7 +360,7 @@ async def test_what_is_copied_for_a_hook_is_copied_in_a_thread_if_it_is_large(
         threads.append(threading.get_ident())
         return deep_copy(value)
 
-    for name in ("permissions.hooks.deep_copy", "processes.foreign_code.read_only_copy"):
+    for name in ("agent.hooks.deep_copy", "processes.foreign_code.read_only_copy"):
         monkeypatch.setattr(f"desktop_agent.{name}", noted)
     big = ToolResult(tool_use_id="1", content=(Json(value=list(range(numbers))),))
     moment = PostToolUse("1", "speak", {}, big, (Message.tool_results([big]),))

@@ -1,0 +1,212 @@
+"""Run the caller's hooks: all of them, in order, each with a timeout; the strictest verdict wins.
+
+What a hook is given is a copy; that of the history is shared by all hooks of one round. A hook that raises, answers
+something that is no verdict, or exceeds its timeout denies.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar
+
+from desktop_agent.permissions.gate import validate_edited_arguments
+from desktop_agent.processes.foreign_code import Fault, HistoryCopy, call_foreign, deep_copy
+from desktop_agent.processes.worker_threads import run_by_size
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.types.blocks import Image, JsonObject, Outcome, Text, ToolResult
+from desktop_agent.types.errors import ToolInputInvalid
+from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import (
+    HookAllow,
+    HookAsk,
+    HookDeny,
+    HookEdit,
+    Hooks,
+    HookVerdict,
+    PostToolUse,
+    PreToolUse,
+    UserPromptSubmit,
+)
+
+_log = logging.getLogger(__name__)
+
+# Seconds for one hook; and for one that was cancelled to end.
+TIME_LIMIT = 60.0
+_GRACE = 1.0
+_DENIED = "A hook denied this call."
+_NO_VERDICT = "A hook answered something that is no verdict here, which counts as a denial."
+
+Moment = TypeVar("Moment", UserPromptSubmit, PreToolUse, PostToolUse)
+
+
+@dataclass(frozen=True, slots=True)
+class HookRuling:
+    """What all hooks together decide about a call. `input` is the arguments, changed by hooks if `edited`."""
+
+    verdict: Literal["allow", "ask", "deny"]
+    reason: str
+    input: JsonObject
+    edited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRuling:
+    """What all hooks together decide about a prompt. `prompt` keeps the id of the one that was sent."""
+
+    allowed: bool
+    reason: str
+    prompt: Message
+
+
+async def run_pre_tool_hooks(
+    hooks: Hooks,
+    moment: PreToolUse,
+    tool: AnyTool | None,
+    *,
+    history: HistoryCopy | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> HookRuling:
+    """Ask the hooks about a call that is about to pass the gates. Edits chain, and must fit the tool.
+
+    `history`, if given, replaces that of the moment.
+    """
+
+    async def edited(before: PreToolUse, edit: HookEdit) -> PreToolUse | str:
+        arguments = edit.input
+        if arguments is None:
+            return _NO_VERDICT
+        try:
+            valid = await run_by_size(lambda: validate_edited_arguments(arguments, tool), arguments)
+        except ToolInputInvalid as error:
+            return f"A hook changed the arguments. {error}"
+        return replace(before, input=valid)
+
+    changed, refusals = await _run_all(hooks.pre_tool_use, moment, edited, history, time_limit)
+    is_edited = changed is not moment
+    denials = [verdict for verdict in refusals if isinstance(verdict, HookDeny)]
+    if denials:
+        return HookRuling("deny", _join_reasons(denials) or _DENIED, changed.input, is_edited)
+    return HookRuling("ask" if refusals else "allow", _join_reasons(refusals), changed.input, is_edited)
+
+
+async def run_post_tool_hooks(
+    hooks: Hooks,
+    moment: PostToolUse,
+    *,
+    history: HistoryCopy | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> ToolResult:
+    """Show the hooks a result. Edits chain and change its content, never how the call ended or whose it is.
+
+    A denial, or a question that nobody can answer, keeps the result out: its reason takes its place, and a call that
+    succeeded counts as failed. `history`, if given, replaces that of the moment.
+    """
+
+    async def edited(before: PostToolUse, edit: HookEdit) -> PostToolUse | str:
+        if edit.result is None:
+            return _NO_VERDICT
+        return replace(before, result=before.result.model_copy(update={"content": edit.result.content}))
+
+    changed, refusals = await _run_all(hooks.post_tool_use, moment, edited, history, time_limit)
+    result = changed.result
+    if not refusals:
+        return result
+    explanation = _join_reasons(refusals) or "A hook kept this result out."
+    outcome = Outcome.FAILED if result.outcome is Outcome.SUCCEEDED else result.outcome
+    return result.model_copy(update={"content": (Text(text=explanation),), "outcome": outcome})
+
+
+async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit: float = TIME_LIMIT) -> PromptRuling:
+    """Ask the hooks about a prompt. Edits chain and change its blocks; a question counts as a denial.
+
+    The prompt of a denial is the one that was sent.
+    """
+
+    async def edited(before: UserPromptSubmit, edit: HookEdit) -> UserPromptSubmit | str:
+        blocks = () if edit.prompt is None else edit.prompt.blocks
+        if not blocks or not all(isinstance(block, Text | Image) for block in blocks):
+            return _NO_VERDICT
+        return replace(before, prompt=before.prompt.model_copy(update={"blocks": blocks}))
+
+    changed, refusals = await _run_all(hooks.user_prompt_submit, moment, edited, None, time_limit)
+    if refusals:
+        reason = _join_reasons(refusals) or "A hook refused this prompt."
+        return PromptRuling(allowed=False, reason=reason, prompt=moment.prompt)
+    return PromptRuling(allowed=True, reason="", prompt=changed.prompt)
+
+
+async def _run_all(
+    hooks: Sequence[Callable[[Moment], Awaitable[HookVerdict | None]]],
+    moment: Moment,
+    edited: Callable[[Moment, HookEdit], Awaitable[Moment | str]],
+    history: HistoryCopy | None,
+    time_limit: float,
+) -> tuple[Moment, list[HookAsk | HookDeny]]:
+    """Ask all hooks in order; return the moment with their edits, and what they ask or deny.
+
+    `edited` applies an edit, or returns why it cannot be.
+    """
+    history = history or HistoryCopy(moment.history)
+    refusals: list[HookAsk | HookDeny] = []
+    for hook in hooks:
+        verdict = await _ask_hook(hook, moment, history, time_limit)
+        if isinstance(verdict, HookEdit):
+            changed = await edited(moment, verdict)
+            if isinstance(changed, str):
+                refusals.append(HookDeny(changed))
+            else:
+                moment = changed
+        elif not isinstance(verdict, HookAllow):
+            refusals.append(verdict)
+    return moment, refusals
+
+
+async def _ask_hook(
+    hook: Callable[[Moment], Awaitable[HookVerdict | None]],
+    moment: Moment,
+    history: HistoryCopy,
+    time_limit: float,
+) -> HookVerdict:
+    """Return a hook's verdict: no answer allows, every fault denies. A cancel goes through to the hook."""
+    name = getattr(hook, "__qualname__", type(hook).__name__)
+
+    async def ask() -> HookVerdict:
+        answer = await hook(replace(await _copy_moment(moment), history=await history.copied()))
+        return HookAllow() if answer is None else answer
+
+    task = asyncio.create_task(call_foreign(ask))
+    try:
+        await asyncio.wait([task], timeout=time_limit)
+    finally:
+        in_time = task.done()
+        if not in_time:
+            await _log_cancelled(task, name)
+    if not in_time:
+        _log.warning("the hook %s did not end within %g s", name, time_limit)
+        return HookDeny(f"A hook did not answer within {time_limit:g} s, which counts as a denial.")
+    answer = Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
+    if isinstance(answer, Fault):
+        # The type alone: the text of an exception may be secret.
+        _log.warning("the hook %s raised %s", name, answer.kind)
+        return HookDeny(f"A hook failed ({answer.kind}), which counts as a denial.")
+    if not isinstance(answer, HookVerdict):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return HookDeny(_NO_VERDICT)
+    return answer
+
+
+async def _copy_moment(moment: Moment) -> Moment:
+    """Copy everything but the history, down to the last dictionary."""
+    bare = replace(moment, history=())
+    return await run_by_size(lambda: deep_copy(bare), *(getattr(bare, field.name) for field in fields(bare)))
+
+
+async def _log_cancelled(task: "asyncio.Task[Any]", name: str) -> None:
+    task.cancel()
+    await asyncio.wait([task], timeout=_GRACE)
+    if not task.done():
+        _log.error("the hook %s does not heed that it was cancelled, and was left alone", name)
+
+
+def _join_reasons(verdicts: Sequence[HookAsk | HookDeny]) -> str:
+    return " ".join(dict.fromkeys(verdict.reason for verdict in verdicts if verdict.reason))
