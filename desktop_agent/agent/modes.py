@@ -42,7 +42,8 @@ class ModeSwitch:
     `list_modes` is called afresh for the modes that can be chosen; `refresh_modes` applies their changes. `emit`
     receives the events. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; a
     ModeChanged that names the same mode twice means that the request was dropped. `removed` is a removed mode whose
-    restrictions still hold. `refuse_when_closed` raises before any change once the conversation is closed.
+    restrictions still hold; `on_removed` is called when that happens, with the removed mode and the one that holds now.
+    `refuse_when_closed` raises before any change once the conversation is closed.
     """
 
     def __init__(
@@ -51,10 +52,12 @@ class ModeSwitch:
         list_modes: Callable[[], Iterable[Mode]] = lambda: BUILT_IN_MODES,
         emit: Callable[[EngineEvent], None] = lambda _event: None,
         removed: Mode | None = None,
+        on_removed: Callable[[Mode, Mode], None] = lambda _removed, _now: None,
         refuse_when_closed: Callable[[], None] = lambda: None,
     ) -> None:
         self._permission_policy = permission_policy
         self._removed_mode = removed
+        self._on_removed = on_removed
         self._refuse_when_closed = refuse_when_closed
         self._offered = list_modes
         self._known_names = frozenset(self._modes_by_name)
@@ -137,8 +140,13 @@ class ModeSwitch:
         """Apply at once that the person changed the modes that can be chosen.
 
         A changed mode holds as it is now. If the current mode was removed, return it; a narrower one holds until the
-        person chooses, see `fallback_mode`. A request of the agent for a removed mode is void.
+        person chooses, see `fallback_mode`. A request of the agent for a removed mode is void. Once the conversation is
+        closed nothing changes.
         """
+        try:
+            self._refuse_when_closed()
+        except WrongUse:
+            return None
         modes, current = self._modes_by_name, self.current
         was_known, self._known_names = current.name in self._known_names, frozenset(modes)
         if self._request is not None and self._request.to_mode not in modes:
@@ -153,6 +161,8 @@ class ModeSwitch:
             self._removed_mode = current
         for switch in tuple(self._nested_switches):
             switch.refresh_modes()
+        if is_lost:
+            self._on_removed(current, self.current)
         return current if is_lost else None
 
     def _current_definition(self, current: Mode, modes: dict[str, Mode]) -> Mode:

@@ -9,7 +9,7 @@ from desktop_agent.agent.model_request import PictureReader
 from desktop_agent.agent.modes import ModeSwitch, PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker
 from desktop_agent.engine.permission_records import RuleBook
-from desktop_agent.engine.session_permissions import SessionPermissionPolicy
+from desktop_agent.engine.session_permissions import SessionPolicyStore
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import ALL_NAMES, ToolNamePolicy, UntrustedContent
@@ -92,30 +92,6 @@ _MODE_REMOVED_IN_PART = (
 MAX_RETURNED = 500
 
 
-class _Modes(ModeSwitch):
-    """The modes of one conversation: the person is notified of a removed one, and nothing changes once closed."""
-
-    def __init__(
-        self,
-        permission_policy: SessionPermissionPolicy,
-        list_modes: Callable[[], Iterable[Mode]],
-        emit: Callable[[EngineEvent], None],
-        removed: Mode | None,
-        refuse_when_closed: Callable[[], None],
-        show_notice: Callable[[Sentence], None],
-    ) -> None:
-        super().__init__(permission_policy, list_modes, emit, removed, refuse_when_closed)
-        self._show_notice = show_notice
-        self.is_closed = False
-
-    def refresh_modes(self) -> Mode | None:
-        """Notify the person of a removed mode. Does nothing when closed."""
-        removed = None if self.is_closed else super().refresh_modes()
-        if removed is not None:
-            self._show_notice(_mode_removed_notice(removed, self.current))
-        return removed
-
-
 class RuntimeControls:
     """Approvals, questions, rules, mode, policies, guards and queued messages of one conversation.
 
@@ -135,7 +111,7 @@ class RuntimeControls:
         self.approvals = ApprovalBroker(lambda approval: writer.emit_between_runs(approval.requested_event))
         self.questions = QuestionBroker()
         mode, removed = _restored_mode(state, setup.modes(), writer.show_notice)
-        self.permission_policy = SessionPermissionPolicy(
+        self._policy_store = SessionPolicyStore(
             writer.journal_queue,
             setup.rule_book,
             session_rules=setup.rules,
@@ -145,9 +121,15 @@ class RuntimeControls:
             untrusted_content=UntrustedContent(state.outside, state.trusted),
             on_untrusted_change=self.save_state,
         )
+        self.permission_policy = self._policy_store.policy
         refuse = self._refuse_when_closed
-        self.modes = _Modes(
-            self.permission_policy, setup.modes, self._emit_and_save, removed, refuse, writer.show_notice
+        self.modes = ModeSwitch(
+            self.permission_policy,
+            setup.modes,
+            self._emit_and_save,
+            removed,
+            lambda gone, now: writer.show_notice(_mode_removed_notice(gone, now)),
+            refuse,
         )
         self.policies = PromptPolicies(_unique_policies(state.policies), emit, self.save_state_soon, refuse)
         self.guards = Guards(setup.guards, emit, refuse_when_closed=refuse)
@@ -229,8 +211,8 @@ class RuntimeControls:
     def close(self) -> None:
         """Save the state for the last time. Later changes raise WrongUse."""
         self.save_state()
-        self.permission_policy.close()
-        self.modes.is_closed = self._is_closed = True
+        self._policy_store.close()
+        self._is_closed = True
 
     def _refuse_when_closed(self) -> None:
         if self._is_closed:

@@ -8,7 +8,7 @@ from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.storage.conversation_locks import ConversationLock
-from desktop_agent.storage.journal_queue import InMemoryJournal, JournalQueue
+from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.journal_rows import NewRows, ReadPosition
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
@@ -29,7 +29,7 @@ def in_memory_session(setup: SessionSetup, *, model: str, messages: Sequence[Mes
     """Return a conversation in memory, beginning with these messages, which the caller has validated."""
     moment = now()
     record = ConversationRecord(id=new_id(), title="", created_at=moment, updated_at=moment, model=model)
-    return Session(SessionWriter(InMemoryJournal(record), messages), setup)
+    return Session(SessionWriter(JournalQueue(None, record, is_new=True), messages), setup)
 
 
 # Seconds between two polls; a poll without news costs one query.
@@ -107,7 +107,7 @@ async def follow_conversation(
 ) -> ConversationFollower:
     """Begin to follow; nothing is written. Raises WrongUse and StorageFailed."""
     loaded, position = await store.begin_following(conversation_id)
-    writer = SessionWriter(InMemoryJournal(loaded.record, is_new=False), loaded.messages, is_followed=True)
+    writer = SessionWriter(JournalQueue(None, loaded.record, is_new=False), loaded.messages, is_followed=True)
     for envelope in _unfinished_turn(loaded.messages, loaded.journal):
         writer.replay(envelope)
     return ConversationFollower(store, Session(writer, setup, held=held), writer, lock, position)

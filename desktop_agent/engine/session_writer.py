@@ -7,7 +7,7 @@ from desktop_agent.conversation.items import Added, Change, NoticeItem, Removed,
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.conversation.transcript_notices import last_message_but_undo_notes
 from desktop_agent.processes.foreign_code import deep_copy, notify
-from desktop_agent.storage.journal_queue import Journal
+from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.blocks import Block, Summary
 from desktop_agent.types.engine_events import EngineEvent, Envelope, RunEnd, RunFinished, ToolProgress
@@ -35,7 +35,9 @@ class SessionWriter:
     process writes, so a prompt without an answer is being answered.
     """
 
-    def __init__(self, journal_queue: Journal, messages: Sequence[Message] = (), *, is_followed: bool = False) -> None:
+    def __init__(
+        self, journal_queue: JournalQueue, messages: Sequence[Message] = (), *, is_followed: bool = False
+    ) -> None:
         self.journal_queue = journal_queue
         self._messages = list(messages)
         self.known_ids = {message.id for message in messages}

@@ -154,6 +154,25 @@ class ToolNamePolicy:
 ALL_NAMES = ToolNamePolicy()
 
 
+class PolicyStore:
+    """Stores what is decided about one conversation. This one stores nothing, and is never closed."""
+
+    def refuse_when_closed(self) -> None:
+        """Raise WrongUse once the conversation is closed."""
+
+    def rule_added(self, rule: Rule) -> None:
+        """Store a rule that was added."""
+
+    def rule_revoked(self, rule_id: str) -> None:
+        """Delete a rule that was revoked."""
+
+    def rule_used(self, rule: Rule) -> None:
+        """Store when the rule was used last."""
+
+    def untrusted_changed(self) -> None:
+        """Store which sources brought content in, and which are trusted."""
+
+
 class PermissionPolicy:
     """Rules and mode of one agent, and the verdicts that follow from them. Lives on the event loop.
 
@@ -161,7 +180,8 @@ class PermissionPolicy:
     person decides about one of its calls is added at the root, for the whole conversation. Without a `mode` of its own
     it follows its parent's; without a parent that is the default mode. Rules that do not say for which conversation
     hold in this one.
-    `own_folders` are the program's own, as absolute paths with forward slashes: no call writes there.
+    `own_folders` are the program's own, as absolute paths with forward slashes: no call writes there. Once its `store`
+    is closed, changes raise WrongUse.
     """
 
     def __init__(
@@ -186,7 +206,12 @@ class PermissionPolicy:
         self._parent = parent
         self._suspension = NOTHING_SUSPENDED
         self._untrusted_content = NO_UNTRUSTED_CONTENT
+        self._store = PolicyStore()
         self._listeners: list[Listener] = []
+
+    def keep_in(self, store: PolicyStore, untrusted_content: UntrustedContent) -> None:
+        """Store changes from now on. `untrusted_content` was stored before."""
+        self._store, self._untrusted_content = store, untrusted_content
 
     def on_change(self, listener: Listener) -> None:
         """Call `listener` when rules or mode change, here or in a parent."""
@@ -232,6 +257,7 @@ class PermissionPolicy:
 
     def set_mode(self, mode: Mode) -> None:
         """Change the mode at once, for every call that has not started."""
+        self._store.refuse_when_closed()
         self._mode = mode
         self._notify()
 
@@ -249,6 +275,15 @@ class PermissionPolicy:
         if self._parent is not None:
             self._parent.add(rule)
             return
+        self._store.refuse_when_closed()
+        self.place(rule)
+        # A listener that was notified just now may have added another or revoked this one.
+        placed = next((known for known in self._rules if known.id == rule.id), None)
+        if placed is not None:
+            self._store.rule_added(placed)
+
+    def place(self, rule: Rule) -> None:
+        """Add a rule that somebody else has stored."""
         self._rules = (
             *(known for known in self._rules if known.id != rule.id),
             _with_workspace(rule, self._conversation_id, self._workspace),
@@ -257,15 +292,31 @@ class PermissionPolicy:
 
     def revoke(self, rule_id: str) -> Rule | None:
         """Remove a rule and return it; None when there is none of this id."""
-        revoked = next((rule for rule in self._rules if rule.id == rule_id), None)
-        if revoked is None:
-            return self._parent.revoke(rule_id) if self._parent is not None else None
-        self._rules = tuple(rule for rule in self._rules if rule.id != rule_id)
-        self._notify()
-        return revoked
+        self._store.refuse_when_closed()
+        revoked = self.drop(rule_id)
+        if revoked is not None:
+            self._store.rule_revoked(rule_id)
+            return revoked
+        return self._parent.revoke(rule_id) if self._parent is not None else None
+
+    def drop(self, rule_id: str) -> Rule | None:
+        """Remove and return a rule that somebody else has deleted; None when there is none of this id here."""
+        dropped = next((rule for rule in self._rules if rule.id == rule_id), None)
+        if dropped is not None:
+            self._rules = tuple(rule for rule in self._rules if rule.id != rule_id)
+            self._notify()
+        return dropped
+
+    def set_workspace(self, workspace: str | None) -> None:
+        """Change the folder of the conversation: in another one, other rules hold."""
+        self._store.refuse_when_closed()
+        if workspace != self._workspace:
+            self._workspace = workspace
+            self._notify()
 
     def suspend(self, effects: frozenset[Effect], why: Sentence) -> None:
         """Until it is lifted, ask about tools with any of these effects, whatever rules and mode allow."""
+        self._store.refuse_when_closed()
         self._suspension = replace(self._suspension, effects=self._suspension.effects | effects, why=why)
         self._notify()
 
@@ -282,6 +333,7 @@ class PermissionPolicy:
         if self._untrusted_content is before:
             return False
         self._notify()
+        self._store.untrusted_changed()
         return True
 
     def trust_source(self, source: UntrustedSource) -> bool:
@@ -289,7 +341,10 @@ class PermissionPolicy:
         if self._parent is not None:
             return self._parent.trust_source(source)
         before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_trusted_source(source)
-        return self._untrusted_content is not before
+        if self._untrusted_content is before:
+            return False
+        self._store.untrusted_changed()
+        return True
 
     def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
         """End what was suspended here, and trust what came in from outside so far.
@@ -297,10 +352,12 @@ class PermissionPolicy:
         `shown` are the names that the person saw when they trusted: a source that came since is not trusted. None: all
         are.
         """
+        self._store.refuse_when_closed()
         if self._parent is not None:
             self._parent.lift_suspension(shown)
         self._suspension, self._untrusted_content = NOTHING_SUSPENDED, self._untrusted_content.after_trusting(shown)
         self._notify()
+        self._store.untrusted_changed()
 
     async def verdict(
         self, call: ToolUse, tool: AnyTool | None, known_names: Iterable[str] = (), *, digest: str | None = None
@@ -375,6 +432,9 @@ class PermissionPolicy:
         self._rules = tuple(
             rule.model_copy(update={"last_used_at": moment}) if rule.id == rule_id else rule for rule in self._rules
         )
+        for rule in self._rules:
+            if rule.id == rule_id:
+                self._store.rule_used(rule)
         if self._parent is not None:
             self._parent.mark_used(rule_id)
 

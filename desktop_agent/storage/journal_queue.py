@@ -1,6 +1,5 @@
 """The journal queue: the writes of one conversation, in order, retried after a failure, never made twice."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypedDict, Unpack, cast
@@ -10,7 +9,7 @@ from desktop_agent.storage.file_lock import RetakeResult
 from desktop_agent.storage.journal_rows import written_elsewhere_error
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
-from desktop_agent.storage.write_behind import WriteBehind, conversation_closed_error
+from desktop_agent.storage.write_behind import WriteBehind
 from desktop_agent.types.engine_events import Envelope, Event, RunFinished, ToolProgress
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message, Role
@@ -94,20 +93,116 @@ _Write = _PendingRows | _CommitMessages | _FinishRun | _ChangeRecord | _SaveRule
 _RULE_WRITES = (_SaveRule, _DeleteRule, _MarkRuleUsed)
 
 
+class _OwnerLock:
+    """The lock of a conversation that is written here; `lock` is None where nobody competes."""
+
+    def __init__(self, store: Store | None, record: ConversationRecord, lock: ConversationLock | None) -> None:
+        self._store = store
+        self._conversation_id = record.id
+        self._lock = lock
+        # The newest messages that this process may have written.
+        self.own_heads = {record.head_message_id}
+        self._is_in_doubt = False
+
+    async def acquire(self) -> None:
+        if self._lock is not None:
+            await self._lock.acquire()
+
+    async def release(self) -> None:
+        if self._lock is not None:
+            await self._lock.release()
+
+    async def retake(self) -> None:
+        """Retake a removed lock. Where another process may have written meanwhile, this one must not write any more."""
+        if self._lock is None or self._store is None:
+            return
+        retaken = await self._lock.retake()
+        if retaken is RetakeResult.REFUSED:
+            raise written_elsewhere_error("its lock was removed and is held by another process")
+        self._is_in_doubt = self._is_in_doubt or retaken is RetakeResult.DONE
+        if self._is_in_doubt:
+            if (await self._store.record(self._conversation_id)).head_message_id not in self.own_heads:
+                raise written_elsewhere_error("its lock was removed and it has another newest message")
+            self._is_in_doubt = False
+
+
+class _StoreWriter:
+    """Makes the writes of one conversation in the store."""
+
+    def __init__(self, store: Store, conversation_id: str, owner_lock: _OwnerLock) -> None:
+        self._store = store
+        self._id = conversation_id
+        self._owner_lock = owner_lock
+        self._has_lost_an_answer = False
+
+    async def write(self, write: _Write) -> tuple[_Write, ...]:
+        """Make one write. Return what to write in its place, one after the other, where it could not be made so."""
+        store = self._store
+        match write:
+            case _PendingRows():
+                await store.append_journal(self._id, self._rows_of(write))
+            case _CommitMessages():
+                # Before: what is tried again may have reached the disk.
+                self._owner_lock.own_heads.update(message.id for message in write.messages)
+                return await self._commit(write)
+            case _ChangeRecord():
+                if "head_message_id" in write.changes:
+                    self._owner_lock.own_heads.add(write.changes["head_message_id"])
+                await store.update_conversation(self._id, **write.changes)
+            case _FinishRun():
+                if not self._has_lost_an_answer:
+                    await store.finish_run(self._id, write.run_id)
+            case _SaveRule():
+                await store.rules.save(write.rule)
+            case _DeleteRule():
+                await store.rules.delete(write.rule_id)
+            case _MarkRuleUsed():
+                await store.rules.mark_used(write.rule_id, write.at)
+        return ()
+
+    async def _commit(self, write: _CommitMessages) -> tuple[_Write, ...]:
+        if write.journal is None:
+            await self._store.commit(self._id, *write.messages)
+            return ()
+        try:
+            await self._store.commit(self._id, *write.messages, envelopes=self._rows_of(write.journal))
+        except StorageFailed:
+            raise
+        except Exception:  # noqa: BLE001 - which of the two can never be written shows when each is tried alone
+            return write.journal, _CommitMessages(write.messages)
+        return ()
+
+    def on_lost(self, write: _Write) -> None:
+        """Note a write that can never be made."""
+        messages = write.messages if isinstance(write, _CommitMessages) else ()
+        self._has_lost_an_answer = self._has_lost_an_answer or any(
+            message.role is Role.ASSISTANT for message in messages
+        )
+
+    def _rows_of(self, journal: _PendingRows) -> list[Envelope]:
+        """Keep the streamed pieces of a lost answer: they are the only copy, read at the next opening,
+
+        which reads no run that is finished.
+        """
+        rows = journal.rows()
+        return [row for row in rows if not isinstance(row.event, RunFinished)] if self._has_lost_an_answer else rows
+
+
 class JournalQueue(WriteBehind[_Write]):
-    """The writes of one conversation. `lock` is held from the first write to the last; None where nobody competes."""
+    """The writes of one conversation. `lock` is held from the first write to the last; None where nobody competes.
+
+    Without a `store` the conversation is in memory alone: nothing is written.
+    """
 
     def __init__(
-        self, store: Store, record: ConversationRecord, *, is_new: bool, lock: ConversationLock | None = None
+        self, store: Store | None, record: ConversationRecord, *, is_new: bool, lock: ConversationLock | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(is_stored=store is not None)
         self._store = store
-        self._owner_lock = lock
+        self._owner_lock = _OwnerLock(store, record, lock)
+        self._writer = None if store is None else _StoreWriter(store, record.id, self._owner_lock)
         self.record = record
         self._is_new = is_new
-        self._has_lost_an_answer = False
-        self._own_heads = {record.head_message_id}
-        self._is_lock_in_doubt = False
 
     @property
     def is_new(self) -> bool:
@@ -126,6 +221,8 @@ class JournalQueue(WriteBehind[_Write]):
 
     def add_event(self, envelope: Envelope) -> None:
         """Journal the event soon. Neighbouring pieces of text are joined."""
+        if not self._is_stored:
+            return
         last = self._pending[-1] if self._pending else None
         if not isinstance(last, _PendingRows):
             last = _PendingRows()
@@ -160,6 +257,8 @@ class JournalQueue(WriteBehind[_Write]):
 
     def _commit_with_rows(self, messages: tuple[Message, ...]) -> _CommitMessages:
         """Write pending journal rows in the same transaction: each transaction waits for the disk."""
+        if not self._is_stored:
+            self._is_new = self._is_new and not messages
         last = self._pending[-1] if self._pending else None
         if not isinstance(last, _PendingRows):
             return _CommitMessages(messages)
@@ -186,97 +285,39 @@ class JournalQueue(WriteBehind[_Write]):
         """As in WriteBehind. Once closed, it releases the lock when all is written."""
         await super().flush()
         if self._is_closed:
-            await self._release()
+            await self._owner_lock.release()
 
     async def close(self) -> None:
         """As in WriteBehind. While something is left that cannot be written, the lock is held."""
         await super().close()
         if self.is_flushed:
-            await self._release()
-
-    async def _release(self) -> None:
-        if self._owner_lock is not None:
             await self._owner_lock.release()
 
     async def _prepare(self, write: _Write) -> None:
         if not self._is_new:
-            await self._retake_lock()
+            await self._owner_lock.retake()
             return
         # A rule needs no conversation on the disk, and an empty one would be listed.
-        if isinstance(write, _RULE_WRITES):
+        if self._store is None or isinstance(write, _RULE_WRITES):
             return
         record = self.record
-        if self._owner_lock is not None:
-            # Before anybody can find it in the list.
-            await self._owner_lock.acquire()
+        # Before anybody can find it in the list.
+        await self._owner_lock.acquire()
         await self._store.create_conversation(id_=record.id, **_listed_fields(record))
         self._is_new = False
         if self.record != record or self.record.state != ConversationState():
             self._pending.append(_ChangeRecord({**_listed_fields(self.record), "state": self.record.state}))
 
-    async def _retake_lock(self) -> None:
-        """Retake a removed lock. Where another process may have written meanwhile, this one must not write any more."""
-        if self._owner_lock is None:
-            return
-        retaken = await self._owner_lock.retake()
-        if retaken is RetakeResult.REFUSED:
-            raise written_elsewhere_error("its lock was removed and is held by another process")
-        self._is_lock_in_doubt = self._is_lock_in_doubt or retaken is RetakeResult.DONE
-        if self._is_lock_in_doubt:
-            if (await self._store.record(self.record.id)).head_message_id not in self._own_heads:
-                raise written_elsewhere_error("its lock was removed and it has another newest message")
-            self._is_lock_in_doubt = False
-
     async def _write(self, write: _Write) -> None:
-        match write:
-            case _PendingRows():
-                await self._store.append_journal(self.record.id, self._rows_of(write))
-            case _CommitMessages():
-                # Before: what is tried again may have reached the disk.
-                self._own_heads.update(message.id for message in write.messages)
-                await self._commit(write)
-            case _ChangeRecord():
-                if "head_message_id" in write.changes:
-                    self._own_heads.add(write.changes["head_message_id"])
-                await self._store.update_conversation(self.record.id, **write.changes)
-            case _FinishRun() if self._has_lost_an_answer:
-                return
-            case _FinishRun():
-                await self._store.finish_run(self.record.id, write.run_id)
-            case _SaveRule():
-                await self._store.rules.save(write.rule)
-            case _DeleteRule():
-                await self._store.rules.delete(write.rule_id)
-            case _MarkRuleUsed():
-                await self._store.rules.mark_used(write.rule_id, write.at)
+        if self._writer is None:
+            return
+        self._pending.extendleft(reversed(await self._writer.write(write)))
         # The loop that was creating the conversation may have stopped before it noted that: it is there by now.
         self._is_new = self._is_new and isinstance(write, _RULE_WRITES)
 
-    async def _commit(self, write: _CommitMessages) -> None:
-        if write.journal is None:
-            await self._store.commit(self.record.id, *write.messages)
-            return
-        try:
-            await self._store.commit(self.record.id, *write.messages, envelopes=self._rows_of(write.journal))
-        except StorageFailed:
-            raise
-        except Exception:  # noqa: BLE001 - which of the two can never be written shows when each is tried alone
-            self._pending.appendleft(_CommitMessages(write.messages))
-            self._pending.appendleft(write.journal)
-
     def _on_write_lost(self, write: _Write) -> None:
-        messages = write.messages if isinstance(write, _CommitMessages) else ()
-        self._has_lost_an_answer = self._has_lost_an_answer or any(
-            message.role is Role.ASSISTANT for message in messages
-        )
-
-    def _rows_of(self, journal: _PendingRows) -> list[Envelope]:
-        """Keep the streamed pieces of a lost answer: they are the only copy, read at the next opening,
-
-        which reads no run that is finished.
-        """
-        rows = journal.rows()
-        return [row for row in rows if not isinstance(row.event, RunFinished)] if self._has_lost_an_answer else rows
+        if self._writer is not None:
+            self._writer.on_lost(write)
 
 
 class _ListedFields(TypedDict):
@@ -328,83 +369,3 @@ def _append_text(event: Event, more: str) -> Event:
             return replace(event, text=event.text + more)
         case _:
             return event
-
-
-class InMemoryJournal:
-    """The journal of a conversation in memory: it stores nothing and never fails."""
-
-    def __init__(self, record: ConversationRecord, *, is_new: bool = True) -> None:
-        self.record = record
-        self._is_new = is_new
-        self._is_closed = False
-
-    @property
-    def is_new(self) -> bool:
-        """Return whether nothing was said yet."""
-        return self._is_new
-
-    @property
-    def is_flushed(self) -> bool:
-        return True
-
-    @property
-    def unwritten(self) -> None:
-        """Nothing is refused."""
-
-    async def write_all(self) -> None:
-        """Return at once."""
-
-    async def write_at_once(self) -> None:
-        """Return at once."""
-
-    def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
-        """Ignore the listener: there is no trouble."""
-
-    def on_pending_change(self, watcher: Callable[[], None]) -> None:
-        """Ignore the watcher: nothing is ever pending."""
-
-    def add_event(self, envelope: Envelope) -> None:
-        """Drop the event: nobody reads it after this process."""
-
-    async def flush(self) -> None:
-        """Return at once."""
-
-    async def commit(self, *messages: Message) -> None:
-        """Store nothing: the writer remembers messages."""
-        self.add_messages(*messages)
-
-    def add_messages(self, *messages: Message) -> None:
-        """Store nothing: the writer remembers messages."""
-        self._is_new = self._is_new and not messages
-
-    async def finish_run(self, run_id: str) -> None:
-        """Do nothing: there are no pieces."""
-
-    def finish_run_soon(self, run_id: str) -> None:
-        """Do nothing: there are no pieces."""
-
-    def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Change the record in memory."""
-        self.record = replace(self.record, **changes)
-
-    def save_rule(self, rule: Rule) -> None:  # noqa: ARG002
-        """Store nothing: the policy holds the rule. Raises WrongUse once closed."""
-        self._refuse_when_closed()
-
-    def delete_rule(self, rule_id: str) -> None:  # noqa: ARG002
-        """Do nothing: the policy dropped the rule. Raises WrongUse once closed."""
-        self._refuse_when_closed()
-
-    def mark_rule_used(self, rule_id: str, at: datetime) -> None:
-        """Do nothing."""
-
-    async def close(self) -> None:
-        """Do nothing."""
-        self._is_closed = True
-
-    def _refuse_when_closed(self) -> None:
-        if self._is_closed:
-            raise conversation_closed_error()
-
-
-Journal = JournalQueue | InMemoryJournal

@@ -20,7 +20,7 @@ from desktop_agent.processes.foreign_code import notify, safe_traceback
 from desktop_agent.storage.records import ConversationRecord, event_to_json, message_to_json
 from desktop_agent.types.blocks import Block, Image, Json, Summary, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.engine_events import Envelope
-from desktop_agent.types.errors import DatabaseReplaced, StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.types.errors import DatabaseReplaced, Sentence, StorageFailed, WrittenElsewhere, WrongUse
 from desktop_agent.types.messages import Message
 
 _log = logging.getLogger(__name__)
@@ -41,17 +41,19 @@ def conversation_closed_error() -> WrongUse:
 
 def _permanent_failure(error: Exception) -> StorageFailed:
     _log.error("a part of the conversation could not be written: %s", safe_traceback(error))
-    return StorageFailed(f"A part of the conversation could not be written ({type(error).__name__}).")
+    kind = type(error).__name__
+    return StorageFailed(Sentence("A part of the conversation could not be written ({kind}).", {"kind": kind}))
 
 
 class WriteBehind(ABC, Generic[Write]):
     """A queue of writes. What the disk refuses is kept in memory and retried with the next write, and after a moment.
 
     After WrittenElsewhere nothing is written any more: it would mix with what another process writes. Nor after
-    DatabaseReplaced: the new file does not hold what it would continue.
+    DatabaseReplaced: the new file does not hold what it would continue. Of what is not `is_stored` nothing is ever.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_stored: bool = True) -> None:
+        self._is_stored = is_stored
         self._pending: deque[Write] = deque()
         self._current_write: Write | None = None
         """What is being written just now."""
@@ -123,6 +125,8 @@ class WriteBehind(ABC, Generic[Write]):
                 raise
 
     async def _write_shielded(self) -> StorageFailed | None:
+        if not self._is_stored:
+            return None
         writing = asyncio.create_task(self._write_in_turn())
         writing.add_done_callback(lambda _: self._notify_watchers())
         return await asyncio.shield(writing)
@@ -139,7 +143,7 @@ class WriteBehind(ABC, Generic[Write]):
         """Queue a write for the next attempt. Raises WrongUse when it is closed."""
         if self._is_closed:
             raise conversation_closed_error()
-        if self._overtaken is not None:
+        if self._overtaken is not None or not self._is_stored:
             return
         self._pending.append(write)
         if len(self._pending) == 1:
@@ -151,7 +155,8 @@ class WriteBehind(ABC, Generic[Write]):
 
     def _write_soon(self, write: Write) -> None:
         self._append(write)
-        self._write_now()
+        if self._pending:
+            self._write_now()
 
     def _write_now(self) -> None:
         self._stop_timer()

@@ -4,10 +4,11 @@ from typing import Any
 
 from desktop_agent.agent import turn
 from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.run import Run
 from desktop_agent.agent.run_context import NO_PRIOR_USE, Budget, PriorUse
 from desktop_agent.engine import session_controls
-from desktop_agent.engine.session_controls import RuntimeControls, _Modes
+from desktop_agent.engine.session_controls import RuntimeControls
 from desktop_agent.engine.session_runs import RunFactory, RunRecorder
 from desktop_agent.types.engine_events import RunEnd, RunFinished
 from tests.invariants.seeded.fault import Fault, replaced
@@ -62,7 +63,7 @@ def _waits_for_the_edge(_real: Any) -> Any:
 
 
 def _applies_at_once(real: Any) -> Any:
-    def request(self: _Modes, name: str) -> None:
+    def request(self: ModeSwitch, name: str) -> None:
         real(self, name)
         self._request = None
         self._change(self._modes_by_name[name], "agent")
@@ -129,8 +130,8 @@ OF_RUNS = (
     Fault(
         "what was delivered waits after a crash", (7,), replaced(session_controls, "_undelivered", _believes_the_queue)
     ),
-    Fault("the person's mode waits", (8,), replaced(_Modes, "set_by_person", _waits_for_the_edge)),
-    Fault("the agent's mode does not wait", (8,), replaced(_Modes, "request_by_agent", _applies_at_once)),
+    Fault("the person's mode waits", (8,), replaced(ModeSwitch, "set_by_person", _waits_for_the_edge)),
+    Fault("the agent's mode does not wait", (8,), replaced(ModeSwitch, "request_by_agent", _applies_at_once)),
     Fault("the mode is forgotten", (8,), replaced(session_controls, "_restored_mode", _forgets_the_mode)),
     Fault("no limit holds", (12,), replaced(Budget, "exceeded_limit", _never_enough)),
     Fault("a guard has no bound", (12,), replaced(Guards, "_count_iteration", _goes_on_for_ever)),
