@@ -14,7 +14,7 @@ from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.agent.turn import TurnLoop
 from desktop_agent.processes.foreign_code import safe_traceback
 from desktop_agent.types.engine_events import ErrorOccurred, LimitReached, RunEnd, RunFinished, RunStarted
-from desktop_agent.types.errors import AgentError
+from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Interrupt, StopSession, StopTool
 
@@ -51,6 +51,8 @@ class Run:
         self._out_of_time = False
         self._is_stopped = False
         self._work: asyncio.Task[RunEnd] | None = None
+        # Why it failed, if it did.
+        self.error: AgentError | None = None
         self._turns = TurnLoop(context, settings, self._budget, self._stop_requested.is_set)
 
     @property
@@ -141,15 +143,16 @@ class Run:
             if self._stop_requested.is_set():
                 # Stopping is what made it fail.
                 return RunEnd.CANCELLED
-            occurred = ErrorOccurred.of(error)
+            self.error, occurred = error, ErrorOccurred.of(error)
             self._recorder.emit(replace(occurred, remedy=long_wait_remedy(error) or occurred.remedy))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and self._stop_requested.is_set():
                 raise
             # No exception may end the conversation, nor end the run silently.
             _log_failure(error)
-            internal = AgentError(f"Something went wrong inside the program ({type(error).__name__}).")
-            self._recorder.emit(ErrorOccurred.of(internal))
+            kind = type(error).__name__
+            self.error = AgentError(Sentence("Something went wrong inside the program ({kind}).", {"kind": kind}))
+            self._recorder.emit(ErrorOccurred.of(self.error))
         return RunEnd.FAILED
 
     @contextmanager

@@ -437,7 +437,7 @@ class ConversationRunner:
         return self.run
 
     def _failure(self) -> AgentError | None:
-        return None if self._opened is None else self._opened.failure
+        return None if self._opened is None else self._opened.session.error
 
     def take_follow_up(self) -> RunEvents | None:
         """Return the next run that a queued message began, to be read from now on; None where there is none."""

@@ -3,13 +3,12 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from datetime import datetime
 from functools import reduce
-from typing import Any, Self
+from typing import Self
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.provider import Provider
 from desktop_agent.types.blocks import Block
 from desktop_agent.types.engine_events import (
     EngineEvent,
@@ -24,8 +23,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import AgentError, ProviderError
 from desktop_agent.types.messages import new_id, now
-from desktop_agent.types.provider_events import ContentDelta, Done, ProviderEvent, StopReason, Usage
-from desktop_agent.types.providers import ModelRequest
+from desktop_agent.types.provider_events import ContentDelta, Done, StopReason, Usage
 
 
 class AsyncCloseable(ABC):
@@ -99,33 +97,6 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     if first is None or second is None:
         return first or second
     return first + second
-
-
-class FailureRecordingProvider:
-    """A provider that keeps the error of its last answer: an event does not have all that the error has.
-
-    Everything but `stream` is the wrapped provider's own.
-    """
-
-    def __init__(self, provider: Provider) -> None:
-        self.failure: AgentError | None = None
-        self._provider = provider
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._provider, name)
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask, and keep the error that is raised."""
-        self.failure = None
-        events = self._provider.stream(request)
-        try:
-            async for event in events:
-                yield event
-        except AgentError as error:
-            self.failure = error
-            raise
-        finally:
-            await events.aclose()
 
 
 def error_from_event(event: ErrorOccurred, failure: AgentError | None = None) -> AgentError:

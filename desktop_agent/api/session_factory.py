@@ -4,14 +4,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
-from desktop_agent.api.run_events import FailureRecordingProvider
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_opening import in_memory_session
 from desktop_agent.permissions.approvals import Approval, ApprovalBroker
-from desktop_agent.processes.foreign_code import Fault, call_foreign, safe_traceback, type_name
+from desktop_agent.processes.foreign_code import Fault, call_foreign
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Failover, Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -68,10 +66,6 @@ class ApprovalResponder:
             self._approvals.answer(approval_id, decision)
         except AgentError as error:
             self._approvals.answer(approval_id, Deny(message=f"The approver's decision could not be taken: {error}"))
-        except BaseException as error:  # noqa: BLE001 - it may be anything that calls itself a decision
-            _log.error("a decision could not be taken: %s", safe_traceback(error))
-            words = f"The approver's decision could not be taken ({type_name(error)})."
-            self._approvals.answer(approval_id, Deny(message=words))
 
     async def _decision(self, approval: Approval) -> Decision:
         approver = self._approver
@@ -122,18 +116,11 @@ class OpenedSession:
         self,
         session: Session,
         connection: ProviderConnection,
-        provider: FailureRecordingProvider,
         approval_responder: ApprovalResponder,
     ) -> None:
         self.session = session
         self._connection = connection
-        self._provider = provider
         self._approval_responder = approval_responder
-
-    @property
-    def failure(self) -> AgentError | None:
-        """The error of the last answer."""
-        return self._provider.failure
 
     def apply_options(self, options: AgentOptions) -> None:
         """Apply the mode and the policies of the options, once listeners are there."""
@@ -163,12 +150,11 @@ def open_session(
     `modes` returns the modes that can be chosen, `config` how a run asks; both are called when they are needed.
     """
     tools = ToolRegistry(options.tools)
-    provider = FailureRecordingProvider(connection.provider)
-    setup = replace(_session_setup(options, tools, cast("Provider", provider), config), modes=modes)
+    setup = replace(_session_setup(options, tools, connection.provider, config), modes=modes)
     session = in_memory_session(setup, model=options.model, messages=history)
     responder = ApprovalResponder(session.approvals, options.approver)
     session.subscribe(on_event=responder.handle, pieces=False)
-    return OpenedSession(session, connection, provider, responder)
+    return OpenedSession(session, connection, responder)
 
 
 def _session_setup(

@@ -18,7 +18,7 @@ from desktop_agent.processes.foreign_code import validate_message, validate_mess
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.storage.write_behind import OVERTAKEN, UnsavedConversation, conversation_closed_error
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, UserMessageQueued
-from desktop_agent.types.errors import StorageFailed, TurnMismatch, WrongUse
+from desktop_agent.types.errors import AgentError, StorageFailed, TurnMismatch, WrongUse
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.policies import Interrupt, StopSession, StopTool, StopTurn, When
 from desktop_agent.types.provider_events import StopReason, Usage
@@ -282,6 +282,11 @@ class Session:
     def working(self) -> bool:
         """Return whether a run is active. From its RunFinished on it is not, and the next prompt may be sent."""
         return self._active_run.recorder is not None
+
+    @property
+    def error(self) -> AgentError | None:
+        """Return why the newest run failed, if it did."""
+        return self._active_run.error
 
     @property
     def can_resume(self) -> bool:

@@ -27,6 +27,7 @@ from desktop_agent.types.engine_events import (
     RunFinished,
     TurnStarted,
 )
+from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, new_id, now
 from desktop_agent.types.policies import Interrupt
 
@@ -256,6 +257,11 @@ class ActiveRun:
     @property
     def turn_id(self) -> str | None:
         return None if self._work is None or self.recorder is None else self._work.turn_id
+
+    @property
+    def error(self) -> AgentError | None:
+        """Return why the newest run failed, if it did."""
+        return None if self._work is None else self._work.error
 
     @property
     def is_idle(self) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.api.run_events import FailureRecordingProvider, error_from_event
+from desktop_agent.api.run_events import error_from_event
 from desktop_agent.types.engine_events import ErrorOccurred
 from desktop_agent.types.errors import (
     AgentError,
@@ -12,9 +12,6 @@ from desktop_agent.types.errors import (
     RateLimited,
     WrongUse,
 )
-from desktop_agent.types.messages import Message
-from desktop_agent.types.providers import ModelRequest
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 @pytest.mark.parametrize(
@@ -43,14 +40,3 @@ def test_the_remembered_error_is_taken_where_it_is_that_one() -> None:
     other = error_from_event(ErrorOccurred.of(ImagesNotSupported("Something else.")), failure)
     assert type(other) is CapabilityMissing
     assert str(other) == "Something else."
-
-
-async def test_only_the_last_answers_failure_is_remembered() -> None:
-    error = RateLimited("slow down", retry_after=3)
-    provider = FailureRecordingProvider(ScriptedProvider(Turn(error), Turn()))
-    request = ModelRequest("m", (Message.user("hi"),))
-    with pytest.raises(RateLimited):
-        _ = [event async for event in provider.stream(request)]
-    assert provider.failure is error
-    _ = [event async for event in provider.stream(request)]
-    assert provider.failure is None
