@@ -19,11 +19,12 @@ ANSWER_LIMIT = 20_000
 
 class Question:
     """One question. `several`: more than one choice may be taken; `free_text`: an answer in their own words is
-    allowed.
+    allowed. `asked` is the event that tells of it.
     """
 
     def __init__(self, question: str, choices: tuple[str, ...], *, several: bool, free_text: bool) -> None:
-        self.question_id = new_id()
+        self.asked = QuestionAsked(new_id(), question, choices, several, free_text)
+        self.question_id = self.asked.question_id
         self.question = question
         self.choices = choices
         self.several = several
@@ -169,7 +170,7 @@ def ask_user(
             arguments.question, arguments.choices, several=arguments.several, free_text=arguments.free_text
         )
         try:
-            emit(_asked_event(question))
+            emit(question.asked)
             with waiting():
                 is_over = await _has_timed_out(question, timeout)
         finally:
@@ -195,12 +196,6 @@ async def _has_timed_out(question: Question, seconds: float) -> bool:
     except TimeoutError:
         return True
     return False
-
-
-def _asked_event(question: Question) -> QuestionAsked:
-    return QuestionAsked(
-        question.question_id, question.question, question.choices, question.several, question.free_text
-    )
 
 
 def _joined_answer(question: Question) -> str | None:

@@ -157,17 +157,6 @@ class RemovedMessage:
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A question of the agent. `several`: more than one choice may be taken; `free_text`: so may own words."""
-
-    id: str
-    question: str
-    choices: tuple[str, ...] = ()
-    several: bool = False
-    free_text: bool = True
-
-
 class SessionControls(QObject):
     """Reads and changes them; each signal says what to read again."""
 
@@ -245,14 +234,9 @@ class SessionControls(QObject):
         self.waiting_changed.emit()
 
     @property
-    def questions(self) -> tuple[OpenQuestion, ...]:
+    def questions(self) -> tuple[QuestionAsked, ...]:
         """The unanswered questions, oldest first."""
-        return tuple(
-            OpenQuestion(
-                question.question_id, question.question, question.choices, question.several, question.free_text
-            )
-            for question in self._session.questions.open_questions
-        )
+        return tuple(question.asked for question in self._session.questions.open_questions)
 
     def answer(self, question_id: str, answer: Iterable[str]) -> None:
         """Answer a question; ignored if it has ended. Raises WrongUse for an invalid answer; it then stays open."""

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.bridge.session_controls import OpenQuestion
+from desktop_agent.types.engine_events import QuestionAsked
 from ui.style.boxes import hbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import ScrollColumn
@@ -36,7 +36,7 @@ class AnswerChoices(QWidget):
     submitted = Signal()
     """Enter was pressed."""
 
-    def __init__(self, question: OpenQuestion, parent: QWidget | None = None) -> None:
+    def __init__(self, question: QuestionAsked, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._question = question
         self._group = QButtonGroup(self)
@@ -137,7 +137,7 @@ class QuestionCard(QFrame):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._question: OpenQuestion | None = None
+        self._question: QuestionAsked | None = None
         self._choices: AnswerChoices | None = None
         self._is_answering = False
         """The answer is on its way: where it is taken, the card goes before that returns."""
@@ -154,10 +154,10 @@ class QuestionCard(QFrame):
         self.hide()
 
     @property
-    def question(self) -> OpenQuestion | None:
+    def question(self) -> QuestionAsked | None:
         return self._question
 
-    def show_questions(self, questions: Sequence[OpenQuestion]) -> None:
+    def show_questions(self, questions: Sequence[QuestionAsked]) -> None:
         """Show the waiting questions, oldest first."""
         first = questions[0] if questions else None
         if first is not None:
@@ -198,7 +198,7 @@ class QuestionCard(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def _show_question(self, question: OpenQuestion) -> None:
+    def _show_question(self, question: QuestionAsked) -> None:
         self._words.setText(question.question)
         self._words.setAccessibleName(question.question)
         self._choices = AnswerChoices(question)
@@ -242,12 +242,12 @@ class QuestionCard(QFrame):
     def _submit(self) -> None:
         if self._question is not None and self._choices is not None and self._choices.answer:
             self._is_answering = True
-            self.answered.emit(self._question.id, list(self._choices.answer))
+            self.answered.emit(self._question.question_id, list(self._choices.answer))
             self._is_answering = False
 
     def _skip_question(self) -> None:
         if self._question is not None:
-            self.skipped.emit(self._question.id)
+            self.skipped.emit(self._question.question_id)
 
     def _build_layout(self) -> None:
         self.setProperty("kind", "card")

@@ -92,13 +92,13 @@ def test_choices_have_their_numbers_and_the_keys_are_said_where_they_work(asked)
 
 
 def test_it_says_how_many_more_wait(qapp, qtbot):
-    from ui.bridge.session_controls import OpenQuestion
+    from desktop_agent.types.engine_events import QuestionAsked
     from ui.composer.question_card import QuestionCard
     from ui.style.theme import ThemeSource
 
     made = QuestionCard(ThemeSource())
     qtbot.addWidget(made)
-    questions = [OpenQuestion(str(at), "Why?", (), several=False, free_text=True) for at in range(3)]
+    questions = [QuestionAsked(str(at), "Why?", (), several=False, free_text=True) for at in range(3)]
     seen = []
     for count in (1, 2, 3):
         made.show_questions(questions[:count])
@@ -107,7 +107,7 @@ def test_it_says_how_many_more_wait(qapp, qtbot):
 
 
 def test_a_long_choice_is_read_whole_in_a_narrow_window(qapp, qtbot):
-    from ui.bridge.session_controls import OpenQuestion
+    from desktop_agent.types.engine_events import QuestionAsked
     from ui.composer.question_card import QuestionCard
     from ui.style.theme import ThemeSource
     from ui.style.widgets import WrappedChoice
@@ -115,7 +115,7 @@ def test_a_long_choice_is_read_whole_in_a_narrow_window(qapp, qtbot):
     made = QuestionCard(ThemeSource())
     qtbot.addWidget(made)
     long = "Delete those that are older than ten years, and keep the others where they are until somebody asks"
-    made.show_questions([OpenQuestion("1", "What now?", (long, "Nothing"), several=False, free_text=True)])
+    made.show_questions([QuestionAsked("1", "What now?", (long, "Nothing"), several=False, free_text=True)])
     assert made.minimumSizeHint().width() <= 316
     made.resize(316, 500)
     made.show()
