@@ -501,18 +501,6 @@ NO_EVENTS: dict[str, Any] = {
     "a class": ContentDelta,
     "an event of the engine": ToolStarted("c", {}),
     "the end of the run": RunFinished(RunEnd.COMPLETED),
-    "text of None": ContentDelta(None),  # type: ignore[arg-type]
-    "text of bytes": ContentDelta(b"abc"),  # type: ignore[arg-type]
-    "thinking of numbers": ThinkingDelta(5),  # type: ignore[arg-type]
-    "thinking without state": ThinkingBlock("x", "enemy", None),  # type: ignore[arg-type]
-    "an end for no reason": MessageDelta("bogus"),  # type: ignore[arg-type]
-    "an end with odd details": MessageDelta(StopReason.END_TURN, None, 5),  # type: ignore[arg-type]
-    "no usage": UsageUpdate(None),  # type: ignore[arg-type]
-    "odd usage": UsageUpdate(5),  # type: ignore[arg-type]
-    "an odd origin": AnswerStarted(5, (5,)),  # type: ignore[arg-type]
-    "an odd name": AnswerNamed(None),  # type: ignore[arg-type]
-    "a piece of nothing": ToolArgsDelta(None, None, None),  # type: ignore[arg-type]
-    "a call of nothing": ToolUse.model_construct(id=None, name=None, input=None),
     "a call with an object": ToolUse(id="c", name="read", input={"word": object()}),
     "a call with a set": ToolUse(id="c", name="read", input={"word": {1, 2}}),
     "a call with no number": ToolUse(id="c", name="read", input={"word": float("nan")}),
