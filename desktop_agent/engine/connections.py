@@ -101,7 +101,7 @@ class Connections:
             if endpoint.id == endpoint_id:
                 return endpoint
         title = next((preset.title for preset in _PRESETS if preset.id == endpoint_id), endpoint_id)
-        raise WrongUse(f"The server “{title}” is no longer set up.", "Choose another model.")
+        raise WrongUse(Sentence("The server “{title}” is no longer set up.", {"title": title}), "Choose another model.")
 
     def require_endpoint(self, endpoint_id: str | None) -> None:
         """Raise WrongUse for a server that is no longer set up."""

@@ -122,38 +122,22 @@ _DECISIONS: dict[str, AuditState] = {"deny": "denied", "deny_and_stop": "denied"
 _Key = tuple[str, str, str | None, str]
 
 
-class CallAudit:
-    """Builds audit entries from events in their order."""
+def audit_entries(rows: Iterable[tuple[str, str, Envelope]]) -> tuple[AuditEntry, ...]:
+    """Return the entries for events with the id and the title of their conversations, oldest first.
 
-    def __init__(self) -> None:
-        self._entries: dict[_Key, AuditEntry] = {}
-
-    def add(self, conversation_id: str, title: str, envelope: Envelope) -> None:
-        """Take in one event; events about no call, or about one whose beginning is missing, are ignored."""
+    Events about no call, or about one whose beginning is missing, are ignored.
+    """
+    entries: dict[_Key, AuditEntry] = {}
+    for conversation_id, title, envelope in rows:
         event = envelope.event
+        place = (conversation_id, envelope.run_id, envelope.turn_id)
         if isinstance(event, ToolCallPending):
-            key = (conversation_id, envelope.run_id, envelope.turn_id, event.id)
-            self._entries[key] = AuditEntry(
+            entries[*place, event.id] = AuditEntry(
                 conversation_id, title, envelope.at, event.name, event.input, event.agent_path
             )
-            return
-        id_ = _call_id_of(envelope)
-        key = (conversation_id, envelope.run_id, envelope.turn_id, id_)
-        if key in self._entries:
-            self._entries[key] = _apply(self._entries[key], envelope)
-
-    @property
-    def entries(self) -> tuple[AuditEntry, ...]:
-        """Return the entries, oldest first."""
-        return tuple(self._entries.values())
-
-
-def audit_entries(rows: Iterable[tuple[str, str, Envelope]]) -> tuple[AuditEntry, ...]:
-    """Return the entries for events with the id and the title of their conversations, oldest first."""
-    audit = CallAudit()
-    for conversation_id, title, envelope in rows:
-        audit.add(conversation_id, title, envelope)
-    return audit.entries
+        elif (key := (*place, _call_id_of(envelope))) in entries:
+            entries[key] = _apply(entries[key], envelope)
+    return tuple(entries.values())
 
 
 def _call_id_of(envelope: Envelope) -> str:

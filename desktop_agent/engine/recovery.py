@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from desktop_agent.agent.run_context import NO_PRIOR_USE, PriorUse, token_count
-from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
+from desktop_agent.agent.tool_calls.tool_execution import OUTCOME_UNKNOWN, RecoveredCalls
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import missing_result, summary_of, unanswered_calls
 from desktop_agent.engine.session_writer import SessionWriter
@@ -34,9 +34,6 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.messages import Message, MessageState, Role, now
 from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
 
-_OUTCOME_UNKNOWN = (
-    "The program ended while this call was running. Whether it took effect is not known; it is not run again."
-)
 _NOT_STARTED = "The program ended before this call was started."
 
 
@@ -295,7 +292,7 @@ def _result_of(call: ToolUse, recovered: RecoveredCalls) -> ToolResult:
     if finished is not None:
         return finished
     if call.id in recovered.started:
-        return missing_result(call, Outcome.UNKNOWN, _OUTCOME_UNKNOWN)
+        return missing_result(call, Outcome.UNKNOWN, OUTCOME_UNKNOWN)
     return missing_result(call, Outcome.CANCELLED, _NOT_STARTED)
 
 

@@ -49,24 +49,14 @@ def result_parts(value: object) -> tuple[ResultPart, ...]:
 
 
 def limit_parts(parts: Sequence[object]) -> tuple[tuple[object, ...], int]:
-    """Return the elements of a list or tuple that are taken, and how many are left out.
-
-    Reads past whatever a foreign class makes of its length and its elements.
-    """
-    kind: Any = list if issubclass(type(parts), list) else tuple
-    count = kind.__len__(parts)
-    many = count if count <= MAX_PARTS else MAX_PARTS - 1
-    return tuple(kind.__getitem__(parts, slice(many))), count - many
+    """Return the elements of a list or tuple that are taken, and how many are left out."""
+    many = len(parts) if len(parts) <= MAX_PARTS else MAX_PARTS - 1
+    return tuple(parts[:many]), len(parts) - many
 
 
 def omitted_parts_note(count: int) -> Text:
     """Return the note about parts that are left out."""
     return Text(text=f"[left out: {count:,} more parts]")
-
-
-def plain_text(text: object) -> str:
-    """Copy a text as str, past whatever a foreign class makes of its characters. Raises TypeError for no text."""
-    return str.__str__(text)  # pyright: ignore[reportArgumentType]  it raises for what is none
 
 
 def replace_surrogates(text: str) -> str:
@@ -153,12 +143,7 @@ class Fault:
     @property
     def message(self) -> str:
         """The sentence and remedy of an error of ours; empty for any other, since its text may hold anything."""
-        if issubclass(type(self.error), AgentError):
-            try:
-                return str(cast("AgentError", self.error).whole)
-            except BaseException:  # noqa: BLE001 - even the words of a foreign error may fail
-                _log.warning("an error of kind %s cannot say what happened", self.kind)
-        return ""
+        return str(self.error.whole) if isinstance(self.error, AgentError) else ""
 
     @property
     def description(self) -> str:
@@ -210,9 +195,8 @@ def read_only_copy(value: T) -> T:
 
 
 def type_name(value: object) -> str:
-    """Return the name of a value's type, whatever a foreign class does to be called otherwise."""
-    name: str = type.__dict__["__name__"].__get__(type(value))
-    return name[:_LONGEST_NAME]
+    """Return the name of a value's type, cut to what a sentence has room for."""
+    return type(value).__name__[:_LONGEST_NAME]
 
 
 def first_problem(error: ValidationError) -> str:
@@ -223,10 +207,9 @@ def first_problem(error: ValidationError) -> str:
 
 def safe_traceback(error: BaseException) -> str:
     """Return a traceback for the log, without messages and source lines, which may hold secrets."""
-    traceback = BaseException.__dict__["__traceback__"].__get__(error)
     frames = [
         f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}'
-        for frame, line in walk_tb(traceback)
+        for frame, line in walk_tb(error.__traceback__)
     ]
     return "\n".join([type_name(error), *frames])
 

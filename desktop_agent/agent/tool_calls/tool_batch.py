@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from desktop_agent.agent.run_context import Budget, RunContext
 from desktop_agent.agent.tool_calls.tool_execution import (
+    LIMIT_REACHED,
+    OUTCOME_UNKNOWN,
     BatchContext,
     CallKind,
     CallStatus,
@@ -106,9 +108,8 @@ class ToolScheduler:
 
 _NOT_STARTED: dict[Outcome, str] = {
     Outcome.CANCELLED: "The call was cancelled before it was started.",
-    Outcome.LIMIT: "The call was not run: a limit was reached.",
+    Outcome.LIMIT: LIMIT_REACHED,
 }
-_LOST = "The program ended while this call was running. Whether it took effect is not known; it is not run again."
 _DUPLICATE_ID = "Not run: an earlier call of the same answer has the same id. Call again."
 _TOO_MANY = "Not run: at most {most:,} calls of one answer are. Call again with fewer at once."
 # After so many announcements the event loop runs other tasks.
@@ -198,7 +199,7 @@ class ToolBatch:
         self.stop()
         for call in self._batch.calls:
             if call.status is CallStatus.LOST:
-                self._batch.answer(call, Outcome.UNKNOWN, _LOST)
+                self._batch.answer(call, Outcome.UNKNOWN, OUTCOME_UNKNOWN)
             elif call.fallback_result is not None:
                 self._batch.finish(call, call.fallback_result)
             elif call.is_open:
@@ -250,7 +251,7 @@ class ToolBatch:
                 await asyncio.sleep(0)
         for call in self._calls.values():
             if call.status is CallStatus.LOST:
-                batch.answer(call, Outcome.UNKNOWN, _LOST)
+                batch.answer(call, Outcome.UNKNOWN, OUTCOME_UNKNOWN)
         await self._reject_excess([call for call in batch.calls[limit:] if call.is_open])
 
     async def _reject_excess(self, calls: Sequence[ToolExecution]) -> None:

@@ -360,6 +360,10 @@ class BatchContext:
             self.stop()
 
 
+OUTCOME_UNKNOWN = (
+    "The program ended while this call was running. Whether it took effect is not known; it is not run again."
+)
+LIMIT_REACHED = "The call was not run: a limit was reached."
 STOPPED_BEFORE_START = "The call was stopped before it was started."
 STOPPED_WHILE_RUNNING = "The call was stopped while it was running."
 _EFFECT_UNKNOWN = "It may have taken effect."

@@ -39,7 +39,6 @@ _log = logging.getLogger(__name__)
 
 # The timeout for a tool's questions about a call (subjects, preview), in seconds.
 TOOL_QUERY_TIMEOUT = 10.0
-_DENIED_BY_HOOK = "A hook denied this call."
 _HOOK_ASKS = Sentence("A hook wants a person to decide.")
 _TOOL_REMOVED = (
     "Not run: the tool “{name}” is no longer there. Either the server that offers it has ended. It is started when it "
@@ -134,7 +133,7 @@ class ToolGate:
             _log.error("the hooks before a call failed: %s", ruling.trace)
             batch.answer(call, Outcome.DENIED, f"Not run: the hooks failed ({ruling.kind}).")
         elif ruling.verdict == "deny":
-            batch.answer(call, Outcome.DENIED, f"Not run: {ruling.reason or _DENIED_BY_HOOK}")
+            batch.answer(call, Outcome.DENIED, f"Not run: {ruling.reason}")
         else:
             if ruling.edited:
                 call.set_arguments(ruling.input)

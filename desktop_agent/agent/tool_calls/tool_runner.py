@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from desktop_agent.agent.hooks import run_post_tool_hooks
 from desktop_agent.agent.tool_calls.tool_execution import (
+    LIMIT_REACHED,
     BatchContext,
     CallStatus,
     ToolExecution,
@@ -34,7 +35,6 @@ _log = logging.getLogger(__name__)
 _PREVIEW_CHANGED = "Not run: what the call would do changed after the person allowed it. Read again, then call again."
 _ARGUMENTS_CHANGED = "The call changed after it was allowed."
 _NO_LONGER_ALLOWED = "Not run: what may run unasked changed just before the start. Call again if it is still needed."
-_LIMIT_REACHED = "The call was not run: a limit was reached."
 _NO_CHECKPOINT = "Not run: the files that the call would change could not be saved first."
 _HOOK_FAILED = "A hook failed after the call, so that its result was kept out. The call itself took place."
 _STOPPED_BEFORE_HOOKS = "Its result was kept out: it was stopped before the hooks had ruled on it."
@@ -98,7 +98,7 @@ class ToolRunner:
         if self._batch.is_closed or not call.is_open:
             return False
         if self._batch.is_limit_reached:
-            self._batch.answer(call, Outcome.LIMIT, _LIMIT_REACHED)
+            self._batch.answer(call, Outcome.LIMIT, LIMIT_REACHED)
         return call.is_open
 
     def _apply_verdict(self, call: ToolExecution, verdict: Verdict) -> bool:

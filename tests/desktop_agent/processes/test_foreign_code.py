@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.processes.foreign_code import Fault, call_foreign, deep_copy, notify, safe_traceback, type_name
+from desktop_agent.processes.foreign_code import Fault, call_foreign, deep_copy, notify, type_name
 from desktop_agent.types.blocks import Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ToolCallPending, ToolFinished
 from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
@@ -92,22 +92,7 @@ def test_only_an_error_of_ours_has_words() -> None:
     assert Fault(Mute("x")).message.startswith("x. Look at")
 
 
-class _Hidden(type):
-    @property
-    def __name__(cls) -> str:  # type: ignore[override]
-        raise SystemExit
-
-
-class Hidden(Exception, metaclass=_Hidden):
-    __traceback__ = property(lambda _: 1 / 0)  # type: ignore[assignment]
-
-
-def test_an_error_that_hides_its_name_is_named_all_the_same() -> None:
-    with pytest.raises(Hidden) as raised:
-        raise Hidden
-    assert type_name(raised.value) == "Hidden"
-    assert safe_traceback(raised.value).startswith("Hidden\n")
-    assert "in test_an_error_that_hides" in safe_traceback(raised.value)
+def test_a_long_name_is_cut() -> None:
     assert len(type_name(type("n" * 1_000, (), {})())) == 80
 
 
