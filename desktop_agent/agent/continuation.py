@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from desktop_agent.processes.foreign_code import Fault, HistoryCopy, call_foreign, validate_message
+from desktop_agent.processes.foreign_code import Fault, HistoryCopy, OutOfTime, call_within, validate_message
 from desktop_agent.types.blocks import Block
 from desktop_agent.types.engine_events import ContinuationInjected, EngineEvent, GuardAborted
 from desktop_agent.types.errors import Sentence, WrongUse
@@ -130,15 +130,21 @@ class Guards:
     async def _ask_within_time(
         self, guard: Guard, ask: Callable[[], Awaitable[GuardVerdict]], emit: EmitEvent
     ) -> GuardVerdict:
-        verdict = await _run_within(ask, self._seconds)
+        verdict = await call_within(ask, self._seconds, CANCEL_GRACE, f"guard {guard.name}")
         if not isinstance(verdict, Fault):
             return verdict
-        if isinstance(verdict.error, _InvalidVerdict):
-            self._remove_and_report(guard, str(verdict.error), emit)
-            return GuardPass()
-        _log.error("guard %s failed: %s", guard.name, verdict.trace)
-        # The text of a foreign exception may hold anything; only our own sentences go to the person.
-        self._remove_and_report(guard, verdict.message or f"It failed with {verdict.kind}.", emit)
+        match verdict.error:
+            case _InvalidVerdict() as error:
+                reason = str(error)
+            case OutOfTime():
+                reason = f"It gave no answer within {self._seconds:g} seconds."
+            case asyncio.CancelledError():
+                reason = "It was cancelled from within."
+            case _:
+                _log.error("guard %s failed: %s", guard.name, verdict.trace)
+                # The text of a foreign exception may hold anything; only our own sentences go to the person.
+                reason = verdict.message or f"It failed with {verdict.kind}."
+        self._remove_and_report(guard, reason, emit)
         return GuardPass()
 
     def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", emit: EmitEvent) -> GuardOutcome:
@@ -192,22 +198,6 @@ def _checked_verdict(verdict: GuardVerdict | None) -> GuardVerdict:
     if isinstance(verdict, GuardContinue) and not verdict.prompt.strip():
         raise _InvalidVerdict("It wanted the agent to go on without a prompt.")
     return verdict
-
-
-async def _run_within(ask: Callable[[], Awaitable[GuardVerdict]], seconds: float) -> GuardVerdict | Fault:
-    # A task of its own, because a guard that swallows its cancellation would hold up a plain timeout for ever.
-    task = asyncio.create_task(call_foreign(ask))
-    try:
-        done, _ = await asyncio.wait({task}, timeout=seconds)
-        if not done:
-            return Fault(_InvalidVerdict(f"It gave no answer within {seconds:g} seconds."))
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=CANCEL_GRACE)
-    if task.cancelled():
-        return Fault(_InvalidVerdict("It was cancelled from within."))
-    return task.result()
 
 
 class SteeringQueue:

@@ -4,14 +4,13 @@ What a hook is given is a copy; that of the history is shared by all hooks of on
 something that is no verdict, or exceeds its timeout denies.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from desktop_agent.permissions.gate import validate_edited_arguments
-from desktop_agent.processes.foreign_code import Fault, HistoryCopy, call_foreign, deep_copy
+from desktop_agent.processes.foreign_code import Fault, HistoryCopy, OutOfTime, call_within, deep_copy
 from desktop_agent.processes.worker_threads import run_by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Image, JsonObject, Outcome, Text, ToolResult
@@ -175,17 +174,10 @@ async def _ask_hook(
         answer = await hook(replace(await _copy_moment(moment), history=await history.copied()))
         return HookAllow() if answer is None else answer
 
-    task = asyncio.create_task(call_foreign(ask))
-    try:
-        await asyncio.wait([task], timeout=time_limit)
-    finally:
-        in_time = task.done()
-        if not in_time:
-            await _log_cancelled(task, name)
-    if not in_time:
+    answer = await call_within(ask, time_limit, _GRACE, f"the hook {name}")
+    if isinstance(answer, Fault) and isinstance(answer.error, OutOfTime):
         _log.warning("the hook %s did not end within %g s", name, time_limit)
         return HookDeny(f"A hook did not answer within {time_limit:g} s, which counts as a denial.")
-    answer = Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
     if isinstance(answer, Fault):
         # The type alone: the text of an exception may be secret.
         _log.warning("the hook %s raised %s", name, answer.kind)
@@ -199,13 +191,6 @@ async def _copy_moment(moment: Moment) -> Moment:
     """Copy everything but the history, down to the last dictionary."""
     bare = replace(moment, history=())
     return await run_by_size(lambda: deep_copy(bare), *(getattr(bare, field.name) for field in fields(bare)))
-
-
-async def _log_cancelled(task: "asyncio.Task[Any]", name: str) -> None:
-    task.cancel()
-    await asyncio.wait([task], timeout=_GRACE)
-    if not task.done():
-        _log.error("the hook %s does not heed that it was cancelled, and was left alone", name)
 
 
 def _join_reasons(verdicts: Sequence[HookAsk | HookDeny]) -> str:

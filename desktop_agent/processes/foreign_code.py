@@ -170,6 +170,31 @@ async def call_foreign(work: Callable[[], Awaitable[T]]) -> T | Fault:
         return Fault(error)
 
 
+class OutOfTime(Exception):
+    """Foreign code did not end in its time."""
+
+
+async def call_within(work: Callable[[], Awaitable[T]], seconds: float, grace: float, name: str) -> T | Fault:
+    """Call foreign code; after `seconds` it is cancelled, which is an OutOfTime, and has the `grace` to end.
+
+    In a task of its own: code that swallows its cancel would hold up a plain timeout for ever. A cancel goes through
+    to it. `name` is for the log.
+    """
+    task = asyncio.create_task(call_foreign(work))
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    finally:
+        in_time = task.done()
+        if not in_time:
+            task.cancel()
+            await asyncio.wait({task}, timeout=grace)
+            if not task.done():
+                _log.error("%s does not heed that it was cancelled, and was left alone", name)
+    if not in_time:
+        return Fault(OutOfTime())
+    return Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
+
+
 def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
     """Call a listener; one that fails ends neither the run nor the news of others. Ctrl-C: see call_foreign."""
     try:
