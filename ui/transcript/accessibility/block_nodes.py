@@ -7,7 +7,7 @@ from PySide6.QtCore import QCoreApplication, QRect
 from PySide6.QtGui import QAccessible
 
 from ui.transcript.accessibility.nodes import AccessibleNode
-from ui.transcript.accessibility.text import AccessibilityContext, AccessibleBlockText
+from ui.transcript.accessibility.text import AccessibilityContext, AccessibleText
 from ui.transcript.blocks.block import Block, Control
 from ui.transcript.blocks.buttons import ButtonRowBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
@@ -34,18 +34,21 @@ class BlockNode(AccessibleNode):
     """A block of a row, by its number; `index` returns the current index of the row."""
 
     def __init__(
-        self, row_node: AccessibleNode, context: AccessibilityContext, index: Callable[[], int], block: int
+        self, row_node: AccessibleNode, context: AccessibilityContext, index: Callable[[], int], number: int
     ) -> None:
-        row = context.row(index())
-        shown_block = row.blocks[block] if row and block < len(row.blocks) else None
-        super().__init__(row_node, context.viewport, _role_of(shown_block) if shown_block else _Role.Grouping)
-        self._context, self._index, self._number = context, index, block
-        self._children: dict[tuple[str, int], AccessibleNode] = {}
+        block = context.block(index(), number)
+        super().__init__(row_node, context, _role_of(block) if block else _Role.Grouping)
+        self._index, self._number = index, number
+        self._text = AccessibleText(context, index, number)
 
     def block(self) -> Block | None:
         """Return the block, if it still exists."""
-        row = self._context.row(self._index())
-        return row.blocks[self._number] if row and self._number < len(row.blocks) else None
+        return self.context.block(self._index(), self._number)
+
+    def table(self) -> TableBlock | None:
+        """Return the block if it is a table."""
+        block = self.block()
+        return block if isinstance(block, TableBlock) else None
 
     def name(self) -> str:
         """Return the words after the marker of the list, or what kind of block it is."""
@@ -60,48 +63,39 @@ class BlockNode(AccessibleNode):
         words = block.spoken_text()
         return f"{marker} {words}" if marker and words else words
 
-    def readable(self) -> AccessibleBlockText | None:
+    def text(self) -> AccessibleText | None:
         """Return None where there is nothing to read: rules, rows of buttons."""
-        block = self.block()
-        if block is None or self.role in {_Role.Separator, _Role.Grouping}:
-            return None
-        return AccessibleBlockText(self._context, self._index(), self._number)
+        return None if self.block() is None or self.role in {_Role.Separator, _Role.Grouping} else self._text
 
     def has_keyboard_focus(self) -> bool:
         """Return whether the caret is in this block."""
-        position = self._context.actions.caret()
+        position = self.context.actions.caret()
         return position is not None and (position.row, position.block) == (self._index(), self._number)
 
     def has_focus(self, name: str) -> bool:
         """Return whether a link or button of this name has the focus."""
-        return self.viewport.focused == (self._index(), f"{self._number}/{name}")
+        return self.context.viewport.focused == (self._index(), f"{self._number}/{name}")
 
     def level(self) -> int:
         """Return the level of a heading, or 0."""
         block = self.block()
-        is_heading = isinstance(block, MarkdownTextBlock) and self.role == _Role.Heading
-        return block.leaf.level if isinstance(block, MarkdownTextBlock) and is_heading else 0
+        return block.leaf.level if isinstance(block, MarkdownTextBlock) and self.role == _Role.Heading else 0
 
     def box(self) -> QRect:
         """Return the box in the viewport."""
-        return self._context.block_box(self._index(), self._number)
+        return self.context.block_box(self._index(), self._number)
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
         """Return the rows of a table; else links, then buttons."""
         block = self.block()
-        if block is None:
-            return ()
         if isinstance(block, TableBlock):
-            rows = range(len(block.cells.lines()))
-            return [self._child("row", number, partial(TableRowNode, self, number)) for number in rows]
+            rows = range(len(block.leaf.cells))
+            return [self.child("row", number, partial(TableRowNode, self, number)) for number in rows]
         links = list(links_of(block.line())) if isinstance(block, TextBlock) else []
-        controls = enumerate(block.controls())
+        controls = enumerate(block.controls() if block else ())
         return [
-            *(self._child(link.name, 0, partial(LinkNode, self, self, link, 0)) for link in links),
-            *(
-                self._child(control.name, number, partial(ButtonNode, self, number, control))
-                for number, control in controls
-            ),
+            *(self.child(link.name, 0, partial(LinkNode, self, self, link, 0)) for link in links),
+            *(self.child(control.name, at, partial(ButtonNode, self, at, control)) for at, control in controls),
         ]
 
     def find_child(self, name: str) -> AccessibleNode | None:
@@ -111,37 +105,24 @@ class BlockNode(AccessibleNode):
 
     def open_link(self, target: str) -> None:
         """Follow a link."""
-        self._context.actions.open_link(target, self._index())
-
-    def _child(self, kind: str, number: int, make: Callable[[], AccessibleNode]) -> AccessibleNode:
-        node = self._children.get((kind, number))
-        if node is None:
-            node = self._children[kind, number] = make()
-        return node
+        self.context.actions.open_link(target, self._index())
 
     def boxes_of(self, start: int, end: int) -> QRect:
         """Return the bounding box of a part of the text, in the viewport."""
-        block, box = self.block(), self.box()
+        block, box = self.context.visible_block(self._index(), self._number), self.box()
         bounds = QRect()
-        if block and block.is_laid_out and self._context.is_shown(self._index()):
-            for rect in block.boxes(start, end):
-                bounds = bounds.united(rect.toAlignedRect().translated(box.topLeft()))
+        for rect in block.boxes(start, end) if block else ():
+            bounds = bounds.united(rect.toAlignedRect().translated(box.topLeft()))
         return box if bounds.isEmpty() else bounds
-
-    def dispose(self) -> None:
-        """Delete this node and its children."""
-        for node in self._children.values():
-            node.dispose()
-        super().dispose()
 
 
 class LinkNode(AccessibleNode):
     """A link in a text that begins at an offset of its block."""
 
     def __init__(self, above: AccessibleNode, block_node: BlockNode, link: Link, start: int) -> None:
-        super().__init__(above, block_node.viewport, _Role.Link)
+        super().__init__(above, block_node.context, _Role.Link)
         self._block_node = block_node
-        self._link, self._start = link, start
+        self._link = Link(start + link.start, start + link.end, link.words, link.target)
 
     def name(self) -> str:
         """Return the words of the link."""
@@ -153,14 +134,11 @@ class LinkNode(AccessibleNode):
 
     def has_keyboard_focus(self) -> bool:
         """Return whether Tab stopped here."""
-        return self._block_node.has_focus(Link(*self._span(), "", "").name)
-
-    def _span(self) -> tuple[int, int]:
-        return self._start + self._link.start, self._start + self._link.end
+        return self._block_node.has_focus(self._link.name)
 
     def box(self) -> QRect:
         """Return the box in the viewport."""
-        return self._block_node.boxes_of(*self._span())
+        return self._block_node.boxes_of(self._link.start, self._link.end)
 
     def press(self) -> Callable[[], None]:
         """Return the callback that follows the link."""
@@ -171,7 +149,7 @@ class ButtonNode(AccessibleNode):
     """A control of a block, by its number and name."""
 
     def __init__(self, block_node: BlockNode, number: int, control: Control) -> None:
-        super().__init__(block_node, block_node.viewport, _Role.Link if control.is_link else _Role.Button)
+        super().__init__(block_node, block_node.context, _Role.Link if control.is_link else _Role.Button)
         self._block_node = block_node
         self._number, self._name = number, control.name
 
@@ -204,28 +182,23 @@ class TableRowNode(AccessibleNode):
     """A row of a table."""
 
     def __init__(self, block_node: BlockNode, number: int) -> None:
-        super().__init__(block_node, block_node.viewport, _Role.Row)
+        super().__init__(block_node, block_node.context, _Role.Row)
         self._block_node, self._number = block_node, number
-        self._cells: list[CellNode] = []
-
-    def lines(self) -> Sequence[Line]:
-        """Return the text of the cells."""
-        block = self._block_node.block()
-        lines = block.cells.lines() if isinstance(block, TableBlock) else []
-        return lines[self._number] if self._number < len(lines) else ()
 
     def name(self) -> str:
         """Return the text of all cells."""
-        return ", ".join(line.plain() for line in self.lines())
+        return ", ".join(cell.name() for cell in self.child_nodes())
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
         """Return the cells."""
-        lines, block = self.lines(), self._block_node.block()
-        is_head = isinstance(block, TableBlock) and block.cells.is_head(self._number)
-        while len(self._cells) < len(lines):
-            role = _Role.ColumnHeader if is_head else _Role.Cell
-            self._cells.append(CellNode(self, self._block_node, (self._number, len(self._cells)), role))
-        return self._cells[: len(lines)]
+        table = self._block_node.table()
+        if table is None or self._number >= len(table.leaf.cells):
+            return ()
+        role = _Role.ColumnHeader if table.cells.is_head(self._number) else _Role.Cell
+        return [
+            self.child("cell", column, partial(CellNode, self, self._block_node, (self._number, column), role))
+            for column in range(len(table.leaf.aligns))
+        ]
 
     def box(self) -> QRect:
         """Return the bounding box of the cells."""
@@ -234,53 +207,39 @@ class TableRowNode(AccessibleNode):
             box = box.united(cell.box())
         return box
 
-    def dispose(self) -> None:
-        """Delete this node and its cells."""
-        for cell in self._cells:
-            cell.dispose()
-        super().dispose()
-
 
 class CellNode(AccessibleNode):
     """A cell of a table, by its row and column."""
 
     def __init__(
-        self, row: TableRowNode, block_node: BlockNode, where: tuple[int, int], role: QAccessible.Role
+        self, above: AccessibleNode, block_node: BlockNode, where: tuple[int, int], role: QAccessible.Role
     ) -> None:
-        super().__init__(row, block_node.viewport, role)
-        self._row, self._block_node = row, block_node
-        self._where = where
-        self._links: list[LinkNode] = []
+        super().__init__(above, block_node.context, role)
+        self._block_node, self._where = block_node, where
 
-    def _line(self) -> Line:
-        lines = self._row.lines()
-        return lines[self._where[1]] if self._where[1] < len(lines) else Line("")
+    def _line(self) -> tuple[Line, int]:
+        """Return the text and its offset in the table."""
+        table, (row, column) = self._block_node.table(), self._where
+        if table is None or row >= len(table.leaf.cells) or column >= len(table.leaf.aligns):
+            return Line(""), 0
+        return table.cells.line(row, column), table.cells.offset_of(row, column)
 
     def name(self) -> str:
         """Return the text."""
-        return self._line().plain()
-
-    def _start(self) -> int:
-        block = self._block_node.block()
-        return block.cells.offset_of(*self._where) if isinstance(block, TableBlock) else 0
+        return self._line()[0].plain()
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
         """Return the links."""
-        links = list(links_of(self._line()))
-        for link in links[len(self._links) :]:
-            self._links.append(LinkNode(self, self._block_node, link, self._start()))
-        return self._links[: len(links)]
+        line, start = self._line()
+        return [
+            self.child("link", number, partial(LinkNode, self, self._block_node, link, start))
+            for number, link in enumerate(links_of(line))
+        ]
 
     def box(self) -> QRect:
         """Return the box of the text in the viewport."""
-        start = self._start()
-        return self._block_node.boxes_of(start, start + max(1, len(self.name())))
-
-    def dispose(self) -> None:
-        """Delete this node and its links."""
-        for link in self._links:
-            link.dispose()
-        super().dispose()
+        line, start = self._line()
+        return self._block_node.boxes_of(start, start + max(1, len(line.plain())))
 
 
 def _role_of(block: Block) -> QAccessible.Role:

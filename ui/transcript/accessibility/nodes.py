@@ -15,66 +15,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from ui.transcript.accessibility.text import AccessibleBlockText, AccessibleRowText
-from ui.transcript.markdown.inline import slice_utf16
-from ui.transcript.markdown.text_units import utf16_length
-from ui.transcript.viewport.viewport import RowViewport
-
-
-class AccessibleTextInterface(QAccessibleTextInterface):
-    """Answers Qt's questions about the text of one node. Offsets are UTF-16 units."""
-
-    def __init__(self, node: "AccessibleNode") -> None:
-        super().__init__()
-        self._node = node
-
-    def characterCount(self) -> int:
-        readable = self._node.readable()
-        return utf16_length(readable.text()) if readable else 0
-
-    def text(self, startOffset: int, endOffset: int, /) -> str:  # noqa: N803  Qt's names
-        """Return a part of the text."""
-        readable = self._node.readable()
-        text = readable.text() if readable else ""
-        return slice_utf16(text, max(0, startOffset), endOffset if endOffset >= 0 else utf16_length(text))
-
-    def cursorPosition(self) -> int:
-        readable = self._node.readable()
-        return readable.caret() if readable else -1
-
-    def setCursorPosition(self, position: int, /) -> None:
-        if readable := self._node.readable():
-            readable.set_caret(position)
-
-    def selectionCount(self) -> int:
-        return 0
-
-    def addSelection(self, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
-        if readable := self._node.readable():
-            readable.select(startOffset, endOffset)
-
-    def removeSelection(self, selectionIndex: int, /) -> None:  # noqa: N803
-        del selectionIndex
-        if readable := self._node.readable():
-            readable.select(0, 0)
-
-    def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
-        del selectionIndex
-        self.addSelection(startOffset, endOffset)
-
-    def characterRect(self, offset: int, /) -> QRect:
-        readable = self._node.readable()
-        return readable.character_rect(offset) if readable else QRect()
-
-    def offsetAtPoint(self, point: QPoint, /) -> int:
-        readable = self._node.readable()
-        return readable.offset_at(point) if readable else -1
-
-    def scrollToSubstring(self, startIndex: int, endIndex: int, /) -> None:  # noqa: N803
-        del endIndex
-        if readable := self._node.readable():
-            readable.scroll_to(startIndex)
-
+from ui.transcript.accessibility.text import AccessibilityContext, AccessibleText
 
 _NOTHING = cast("int", shiboken6.VoidPtr(0))
 _PRESS = QAccessibleActionInterface.pressAction()
@@ -82,14 +23,15 @@ _LEVEL = QAccessible.Attribute.Level
 
 
 class AccessibleNode(QObject):
-    """An accessible node. It keeps its `interface`, because Qt keeps only the C++ half."""
+    """An accessible node. It keeps its `interface`, because Qt keeps only the C++ half, and its children."""
 
-    def __init__(self, above: QObject, viewport: RowViewport, role: QAccessible.Role) -> None:
+    def __init__(self, above: QObject, context: AccessibilityContext, role: QAccessible.Role) -> None:
         super().__init__(above)
         self.parent_node = above
-        self.viewport = viewport
+        self.context = context
         self.role = role
         self.interface: QAccessibleInterface | None = None
+        self._children: dict[tuple[str, int], AccessibleNode] = {}
 
     def name(self) -> str:
         """Return the accessible name."""
@@ -97,16 +39,23 @@ class AccessibleNode(QObject):
 
     def description(self) -> str:
         """Return the text of the node, if it has one."""
-        readable = self.readable()
-        return readable.text() if readable else ""
+        text = self.text()
+        return text.whole() if text else ""
 
-    def readable(self) -> AccessibleBlockText | AccessibleRowText | None:
+    def text(self) -> AccessibleText | None:
         """Return the text, if it can be read piece by piece."""
         return None
 
     def child_nodes(self) -> Sequence[QObject]:
         """Return the children."""
         return ()
+
+    def child(self, kind: str, number: int, make: Callable[[], "AccessibleNode"]) -> "AccessibleNode":
+        """Return the child of this kind and number, which is made once."""
+        node = self._children.get((kind, number))
+        if node is None:
+            node = self._children[kind, number] = make()
+        return node
 
     def box(self) -> QRect:
         """Return the box in the viewport."""
@@ -128,10 +77,6 @@ class AccessibleNode(QObject):
         """Return the level of a heading, or 0."""
         return 0
 
-    def dispose(self) -> None:
-        """Delete this node."""
-        self.deleteLater()
-
 
 class AccessibleNodeInterface(QAccessibleObject):
     """Answers Qt's questions about one node."""
@@ -139,7 +84,6 @@ class AccessibleNodeInterface(QAccessibleObject):
     def __init__(self, node: AccessibleNode) -> None:
         super().__init__(node)
         self._node = node
-        self._text: AccessibleTextInterface | None = None
         self._actions: _Actions | None = None
         self._attributes: _Attributes | None = None
 
@@ -160,7 +104,7 @@ class AccessibleNodeInterface(QAccessibleObject):
     def state(self) -> QAccessible.State:
         """Return whether the node is visible, focused, and a text."""
         state = QAccessible.State()
-        viewport = self._node.viewport.widget
+        viewport = self._node.context.viewport.widget
         on_screen = viewport.rect().intersects(self._node.box())
         state.invisible = not viewport.isVisible()  # pyright: ignore[reportAttributeAccessIssue]  # bit fields are missing in the stub
         state.offscreen = not on_screen  # pyright: ignore[reportAttributeAccessIssue]
@@ -168,7 +112,7 @@ class AccessibleNodeInterface(QAccessibleObject):
         view = viewport.parentWidget()
         state.focused = self._node.has_keyboard_focus() and view is not None and view.hasFocus()  # pyright: ignore[reportAttributeAccessIssue]
         state.readOnly = True  # pyright: ignore[reportAttributeAccessIssue]
-        state.multiLine = self._node.readable() is not None  # pyright: ignore[reportAttributeAccessIssue]
+        state.multiLine = self._node.text() is not None  # pyright: ignore[reportAttributeAccessIssue]
         return state
 
     def isValid(self) -> bool:
@@ -198,14 +142,13 @@ class AccessibleNodeInterface(QAccessibleObject):
 
     def rect(self) -> QRect:
         """Return the box on the screen."""
-        return self._node.box().translated(self._node.viewport.widget.mapToGlobal(QPoint(0, 0)))
+        return self._node.box().translated(self._node.context.viewport.widget.mapToGlobal(QPoint(0, 0)))
 
     def interface_cast(self, t: QAccessible.InterfaceType, /) -> int:
         """Return the address of the text, action or attributes interface."""
         kinds, node = QAccessible.InterfaceType, self._node
-        if t == kinds.TextInterface and node.readable():
-            self._text = self._text or AccessibleTextInterface(node)
-            return _interface_address(self._text)
+        if t == kinds.TextInterface and (text := node.text()):
+            return _interface_address(text)
         if t == kinds.ActionInterface and (node.press() or node.focus()):
             self._actions = self._actions or _Actions(node)
             return _interface_address(self._actions)

@@ -1,15 +1,17 @@
 """The accessible text of rows and blocks, with boxes on the screen, and what accessible nodes need of the view."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect
+from PySide6.QtGui import QAccessibleTextInterface
 
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import RuleBlock, TextBlock
+from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.row import MAX_SPOKEN, Row, RowSelection
 from ui.transcript.rows.row_factory import make_row
@@ -41,7 +43,7 @@ class AccessibilityContext:
     def row(self, index: int) -> Row | None:
         """Return the row of an item, on the screen or not."""
         rows = self.viewport.rows
-        if not 0 <= index < self.count:
+        if not 0 <= index < rows.count:
             return None
         if known := rows.existing_row(index):
             return known
@@ -61,14 +63,10 @@ class AccessibilityContext:
             self._detached_rows.popitem(last=False)
         return row
 
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        return min(len(self.viewport.rows), len(self.viewport.rows.transcript))
-
-    def is_shown(self, index: int) -> bool:
-        """Return whether the row is in the view, so that it has positions."""
-        return self.viewport.rows.existing_row(index) is not None
+    def block(self, index: int, block: int) -> Block | None:
+        """Return a block of a row, if it still exists."""
+        row = self.row(index)
+        return row.blocks[block] if row and block < len(row.blocks) else None
 
     def forget(self) -> None:
         """Drop the rows made for reading."""
@@ -81,7 +79,7 @@ class AccessibilityContext:
     def row_box(self, index: int) -> QRect:
         """Return the box of a row in the viewport, exact or estimated, without making the row."""
         rows = self.viewport.rows
-        if not 0 <= index < self.count:
+        if not 0 <= index < rows.count:
             return QRect()
         top, bottom = rows.row_top(index), rows.row_top(index + 1)
         return QRect(self.viewport.column, top - rows.top, rows.width, bottom - top)
@@ -93,165 +91,121 @@ class AccessibilityContext:
             return row.stack.block_box(block).translated(box.topLeft())
         return box
 
+    def visible_block(self, index: int, block: int) -> Block | None:
+        """Return a block if it is laid out in the view, so that its text has positions."""
+        row = self.viewport.rows.existing_row(index)
+        shown = row.blocks[block] if row and block < len(row.blocks) else None
+        return shown if shown and shown.is_laid_out else None
+
     def to_global(self, box: QRect) -> QRect:
         """Map a box from the viewport to the screen."""
         return box.translated(self.viewport.widget.mapToGlobal(QPoint(0, 0)))
 
 
-class AccessibleBlockText:
-    """The text of one block as it is copied, or else as it is spoken. Boxes and points are global pixels."""
+class AccessibleText(QAccessibleTextInterface):
+    """The text of one block, or of all blocks of a row, one on each line up to a limit. Offsets are UTF-16 units.
 
-    def __init__(self, context: AccessibilityContext, index: int, block: int) -> None:
-        self._context = context
-        self._index, self._block = index, block
+    A block is read as it is copied, or else as it is spoken; a folded row as it is spoken. Boxes and points are global.
+    """
 
-    def _find_block(self) -> Block | None:
-        row = self._context.row(self._index)
-        return row.blocks[self._block] if row and self._block < len(row.blocks) else None
+    def __init__(self, context: AccessibilityContext, index: Callable[[], int], block: int | None = None) -> None:
+        super().__init__()
+        self._context, self._index, self._block = context, index, block
 
-    def text(self) -> str:
-        """Return the whole text."""
-        block = self._find_block()
-        return _text_of(block) if block else ""
+    def whole(self) -> str:
+        """Return the whole text, folded text too."""
+        if self._block is not None:
+            block = self._context.block(self._index(), self._block)
+            return _text_of(block) if block else ""
+        row = self._context.row(self._index())
+        if row and not row.unfolded:
+            return row.spoken_text()[:MAX_SPOKEN]
+        return "\n".join(text for _, text in _texts_of(row))[:MAX_SPOKEN] if row else ""
 
-    def caret(self) -> int:
-        """Return the offset of the caret, or -1."""
-        position = self._context.actions.caret()
-        is_here = position is not None and (position.row, position.block) == (self._index, self._block)
-        return position.offset if position and is_here else -1
+    def _starts(self) -> dict[int, int]:
+        """Return where the text of each block begins; a folded row has no positions."""
+        if self._block is not None:
+            return {self._block: 0}
+        row = self._context.row(self._index())
+        starts: dict[int, int] = {}
+        start = 0
+        for number, text in _texts_of(row) if row and row.unfolded else ():
+            starts[number] = start
+            start += utf16_length(text) + 1
+        return starts
 
-    def set_caret(self, offset: int) -> None:
-        """Move the caret."""
-        self._context.actions.set_caret(self._position_at(offset))
+    def _position_of(self, offset: int) -> TextPosition | None:
+        places = [(block, start) for block, start in self._starts().items() if start <= offset]
+        return TextPosition(self._index(), places[-1][0], offset - places[-1][1]) if places else None
 
-    def select(self, start: int, end: int) -> None:
-        """Select a part; nothing, when both offsets are the same."""
-        self._context.viewport.select(self._position_at(start), self._position_at(end))
+    def _offset_of(self, position: TextPosition | None) -> int:
+        starts = self._starts() if position and position.row == self._index() else {}
+        return starts[position.block] + position.offset if position and position.block in starts else -1
 
-    def _position_at(self, offset: int) -> TextPosition:
-        return TextPosition(self._index, self._block, offset)
+    def characterCount(self) -> int:
+        return utf16_length(self.whole())
 
-    def character_rect(self, offset: int) -> QRect:
-        """Return the box of a character, or of its block, while that is not laid out."""
-        box = self._context.block_box(self._index, self._block)
-        block = self._find_block()
-        if block and block.is_laid_out and self._context.is_shown(self._index):
-            boxes = block.boxes(offset, offset + 1)
-            caret = block.caret_rect_at(offset) if not boxes else None
-            rect = boxes[0] if boxes else caret
-            if rect is not None:
-                return self._context.to_global(rect.toAlignedRect().translated(box.topLeft()))
-        return self._context.to_global(box)
+    def text(self, startOffset: int, endOffset: int, /) -> str:  # noqa: N803  Qt's names
+        """Return a part of the text."""
+        text = self.whole()
+        return slice_utf16(text, max(0, startOffset), endOffset if endOffset >= 0 else utf16_length(text))
 
-    def offset_at(self, point: QPoint) -> int:
-        """Return the offset at a point, or -1."""
+    def cursorPosition(self) -> int:
+        return self._offset_of(self._context.actions.caret())
+
+    def setCursorPosition(self, position: int, /) -> None:
+        if target := self._position_of(position):
+            self._context.actions.set_caret(target)
+
+    def selectionCount(self) -> int:
+        return 0
+
+    def addSelection(self, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
+        start, end = self._position_of(startOffset), self._position_of(endOffset)
+        if start and end:
+            self._context.viewport.select(start, end)
+
+    def removeSelection(self, selectionIndex: int, /) -> None:  # noqa: N803
+        del selectionIndex
+        self.addSelection(0, 0)
+
+    def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
+        del selectionIndex
+        self.addSelection(startOffset, endOffset)
+
+    def characterRect(self, offset: int, /) -> QRect:
+        """Return the box of a character, or of its block while that is not laid out."""
+        context, target = self._context, self._position_of(offset)
+        if target is None:
+            return context.to_global(context.row_box(self._index()))
+        box = context.block_box(target.row, target.block)
+        if block := context.visible_block(target.row, target.block):
+            boxes = block.boxes(target.offset, target.offset + 1)
+            rect = boxes[0] if boxes else block.caret_rect_at(target.offset)
+            box = rect.toAlignedRect().translated(box.topLeft()) if rect is not None else box
+        return context.to_global(box)
+
+    def offsetAtPoint(self, point: QPoint, /) -> int:
         viewport = self._context.viewport
-        position = viewport.position_at(viewport.widget.mapFromGlobal(point))
-        return position.offset if (position.row, position.block) == (self._index, self._block) else -1
+        return self._offset_of(viewport.position_at(viewport.widget.mapFromGlobal(point)))
 
-    def scroll_to(self, offset: int) -> None:
-        """Scroll to an offset."""
-        self._context.actions.show(self._index, ((self._block, offset), (self._block, offset + 1)))
+    def scrollToSubstring(self, startIndex: int, endIndex: int, /) -> None:  # noqa: N803
+        del endIndex
+        if target := self._position_of(startIndex):
+            block, offset = target.block, target.offset
+            self._context.actions.show(target.row, ((block, offset), (block, offset + 1)))
 
 
 def _text_of(block: Block) -> str:
     return "" if isinstance(block, RuleBlock) else block.plain() or block.spoken_text()
 
 
-@dataclass(frozen=True, slots=True)
-class _BlockStart:
-    start: int
-    block: int
-
-
-class AccessibleRowText:
-    """The texts of the blocks of a row, one on each line, up to a limit."""
-
-    def __init__(self, context: AccessibilityContext, index: int) -> None:
-        self._context = context
-        self._index = index
-
-    def _row(self) -> Row | None:
-        return self._context.row(self._index)
-
-    def text(self) -> str:
-        """Return the whole text, folded text too."""
-        row = self._row()
-        if row is None:
-            return ""
-        if not row.unfolded:
-            return row.spoken_text()[:MAX_SPOKEN]
-        return self._joined(row)[0]
-
-    def _joined(self, row: Row) -> tuple[str, list[_BlockStart]]:
-        parts: list[str] = []
-        starts: list[_BlockStart] = []
-        start = length = 0
-        for number, block in enumerate(row.blocks):
-            if text := _text_of(block):
-                starts.append(_BlockStart(start, number))
-                parts.append(text)
-                start += utf16_length(text) + 1
-                length += len(text) + 1
-            if length > MAX_SPOKEN:
-                break
-        return "\n".join(parts)[:MAX_SPOKEN], starts
-
-    def _pieces(self) -> list[_BlockStart]:
-        row = self._row()
-        return self._joined(row)[1] if row and row.unfolded else []
-
-    def _at(self, offset: int) -> tuple[AccessibleBlockText, int] | None:
-        pieces = [piece for piece in self._pieces() if piece.start <= offset]
-        return (
-            (AccessibleBlockText(self._context, self._index, pieces[-1].block), offset - pieces[-1].start)
-            if pieces
-            else None
-        )
-
-    def caret(self) -> int:
-        """Return the offset of the caret, or -1."""
-        position = self._context.actions.caret()
-        if position is None or position.row != self._index:
-            return -1
-        starts = {piece.block: piece.start for piece in self._pieces()}
-        return starts[position.block] + position.offset if position.block in starts else -1
-
-    def set_caret(self, offset: int) -> None:
-        """Move the caret."""
-        if target := self._at(offset):
-            target[0].set_caret(target[1])
-
-    def select(self, start: int, end: int) -> None:
-        """Select a part, over several blocks too."""
-        pieces = self._pieces()
-        places = [
-            TextPosition(self._index, piece.block, offset - piece.start)
-            for offset in (start, end)
-            for piece in [candidate for candidate in pieces if candidate.start <= offset][-1:]
-        ]
-        if len(places) == 2:
-            self._context.viewport.select(*places)
-
-    def character_rect(self, offset: int) -> QRect:
-        """Return the box of a character, or of the row."""
-        target = self._at(offset)
-        return (
-            target[0].character_rect(target[1])
-            if target
-            else self._context.to_global(self._context.row_box(self._index))
-        )
-
-    def offset_at(self, point: QPoint) -> int:
-        """Return the offset at a point, or -1."""
-        viewport = self._context.viewport
-        position = viewport.position_at(viewport.widget.mapFromGlobal(point))
-        starts = {piece.block: piece.start for piece in self._pieces()}
-        return (
-            starts[position.block] + position.offset if position.row == self._index and position.block in starts else -1
-        )
-
-    def scroll_to(self, offset: int) -> None:
-        """Scroll to an offset."""
-        if target := self._at(offset):
-            target[0].scroll_to(target[1])
+def _texts_of(row: Row) -> Iterator[tuple[int, str]]:
+    """Yield the blocks that have text, until the limit is exceeded."""
+    length = 0
+    for number, block in enumerate(row.blocks):
+        if text := _text_of(block):
+            yield number, text
+            length += len(text) + 1
+        if length > MAX_SPOKEN:
+            return

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import cast
 from weakref import ref
 
 from PySide6.QtCore import QObject, QPoint, QRect
@@ -32,7 +33,7 @@ from desktop_agent.conversation.items import (
 from desktop_agent.conversation.transcript import Transcript
 from ui.transcript.accessibility.block_nodes import BlockNode
 from ui.transcript.accessibility.nodes import AccessibleNode, AccessibleNodeInterface, child_at
-from ui.transcript.accessibility.text import AccessibilityContext, AccessibleRowText, ViewActions
+from ui.transcript.accessibility.text import AccessibilityContext, AccessibleText, ViewActions
 from ui.transcript.blocks.block import BlockReplacement
 from ui.transcript.rows.row import MAX_SPOKEN, Row
 from ui.transcript.viewport.row_list import RowList, index_after
@@ -47,28 +48,28 @@ class RowNode(AccessibleNode):
     """A row, by its item. Its children are its blocks."""
 
     def __init__(self, tree: "AccessibleTree", item_id: str, index: int) -> None:
-        super().__init__(tree.view, tree.viewport, QAccessible.Role.ListItem)
+        super().__init__(tree.view, tree.context, QAccessible.Role.ListItem)
         self.item_id = item_id
         self._tree = tree
         self._index = index
-        self._block_nodes: dict[int, BlockNode] = {}
+        self._text = AccessibleText(tree.context, self.index)
 
     def index(self) -> int:
         """Return the current index, or -1."""
-        rows, count = self.viewport.rows, self._tree.context.count
-        if not (0 <= self._index < count and rows.transcript[self._index].id == self.item_id):
-            indices = (number for number in range(count) if rows.transcript[number].id == self.item_id)
+        rows = self.context.viewport.rows
+        if not (0 <= self._index < rows.count and rows.transcript[self._index].id == self.item_id):
+            indices = (number for number in range(rows.count) if rows.transcript[number].id == self.item_id)
             self._index = next(indices, -1)
         return self._index
 
     def name(self) -> str:
         """Return the label of the row."""
-        row = self._tree.context.row(self.index())
+        row = self.context.row(self.index())
         return row.label if row else ""
 
-    def readable(self) -> AccessibleRowText:
+    def text(self) -> AccessibleText:
         """Return the text of the row."""
-        return AccessibleRowText(self._tree.context, self.index())
+        return self._text
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
         """Return all blocks; `block_node` makes only one."""
@@ -76,38 +77,31 @@ class RowNode(AccessibleNode):
 
     def block_count(self) -> int:
         """Return the number of blocks."""
-        row = self._tree.context.row(self.index())
+        row = self.context.row(self.index())
         return len(row.blocks) if row else 0
 
     def block_node(self, number: int) -> BlockNode:
         """Return the node of one block."""
-        node = self._block_nodes.get(number)
-        if node is None:
-            node = self._block_nodes[number] = BlockNode(self, self._tree.context, self.index, number)
-        return node
+        node = self.child("block", number, lambda: BlockNode(self, self.context, self.index, number))
+        return cast("BlockNode", node)
 
     def drop_block_nodes(self) -> None:
         """Delete the nodes of the blocks, whose numbers changed."""
-        for node in self._block_nodes.values():
-            node.dispose()
-        self._block_nodes = {}
+        for node in self._children.values():
+            node.deleteLater()
+        self._children = {}
 
     def box(self) -> QRect:
         """Return the box in the viewport."""
-        return self._tree.context.row_box(self.index())
+        return self.context.row_box(self.index())
 
     def has_keyboard_focus(self) -> bool:
         """Return whether the message has the focus."""
-        return self.viewport.focused == (self.index(), "")
+        return self.context.viewport.focused == (self.index(), "")
 
     def focus(self) -> Callable[[], None]:
         """Return the callback that focuses the message."""
         return lambda: self._tree.focus_row(self.index())
-
-    def dispose(self) -> None:
-        """Delete this node and its blocks."""
-        self.drop_block_nodes()
-        super().dispose()
 
 
 class AccessibleTree(QObject):
@@ -138,14 +132,14 @@ class AccessibleTree(QObject):
 
     def row_node(self, index: int) -> RowNode | None:
         """Return the node of a row, on the screen or not."""
-        if not 0 <= index < self.context.count:
+        if not 0 <= index < self.viewport.rows.count:
             return None
         item_id = self.viewport.rows.transcript[index].id
         node = self._rows.get(item_id)
         if node is None:
             node = self._rows[item_id] = RowNode(self, item_id, index)
             if len(self._rows) > _KEPT_NODES:
-                self._rows.popitem(last=False)[1].dispose()
+                self._rows.popitem(last=False)[1].deleteLater()
         self._rows.move_to_end(item_id)
         return node
 
@@ -161,7 +155,7 @@ class AccessibleTree(QObject):
         """Delete all nodes, when other rows or the same in another style are shown."""
         self.context.forget()
         for node in self._rows.values():
-            node.dispose()
+            node.deleteLater()
         self._rows.clear()
 
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
@@ -180,10 +174,10 @@ class _AccessibleTreeInterface(QAccessibleWidget):
         self._tree = tree
 
     def childCount(self) -> int:
-        return self._tree.context.count + len(self._tree.visible_widgets())
+        return self._tree.viewport.rows.count + len(self._tree.visible_widgets())
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
-        count, widgets = self._tree.context.count, self._tree.visible_widgets()
+        count, widgets = self._tree.viewport.rows.count, self._tree.visible_widgets()
         if 0 <= index < count:
             node = self._tree.row_node(index)
             return QAccessible.queryAccessibleInterface(node) if node else None
@@ -195,14 +189,16 @@ class _AccessibleTreeInterface(QAccessibleWidget):
         if isinstance(node, RowNode):
             return node.index()
         widgets = self._tree.visible_widgets()
-        return next((self._tree.context.count + number for number, widget in enumerate(widgets) if widget is node), -1)
+        return next(
+            (self._tree.viewport.rows.count + number for number, widget in enumerate(widgets) if widget is node), -1
+        )
 
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         if interface := child_at(self._tree.visible_widgets(), x, y):
             return interface
         viewport = self._tree.viewport
         point = viewport.widget.mapFromGlobal(QPoint(x, y))
-        if not viewport.widget.rect().contains(point) or not self._tree.context.count:
+        if not viewport.widget.rect().contains(point) or not self._tree.viewport.rows.count:
             return None
         node = self._tree.row_node(viewport.rows.row_at(viewport.rows.top + point.y()))
         return QAccessible.queryAccessibleInterface(node) if node and node.box().contains(point) else None
