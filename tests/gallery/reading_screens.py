@@ -26,7 +26,7 @@ async def talk(desk: Desk) -> None:
         title="Refactor the import job",
     )
     await asyncio.sleep(0.2)
-    desk.window.page.transcript.scroller.to_start()
+    desk.window.page.transcript.scroller.scroll_to_start()
 
 
 async def prefer(desk: Desk, **appearance: object) -> None:
@@ -91,7 +91,7 @@ def set_as(name: str, height: int = 900, **appearance: object) -> None:
             title="Refactor the import job",
         )
         await asyncio.sleep(0.3)
-        desk.window.page.transcript.scroller.to_start()
+        desk.window.page.transcript.scroller.scroll_to_start()
 
 
 set_as("compact", density="compact")

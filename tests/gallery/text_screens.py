@@ -15,7 +15,7 @@ async def answer(desk: Desk, text: str, asked: str = "Show me.") -> None:
     """One answer, seen from its beginning."""
     await desk.show_stored(Message.user(asked), said(text), title="What Markdown becomes")
     await asyncio.sleep(0.3)
-    desk.window.page.transcript.scroller.to_start()
+    desk.window.page.transcript.scroller.scroll_to_start()
 
 
 def one_of_text(name: str, text: str, height: int) -> None:

@@ -266,7 +266,7 @@ class ConversationPage(QObject):
         else:
             # Scroll to the sent message; a queued one is over the composer.
             if self._drafts.belongs_to(conversation) and not waits:
-                self.transcript.scroller.to_end()
+                self.transcript.scroller.scroll_to_end()
 
     @Slot(Message)
     def _on_returned(self, message: Message) -> None:

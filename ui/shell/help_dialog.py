@@ -150,7 +150,7 @@ class HelpDialog(QDialog):
         self._build()
         text = resource_path("guide.md").read_text(encoding="utf-8")
         self.guide.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
-        self.guide.scroller.to_start()
+        self.guide.scroller.scroll_to_start()
         # The guide does not grow, so there is nothing to jump to.
         self.guide.scroller.following_changed.disconnect(self.guide.jump_button.setHidden)
         self.guide.jump_button.hide()

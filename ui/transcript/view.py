@@ -37,7 +37,7 @@ from ui.transcript.rows.render_context import LargeBlockCache, RenderContext, Ro
 from ui.transcript.style import RenderStyle
 from ui.transcript.viewport.positions import ReadingPosition, paint_link_focus, scroll_to_text
 from ui.transcript.viewport.row_list import RowList
-from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 from ui.transcript.workers import JobQueue
@@ -80,7 +80,7 @@ class TranscriptView(QAbstractScrollArea):
         self._render_context.formulas, self._render_context.diagrams = FormulaCache(self._job_queue), DiagramCache()
         self._render_context.seconds = SecondTimer(self)
         self.row_viewport = RowViewport(self.viewport(), RowList(Transcript(), self._render_context, 100, 100))
-        self.scroller = Scroller(self.row_viewport, self.verticalScrollBar(), self)
+        self.scroller = ScrollController(self.row_viewport, self.verticalScrollBar(), self)
         self._reading_position = ReadingPosition(self.row_viewport)
         self._links = LinkNavigator(self.row_viewport, self.scroller, self)
         self._pointer = MouseHandler(self.row_viewport, self.scroller.scroll_by, self._links, self)
@@ -140,7 +140,7 @@ class TranscriptView(QAbstractScrollArea):
         signals.content_arrived.connect(self._on_row_arrived)
         self.scroller.following_changed.connect(self.jump_button.setHidden)
         self.scroller.new_count_changed.connect(self.jump_button.set_count)
-        self.jump_button.clicked.connect(self.scroller.to_end)
+        self.jump_button.clicked.connect(self.scroller.scroll_to_end)
         self._themes.changed.connect(self._on_theme)
         # A bound method of this view could not be called any more when its end is announced.
         self.destroyed.connect(self._job_queue.close)
@@ -221,7 +221,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         del dx, dy
-        self.scroller.on_bar_moved()
+        self.scroller.on_scroll_bar_moved()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

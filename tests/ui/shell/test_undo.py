@@ -737,7 +737,7 @@ def test_from_far_up_the_banner_offers_redo_of_all(on_screen, folder):
         await worked(screen, folder)
         transcript = screen.window.page.transcript
         for _ in range(2):
-            transcript.scroller.to_start()
+            transcript.scroller.scroll_to_start()
             assert not transcript.row_viewport.rows.following
             press(await since(screen), "Undo")
             await calm(screen)

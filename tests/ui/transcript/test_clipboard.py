@@ -136,7 +136,7 @@ def test_a_reference_leads_to_a_note_that_was_not_read_yet_and_back_to_the_first
     text = "Start[^1].\n\n" + "".join(f"More words to make it long, number {n}.\n\n" for n in range(900))
     standing = Standing(qtbot, [Message.assistant(text + "[^1]: Far away\n\n" + text.partition("More")[2] * 2)])
     standing.view.scroller.stop()
-    standing.view.scroller.to_start()
+    standing.view.scroller.scroll_to_start()
     links, viewport = standing.view._links, standing.view.viewport()
     links.follow("#fn:1", 0)
     assert viewport.rect().contains(standing.point(0, "Far away", 2))
@@ -323,7 +323,7 @@ def test_an_image_that_cannot_be_read_is_said_to_be_so(qtbot, tmp_path, menus, m
 
 def test_the_key_for_menus_asks_about_what_has_the_keyboard(standing, menus):
     standing.view.apply(standing.transcript.add_message(Message.assistant("Words\n\n> - more\n\n```js\nx\n```")))
-    standing.view.scroller.to_end()
+    standing.view.scroller.scroll_to_end()
     press(standing.view, Qt.Key.Key_Up)
     press(standing.view, Qt.Key.Key_Up)
     keyboard = QContextMenuEvent.Reason.Keyboard

@@ -152,7 +152,7 @@ def test_of_3_000_pictures_only_those_near_the_screen_are_decoded(tmp_path, qtbo
     for _ in range(6):
         QTest.keyClick(view, Qt.Key.Key_PageUp)
         qtbot.waitUntil(lambda: not view._job_queue.is_busy)
-    view.scroller.to_start()
+    view.scroller.scroll_to_start()
     qtbot.waitUntil(lambda: not view._job_queue.is_busy)
     assert len(set(decoded)) <= 160
     assert view._render_context.thumbnails._size <= 64 * 1024 * 1024

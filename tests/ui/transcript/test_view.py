@@ -320,8 +320,8 @@ def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
     streamed.send(RunFinished(RunEnd.COMPLETED))
     opened = Standing(qtbot, [Message.user("Go"), Message.assistant(text)])
     for stand in (streamed, opened):
-        stand.view.scroller.to_start()
-        stand.view.scroller.to_end()
+        stand.view.scroller.scroll_to_start()
+        stand.view.scroller.scroll_to_end()
     qtbot.wait(100)
     qtbot.waitUntil(lambda: coloured(streamed.view) and coloured(opened.view))
     assert streamed.rows.total == opened.rows.total

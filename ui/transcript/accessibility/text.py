@@ -86,10 +86,8 @@ class AccessibilityContext:
 
     def block_box(self, index: int, block: int) -> QRect:
         """Return the box of a block in the viewport, or that of its row."""
-        box, row = self.row_box(index), self.viewport.rows.existing_row(index)
-        if row and block < len(row.blocks):
-            return row.stack.block_box(block).translated(box.topLeft())
-        return box
+        row = self.viewport.rows.existing_row(index)
+        return self.viewport.block_box(index, block) if row and block < len(row.blocks) else self.row_box(index)
 
     def visible_block(self, index: int, block: int) -> Block | None:
         """Return a block if it is laid out in the view, so that its text has positions."""

@@ -15,7 +15,7 @@ from ui.transcript.find.searchable_text import SearchableTexts, first_lazy_secti
 from ui.transcript.rows.row import UNFOLDED_KEY, RowSelection
 from ui.transcript.viewport.positions import scroll_to_text
 from ui.transcript.viewport.row_list import index_after
-from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.viewport import RowViewport
 
 
@@ -30,7 +30,7 @@ class _UnfoldedRow:
 class TemporaryUnfolding:
     """Unfolds the row of the current match; at most one row at a time."""
 
-    def __init__(self, viewport: RowViewport, scroller: Scroller) -> None:
+    def __init__(self, viewport: RowViewport, scroller: ScrollController) -> None:
         self._viewport = viewport
         self._scroller = scroller
         self._opened: _UnfoldedRow | None = None
@@ -100,7 +100,7 @@ class Finder(QObject):
 
     status_changed = Signal(object)
 
-    def __init__(self, viewport: RowViewport, scroller: Scroller, parent: QObject) -> None:
+    def __init__(self, viewport: RowViewport, scroller: ScrollController, parent: QObject) -> None:
         super().__init__(parent)
         self._viewport = viewport
         self._scroller = scroller

@@ -13,7 +13,7 @@ from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.heights import Heights
 from ui.transcript.rows.row import RowSelection
 from ui.transcript.viewport.positions import text_boxes
-from ui.transcript.viewport.row_list import RowList
+from ui.transcript.viewport.row_list import RowList, ScrollAnchor
 from ui.transcript.viewport.viewport import RowViewport
 
 _WORD_RUN = re.compile(r"[^\W_]+")
@@ -309,20 +309,18 @@ class SearchOrigin:
 
     def __init__(self, viewport: RowViewport) -> None:
         self._viewport = viewport
-        self.row = 0
-        self._block = 0
-        self._y = 0
+        self._anchor = ScrollAnchor()
         self._scrolled_to: tuple[int, int] | None = None
         viewport.on_replaced.append(self._on_replaced)
 
+    @property
+    def row(self) -> int:
+        return self._anchor.row
+
     def set_here(self) -> None:
         """Start a search: the origin stays unless the person scrolled."""
-        here = self._current_position()
-        if here != self._scrolled_to:
-            self.row, y = here
-            row = self._viewport.rows.row(self.row) if len(self._viewport.rows) else None
-            self._block = row.stack.block_at(y) if row and row.blocks else 0
-            self._y = y - row.stack.block_top(self._block) if row else 0
+        if self._current_position() != self._scrolled_to:
+            self._anchor = self._viewport.rows.anchor_at(self._viewport.rows.top)
 
     def _current_position(self) -> tuple[int, int]:
         # Not `top` alone: it also changes when heights above become exact.
@@ -339,16 +337,9 @@ class SearchOrigin:
         self._scrolled_to = None
 
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
-        if row != self.row:
-            return
-        block = replacement.map_position(self._block)[0]
-        if self._block == replacement.at:
-            # The blocks parsed from it are where it was.
-            read = self._viewport.rows.row(row)
-            y = read.stack.block_top(block) + self._y
-            block = read.stack.block_at(y) if read.blocks else 0
-            self._y = y - read.stack.block_top(block)
-        self._block = block
+        if row == self.row:
+            stack = self._viewport.rows.row(row).stack
+            self._anchor = self._anchor.after_replacement(row, stack, replacement)
 
     def read_step(self) -> bool:
         """Parse its row one step further down to the origin; return whether there was anything to parse."""
@@ -360,7 +351,7 @@ class SearchOrigin:
     def _next_lazy_section(self) -> int | None:
         """Return the section above the origin that must be parsed before matches have their final positions."""
         unread = first_lazy_section(self._viewport.rows.row(self.row))
-        return unread if unread is not None and unread <= self._block else None
+        return unread if unread is not None and unread <= self._anchor.block else None
 
     def choose_match(self, counts: MatchCounts, index: int) -> tuple[int, int] | None:
         """Choose the first match at or below the origin in its row, or the nearest one in another row.
@@ -381,8 +372,8 @@ class SearchOrigin:
         row, places = self._viewport.rows.row(self.row), counts.matches_in_row(self.row)
         if not row.blocks:
             return 0
-        origin_block = min(self._block, len(row.blocks) - 1)
-        y = row.stack.block_top(origin_block) + self._y
+        origin_block = min(self._anchor.block, len(row.blocks) - 1)
+        y = row.stack.block_top(origin_block) + self._anchor.offset
 
         def is_below(position: RowSelection) -> bool:
             block = position[0][0]

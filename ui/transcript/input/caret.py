@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from PySide6.QtCore import QObject, QPoint, QRect, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QTextLayout
 
-from desktop_agent.conversation.items import Added, Change, Removed
+from desktop_agent.conversation.items import Change, Removed
 from ui.transcript.blocks.block import Block, BlockReplacement
 from ui.transcript.blocks.text_block import RuleBlock
 from ui.transcript.blocks.text_layout import is_right_to_left
@@ -14,7 +14,7 @@ from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.row import Row
 from ui.transcript.viewport.positions import scroll_to_text
-from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 
@@ -56,7 +56,7 @@ class CaretNavigation:
         """Return this position if its block has text, else the nearest in the direction, or at last in the other."""
         block = self.block(position)
         if block and _has_text(block):
-            return TextPosition(position.row, position.block, max(0, min(position.offset, utf16_length(block.plain()))))
+            return position.at(max(0, min(position.offset, utf16_length(block.plain()))))
         return self._first(position, step) or self._first(position, -step)
 
     def _first(self, position: TextPosition, step: int) -> TextPosition | None:
@@ -65,7 +65,7 @@ class CaretNavigation:
 
     def _end(self, position: TextPosition) -> TextPosition:
         block = self.block(position)
-        return TextPosition(position.row, position.block, utf16_length(block.plain()) if block else 0)
+        return position.at(utf16_length(block.plain()) if block else 0)
 
     def _other_blocks(self, position: TextPosition, step: int) -> Iterator[TextPosition]:
         """Yield the blocks with text after a position, or before it."""
@@ -99,12 +99,13 @@ class CaretNavigation:
         end = min(end, utf16_length(text))
         if position.offset == (end if step > 0 else start):
             # Over the end of a line of code, or of a cell.
-            return TextPosition(position.row, position.block, position.offset + step)
+            return position.at(position.offset + step)
         mode = QTextLayout.CursorMode.SkipWords if by_word else QTextLayout.CursorMode.SkipCharacters
         layout = QTextLayout(slice_utf16(text, start, end))
         go = layout.nextCursorPosition if step > 0 else layout.previousCursorPosition
-        offset = _next_caret_stop(block, (start, end), position.offset, lambda at: start + go(at - start, mode))
-        return TextPosition(position.row, position.block, offset)
+        return position.at(
+            _next_caret_stop(block, (start, end), position.offset, lambda at: start + go(at - start, mode))
+        )
 
     def is_right_to_left(self, position: TextPosition) -> bool:
         """Return whether the text around a position is written from right to left."""
@@ -122,9 +123,7 @@ class CaretNavigation:
         for _ in range(_PROBES):
             if not 0 <= y < frame.height() or block.caret_rect_at(position.offset) is None:
                 break
-            target = TextPosition(
-                position.row, position.block, self._valid_offset(block, QPoint(int(x) - frame.left(), int(y)))
-            )
+            target = position.at(self._valid_offset(block, QPoint(int(x) - frame.left(), int(y))))
             target_box = self.box(target)
             if target_box and (target_box.center().y() - box.center().y()) * step > 1:
                 return target
@@ -140,8 +139,7 @@ class CaretNavigation:
         if block is None or box is None or block.caret_rect_at(position.offset) is None:
             return position
         left = self._viewport.rows.row(position.row).stack.block_box(position.block).left()
-        point = QPoint(int(x) - left, int(box.center().y()))
-        return TextPosition(position.row, position.block, self._valid_offset(block, point))
+        return position.at(self._valid_offset(block, QPoint(int(x) - left, int(box.center().y()))))
 
     def line_end(self, position: TextPosition, step: int) -> TextPosition:
         """Return the beginning of the line, or its end."""
@@ -149,9 +147,9 @@ class CaretNavigation:
         if block is None or box is None:
             return position
         if block.caret_rect_at(position.offset) is None:
-            return TextPosition(position.row, position.block, utf16_length(block.plain()) if step > 0 else 0)
+            return position.at(utf16_length(block.plain()) if step > 0 else 0)
         x = _FAR_AWAY * step * (-1 if self.is_right_to_left(position) else 1)
-        return TextPosition(position.row, position.block, self._valid_offset(block, QPoint(x, int(box.center().y()))))
+        return position.at(self._valid_offset(block, QPoint(x, int(box.center().y()))))
 
     @staticmethod
     def _valid_offset(block: Block, point: QPoint) -> int:
@@ -195,7 +193,7 @@ class Caret(QObject):
     moved = Signal()
 
     def __init__(
-        self, viewport: RowViewport, scroller: Scroller, open_link: Callable[[str, int], None], parent: QObject
+        self, viewport: RowViewport, scroller: ScrollController, open_link: Callable[[str, int], None], parent: QObject
     ) -> None:
         super().__init__(parent)
         self._viewport = viewport
@@ -290,21 +288,15 @@ class Caret(QObject):
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Follow the text when rows are added or removed."""
-        for change in changes:
-            position = self._position
-            if position is None:
-                return
-            if isinstance(change, Added) and change.index <= position.row:
-                self._position = TextPosition(position.row + 1, position.block, position.offset)
-            elif isinstance(change, Removed) and change.first <= position.row:
-                gone = position.row < change.first + change.count
-                moved = TextPosition(position.row - change.count, position.block, position.offset)
-                self._position = TextPosition(max(0, change.first - 1)) if gone else moved
+        for change in changes if self._position else ():
+            moved = self._position.after_change(change) if self._position else None
+            if moved is None and isinstance(change, Removed):
+                moved = TextPosition(max(0, change.first - 1))
+            self._position = moved
 
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
-        position = self._position
-        if position and position.row == row:
-            self._position = TextPosition(row, *replacement.map_position(position.block, position.offset))
+        if self._position:
+            self._position = self._position.after_replacement(row, replacement)
 
     def box(self) -> QRectF | None:
         """Return the box of the caret in the viewport."""
@@ -312,9 +304,7 @@ class Caret(QObject):
         box = self._navigation.box(position) if position else None
         if position is None or box is None:
             return None
-        row = self._viewport.rows.row(position.row)
-        corner = row.stack.block_box(position.block).topLeft() + self._viewport.row_box(position.row).topLeft()
-        return box.translated(corner)
+        return box.translated(self._viewport.block_box(position.row, position.block).topLeft())
 
     def paint(self, painter: QPainter) -> None:
         """Paint a thin line, as high as its line of text."""

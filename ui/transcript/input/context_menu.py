@@ -19,12 +19,12 @@ from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BACK_TARGET
 from ui.transcript.clipboard import ClipboardWriter, table_to_csv
-from ui.transcript.input.links import BlockHit, LinkNavigator, block_at_point
+from ui.transcript.input.links import LinkNavigator
 from ui.transcript.markdown.links import link_tooltip, safe_target
 from ui.transcript.rows.row import Row, table_pieces_at
 from ui.transcript.viewport.positions import link_selection, text_box
 from ui.transcript.viewport.selection import conversation_extracts, selection_extracts
-from ui.transcript.viewport.viewport import RowViewport
+from ui.transcript.viewport.viewport import Hit, RowViewport
 
 _MAX_TITLE_LENGTH = 60
 """Characters of a menu's title."""
@@ -168,12 +168,10 @@ class ContextMenu:
 
     def build_menu(self, point: QPoint, view: QWidget) -> QMenu:
         """Make the menu about what is under a point of the viewport, without opening it."""
-        hit = block_at_point(self._viewport, point)
-        row = self._viewport.rows.row(self._row_at(point, hit)) if len(self._viewport.rows) else None
+        hit = self._viewport.hit(point)
+        rows = self._viewport.rows
+        row = rows.row(rows.row_at(rows.top + point.y())) if len(rows) else None
         return make_menu(view, list(self._sections(hit, row)))
-
-    def _row_at(self, point: QPoint, hit: BlockHit | None) -> int:
-        return hit.row if hit else self._viewport.rows.row_at(self._viewport.rows.top + point.y())
 
     def _keyboard_point(self) -> QPoint:
         """Return a point in the focused control or message, or else the end of the selection, or the middle."""
@@ -189,7 +187,7 @@ class ContextMenu:
             return link_box.center().toPoint()
         for number, control in row.controls() if key else ():
             if f"{number}/{control.name}" == key:
-                box = control.box.translated(row.stack.block_box(number).topLeft() + box.topLeft())
+                box = control.box.translated(viewport.block_box(index, number).topLeft())
         visible = box.intersected(viewport.widget.rect())
         return (
             visible.topLeft() + QPoint(min(8, visible.width() // 2), min(24, visible.height() // 2))
@@ -197,7 +195,7 @@ class ContextMenu:
             else middle
         )
 
-    def _sections(self, hit: BlockHit | None, row: Row | None) -> Iterator[MenuSection]:
+    def _sections(self, hit: Hit | None, row: Row | None) -> Iterator[MenuSection]:
         if hit:
             yield from self._link_sections(hit)
             yield from self._block_sections(hit)
@@ -233,8 +231,8 @@ class ContextMenu:
             ],
         )
 
-    def _link_sections(self, hit: BlockHit) -> Iterator[MenuSection]:
-        translate, link = QCoreApplication.translate, hit.block.link_at(hit.point)
+    def _link_sections(self, hit: Hit) -> Iterator[MenuSection]:
+        translate, link = QCoreApplication.translate, hit.link
         follow = partial(self._links.follow, link, hit.row)
         if target := safe_target(link):
             about = translate("Transcript", "Link to {0}").format(link_tooltip(target))
@@ -249,7 +247,7 @@ class ContextMenu:
                 translate("Transcript", "Footnote"), [MenuEntry(translate("Transcript", "&Go to footnote"), follow)]
             )
 
-    def _block_sections(self, hit: BlockHit) -> Iterator[MenuSection]:
+    def _block_sections(self, hit: Hit) -> Iterator[MenuSection]:
         entries = [_entry_for(action) for action in hit.block.actions(hit.point)]
         if isinstance(hit.block, TableBlock):
             entries += self._table_entries(hit)
@@ -261,7 +259,7 @@ class ContextMenu:
         if entries:
             yield MenuSection(_block_name(hit.block), entries)
 
-    def _table_entries(self, hit: BlockHit) -> list[MenuEntry]:
+    def _table_entries(self, hit: Hit) -> list[MenuEntry]:
         blocks = self._viewport.rows.row(hit.row).blocks
         translate, newest = QCoreApplication.translate, self._newest_copier
         return [

@@ -14,7 +14,7 @@ from ui.transcript.viewport.positions import (
     next_focus_stop,
     scroll_to_text,
 )
-from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.selection import LAST_OFFSET, TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 
@@ -30,7 +30,7 @@ class KeyboardHandler:
     def __init__(
         self,
         viewport: RowViewport,
-        scroller: Scroller,
+        scroller: ScrollController,
         copy: Callable[[], None],
         open_link: Callable[[str, int], None],
     ) -> None:
@@ -72,9 +72,9 @@ class KeyboardHandler:
         if key in steps:
             self._scroller.scroll_by(steps[key])
         elif key == Qt.Key.Key_Home:
-            self._scroller.to_start()
+            self._scroller.scroll_to_start()
         elif key == Qt.Key.Key_End:
-            self._scroller.to_end()
+            self._scroller.scroll_to_end()
         else:
             return False
         return True
@@ -101,7 +101,7 @@ class KeyboardHandler:
     def focus_row(self, index: int) -> None:
         """Focus this message."""
         if 0 <= index < len(self._viewport.rows):
-            self._scroller.show_row(index)
+            self._scroller.scroll_to_row(index)
             self._viewport.focus((index, ""))
 
     def move_control_focus(self, step: int) -> bool:
@@ -125,8 +125,7 @@ class KeyboardHandler:
         if position:
             scroll_to_text(self._viewport, self._scroller, index, position, calmly=True)
         elif isinstance(stop.target, Control):
-            row = self._viewport.rows.row(index)
-            top = row.stack.block_box(stop.block).top() + stop.target.box.top() + self._viewport.row_box(index).top()
+            top = self._viewport.block_box(index, stop.block).top() + stop.target.box.top()
             bottom, view = top + stop.target.box.height(), self._viewport.rows.view
             if not 0 <= top <= bottom <= view:
                 self._scroller.scroll_by(top - view // 3)

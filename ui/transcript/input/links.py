@@ -2,11 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, Signal
 
-from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BACK_TARGET, MarkdownTextBlock
 from ui.transcript.markdown.elements import Container
@@ -16,7 +14,7 @@ from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.row import Row
 from ui.transcript.viewport.positions import scroll_to_text
-from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.viewport import RowViewport
 
 _MAX_TOOLTIP_LENGTH = 400
@@ -26,38 +24,12 @@ _MAX_BACK_POSITIONS = 100
 """Visited footnotes that are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockHit:
-    """What is under a point: a row, the index of its block, and the point in that block."""
-
-    row: int
-    block_index: int
-    block: Block
-    point: QPoint
-
-
-def block_at_point(viewport: RowViewport, point: QPoint) -> BlockHit | None:
-    """Return the laid out block at a point of the viewport."""
-    rows = viewport.rows
-    if not len(rows):
-        return None
-    y = rows.top + point.y()
-    index = rows.row_at(y)
-    row = rows.row(index)
-    inside = QPoint(point.x() - viewport.column, y - rows.row_top(index))
-    if not row.blocks or not 0 <= inside.y() < row.stack.height:
-        return None
-    number = row.stack.block_at(inside.y())
-    block = row.blocks[number]
-    return BlockHit(index, number, block, inside - row.stack.block_box(number).topLeft()) if block.is_laid_out else None
-
-
 class LinkNavigator(QObject):
     """Follows links; `opened` carries a web or mail address, and never anything else."""
 
     opened = Signal(str)
 
-    def __init__(self, viewport: RowViewport, scroller: Scroller, parent: QObject) -> None:
+    def __init__(self, viewport: RowViewport, scroller: ScrollController, parent: QObject) -> None:
         super().__init__(parent)
         self._viewport = viewport
         self._scroller = scroller
@@ -77,10 +49,10 @@ class LinkNavigator(QObject):
 
     def tooltip_at(self, point: QPoint) -> str:
         """Return the tooltip at a point of the viewport: the whole target of a link, or the text of a footnote."""
-        hit = block_at_point(self._viewport, point)
+        hit = self._viewport.hit(point)
         if hit is None:
             return ""
-        link = hit.block.link_at(hit.point)
+        link = hit.link
         if link.startswith(BACK_TARGET):
             return QCoreApplication.translate("Transcript", "Back to the text")
         if link.startswith(FOOTNOTE_TARGET):

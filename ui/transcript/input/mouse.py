@@ -69,7 +69,7 @@ class MouseHandler(QObject):
             self._select_paragraph(point)
             return
         hit = self._viewport.hit(point)
-        if hit.control or hit.link:
+        if hit and (hit.control or hit.link):
             self._pressed = hit
             if hit.control:
                 return
@@ -81,14 +81,15 @@ class MouseHandler(QObject):
     def _on_double_click(self, event: QMouseEvent) -> None:
         """Select the word; a third click within the interval selects the paragraph."""
         point = event.position().toPoint()
-        if self._viewport.hit(point).control:
+        if (hit := self._viewport.hit(point)) and hit.control:
             self._on_press(event)
             return
         position = self._viewport.position_at(point)
-        text = self._text_at(position)
-        if text:
+        blocks = self._viewport.rows.row(position.row).blocks if len(self._viewport.rows) else []
+        if position.block < len(blocks) and (text := blocks[position.block].plain()):
             start, end = word_at(text, position.offset)
-            self._select_in(position, start, end)
+            self._selecting = False
+            self._viewport.select(position.at(start), position.at(end))
         self._double_click_point = point
         self._triple_click_timer.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
 
@@ -104,16 +105,6 @@ class MouseHandler(QObject):
         self._selecting = False
         self._viewport.select(TextPosition(position.row, first, start), TextPosition(position.row, last, end))
 
-    def _text_at(self, position: TextPosition) -> str:
-        blocks = self._viewport.rows.row(position.row).blocks if len(self._viewport.rows) else []
-        return blocks[position.block].plain() if position.block < len(blocks) else ""
-
-    def _select_in(self, position: TextPosition, start: int, end: int) -> None:
-        self._selecting = False
-        self._viewport.select(
-            TextPosition(position.row, position.block, start), TextPosition(position.row, position.block, end)
-        )
-
     def _on_move(self, event: QMouseEvent) -> None:
         point = event.position().toPoint()
         self._last = point
@@ -125,7 +116,7 @@ class MouseHandler(QObject):
                 self._edge.start()
             return
         hit = self._viewport.hit(point)
-        self._viewport.hover((hit.row, hit.key) if hit.control else (-1, ""))
+        self._viewport.hover((hit.row, hit.key) if hit and hit.control else (-1, ""))
         self._viewport.widget.setCursor(self._viewport.cursor_for(point))
 
     def _on_release(self, event: QMouseEvent) -> None:
@@ -138,7 +129,7 @@ class MouseHandler(QObject):
             return
         if pressed.control:
             hit = self._viewport.hit(point)
-            if hit.control and (hit.row, hit.key) == (pressed.row, pressed.key):
+            if hit and hit.control and (hit.row, hit.key) == (pressed.row, pressed.key):
                 hit.control.press()
         elif pressed.link and self._viewport.selection.is_empty:
             self._links.follow(pressed.link, pressed.row)

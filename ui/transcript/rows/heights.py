@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 _CHUNK = 256
 
@@ -121,12 +120,3 @@ class Heights:
         while self._firsts[-1] <= index and len(self._firsts) <= len(self._chunks):
             self._know_one()
         return bisect_right(self._firsts, index) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class ScrollAnchor:
-    """A position that stays where it is on the screen: `offset` pixels below the top of a block of a row."""
-
-    row: int
-    block: int
-    offset: int

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from PySide6.QtCore import QPoint, QRect
+from PySide6.QtCore import QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import Item
@@ -253,20 +253,6 @@ class Row:
     def actions(self) -> Sequence[MenuAction]:
         """Return what the context menu offers for this message, beside copying it."""
         return ()
-
-    def control_at(self, point: QPoint) -> tuple[str, Control] | None:
-        """Return the control under a point, with its key."""
-        if not self.blocks:
-            return None
-        index = self.stack.block_at(point.y())
-        block = self.blocks[index]
-        if not block.is_laid_out:
-            return None
-        inside = point - self.stack.block_box(index).topLeft()
-        for control in block.controls():
-            if control.box.contains(inside):
-                return f"{index}/{control.name}", control
-        return None
 
     def plain(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
         """Return the text between two positions, or all of it."""

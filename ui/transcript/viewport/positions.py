@@ -14,7 +14,7 @@ from ui.transcript.blocks.text_block import MarkdownTextBlock, RuleBlock, TextBl
 from ui.transcript.markdown.inline import Line, slice_utf16
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row, RowSelection, selected_range
-from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 
@@ -58,7 +58,7 @@ class ReadingPosition:
             rows.remeasure_row(self._position.row)
             before, moved = rows.top, round(self._current_y() - self._y)
             if moved:
-                rows.jump_to(before + moved)
+                rows.scroll_to(before + moved)
             if rows.top == before:
                 break
         self._is_saved = rows, rows.top
@@ -234,7 +234,7 @@ def text_box(viewport: RowViewport, index: int, selection: RowSelection) -> QRec
 
 
 def scroll_to_text(
-    viewport: RowViewport, scroller: Scroller, index: int, selection: RowSelection, *, calmly: bool = False
+    viewport: RowViewport, scroller: ScrollController, index: int, selection: RowSelection, *, calmly: bool = False
 ) -> None:
     """Scroll until a selection is visible: a third below the upper edge, or `calmly` just inside the nearer edge."""
     for _ in range(_MAX_ROUNDS):

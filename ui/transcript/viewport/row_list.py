@@ -2,12 +2,14 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from desktop_agent.conversation.items import Added, Change, Removed
 from desktop_agent.conversation.transcript import Transcript
 from ui.transcript.blocks.block import BlockReplacement
-from ui.transcript.rows.heights import Heights, ScrollAnchor
+from ui.transcript.rows.block_stack import BlockStack
+from ui.transcript.rows.heights import Heights
 from ui.transcript.rows.message_rows import AnswerRow, ThinkingRow
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row
@@ -23,6 +25,30 @@ _MARGIN_SCREENS = 2
 _MAX_PASSES = 12
 _MAX_STEPS = 8
 """Steps of parsing visible sections before the event loop runs again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScrollAnchor:
+    """A position that stays where it is on the screen: `offset` pixels below the top of a block of a row."""
+
+    row: int = 0
+    block: int = 0
+    offset: int = 0
+
+    def after_replacement(self, row: int, stack: BlockStack, replacement: BlockReplacement) -> "ScrollAnchor":
+        """Return the anchor after blocks replaced one of a row; the blocks parsed from it are where it was."""
+        if row != self.row:
+            return self
+        block = replacement.map_position(self.block)[0]
+        if self.block != replacement.at:
+            return replace(self, block=block)
+        return anchor_in_row(row, stack, stack.block_top(block) + self.offset)
+
+
+def anchor_in_row(row: int, stack: BlockStack, y: int) -> ScrollAnchor:
+    """Return the anchor at a y of a row."""
+    block = stack.block_at(y)
+    return ScrollAnchor(row, block, y - stack.block_top(block))
 
 
 class RowList:
@@ -42,7 +68,7 @@ class RowList:
         """Called with the row when blocks replaced a lazy section."""
         self._heights = Heights(len(transcript), ESTIMATED_ROW_HEIGHT)
         self._rows: OrderedDict[int, Row] = OrderedDict()
-        self._anchor = ScrollAnchor(0, 0, 0)
+        self._anchor = ScrollAnchor()
         self._released_at = 0
         _cancel_renders(render_context)
 
@@ -87,7 +113,7 @@ class RowList:
         """Insert a row; the anchor stays on its text."""
         if index < len(self):
             if index <= self._anchor.row and not self.following:
-                self._anchor = ScrollAnchor(self._anchor.row + 1, self._anchor.block, self._anchor.offset)
+                self._anchor = replace(self._anchor, row=self._anchor.row + 1)
             self._rows = OrderedDict((number + (number >= index), row) for number, row in self._rows.items())
         self._heights.insert(index)
 
@@ -98,10 +124,8 @@ class RowList:
         for index in self._rows.keys() - kept.keys():
             self._rows[index].stack.forget_outside(0, 0)
         self._rows = OrderedDict((index - count if index >= first else index, row) for index, row in kept.items())
-        if self._anchor.row >= first + count:
-            self._anchor = ScrollAnchor(self._anchor.row - count, self._anchor.block, self._anchor.offset)
-        elif self._anchor.row >= first:
-            self._anchor = ScrollAnchor(max(0, first - 1), 0, 0)
+        row = index_after(self._anchor.row, [Removed(first, count)])
+        self._anchor = ScrollAnchor(max(0, first - 1)) if row is None else replace(self._anchor, row=row)
 
     def restyle(self, render_context: RenderContext, width: int, kept: Iterable[int]) -> None:
         """Use another style: rows are made anew when visible, but answers and reasoning among `kept` are restyled.
@@ -121,7 +145,7 @@ class RowList:
     def resize(self, width: int, view: int) -> None:
         """Set the size of the viewport; with another width, heights become estimates again."""
         if not self.following:
-            self._set_anchor(self.top)
+            self._anchor = self.anchor_at(self.top)
         self.view = view
         if width != self.width:
             self.width = width
@@ -151,7 +175,7 @@ class RowList:
         index = next((index for index, known in self._rows.items() if known is row), None)
         if index is not None:
             self._heights[index] = row.stack.height
-            self._keep_anchor(index, replacement)
+            self._anchor = self._anchor.after_replacement(index, row.stack, replacement)
             for notify in self.on_replaced:
                 notify(index, replacement)
 
@@ -215,7 +239,7 @@ class RowList:
             if not self._layout_between(top, top + self.view) and self.top == top:
                 break
         if not self.following:
-            self._set_anchor(self.top)
+            self._anchor = self.anchor_at(self.top)
         self._release_far_rows(self.top)
 
     def _layout_between(self, top: int, bottom: int) -> bool:
@@ -232,32 +256,19 @@ class RowList:
             index += 1
         return changed
 
-    def _set_anchor(self, y: int) -> None:
+    def anchor_at(self, y: int) -> ScrollAnchor:
+        """Return the anchor at y."""
         if not self.count:
-            self._anchor = ScrollAnchor(0, 0, 0)
-            return
+            return ScrollAnchor()
         index = min(self.row_at(y), self.count - 1)
-        stack = self.row(index).stack
-        inside = y - self.row_top(index)
-        block = stack.block_at(inside)
-        self._anchor = ScrollAnchor(index, block, inside - stack.block_top(block))
-
-    def _keep_anchor(self, index: int, replacement: BlockReplacement) -> None:
-        if index == self._anchor.row:
-            block, offset = replacement.map_position(self._anchor.block)[0], self._anchor.offset
-            if self._anchor.block == replacement.at:
-                stack = self.row(index).stack
-                y = stack.block_top(block) + offset
-                block = stack.block_at(y)
-                offset = y - stack.block_top(block)
-            self._anchor = ScrollAnchor(index, block, offset)
+        return anchor_in_row(index, self.row(index).stack, y - self.row_top(index))
 
     def scroll_by(self, pixels: int) -> int:
         """Scroll over laid out content; return by how many pixels the picture really moved."""
         if pixels < 0:
             self._settle_above(-pixels)
         start = self.top
-        self._set_anchor(max(0, min(self.bottom, start + pixels)))
+        self._anchor = self.anchor_at(max(0, min(self.bottom, start + pixels)))
         self.following = False
         self.settle()
         return self.top - start
@@ -277,13 +288,13 @@ class RowList:
 
     def stop_following(self) -> None:
         """Stop following the end, and stay exactly here."""
-        self._set_anchor(self.top)
+        self._anchor = self.anchor_at(self.top)
         self.following = False
 
-    def jump_to(self, y: int) -> None:
+    def scroll_to(self, y: int) -> None:
         """Scroll to y, estimated or exact."""
         self.following = False
-        self._set_anchor(max(0, min(self.bottom, y)))
+        self._anchor = self.anchor_at(max(0, min(self.bottom, y)))
         self.settle()
 
     def read_nearby(self, above: int, below: int) -> bool:

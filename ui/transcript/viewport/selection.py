@@ -1,20 +1,21 @@
 """The selection across blocks and rows, what of it is copied, and how it keeps its text while that still grows."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import takewhile
 
 from PySide6.QtCore import QTextBoundaryFinder
 
-from desktop_agent.conversation.items import Item
+from desktop_agent.conversation.items import Change, Item, Removed
+from ui.transcript.blocks.block import BlockReplacement
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.clipboard import CopyExtract, CopyStep
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.row import Row, RowSelection
 from ui.transcript.rows.row_factory import make_row
-from ui.transcript.viewport.row_list import RowList
+from ui.transcript.viewport.row_list import RowList, index_after
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,6 +25,21 @@ class TextPosition:
     row: int = 0
     block: int = 0
     offset: int = 0
+
+    def at(self, offset: int) -> "TextPosition":
+        """Return a position in the same block."""
+        return replace(self, offset=offset)
+
+    def after_change(self, change: Change) -> "TextPosition | None":
+        """Return the position when a row was added or removed above it; None when its own row was removed."""
+        row = index_after(self.row, [change])
+        return None if row is None else replace(self, row=row)
+
+    def after_replacement(self, row: int, replacement: BlockReplacement) -> "TextPosition":
+        """Return the position after blocks replaced one of a row."""
+        if self.row != row or self.block >= LAST_OFFSET:
+            return self
+        return TextPosition(row, *replacement.map_position(self.block, self.offset))
 
 
 LAST_OFFSET = 1 << 30
@@ -39,6 +55,10 @@ class Selection:
     @property
     def is_empty(self) -> bool:
         return self.start == self.end
+
+    @property
+    def ends(self) -> tuple[TextPosition, TextPosition]:
+        return self.start, self.end
 
     @property
     def ordered(self) -> tuple[TextPosition, TextPosition]:
@@ -64,27 +84,14 @@ class Selection:
         end = (last.block, last.offset) if row == last.row else (LAST_OFFSET, LAST_OFFSET)
         return begin, end
 
-    def rows_added(self, index: int) -> None:
-        """Move the selection down when a row is inserted above it."""
-        self.start, self.end = (
-            TextPosition(position.row + 1, position.block, position.offset)
-            if position.row >= index and not self.is_empty
-            else position
-            for position in (self.start, self.end)
-        )
-
-    def rows_removed(self, first: int, count: int) -> None:
-        """Move the selection up; clear it when an end of it was in a removed row."""
-        _, last = self.ordered
-        if last.row < first:
-            return
-        if any(first <= position.row < first + count for position in (self.start, self.end)):
-            self.clear()
-            return
-        self.start, self.end = (
-            TextPosition(position.row - count, position.block, position.offset) if position.row >= first else position
-            for position in (self.start, self.end)
-        )
+    def apply_change(self, change: Change) -> None:
+        """Move with the rows that are added or removed above; clear it when an end of it was in a removed row."""
+        if isinstance(change, Removed) or not self.is_empty:
+            start, end = (position.after_change(change) for position in self.ends)
+            if start and end:
+                self.set(start, end)
+            else:
+                self.clear()
 
 
 def selected_text_parts(selection: Selection, rows: RowList) -> Iterator[str]:
@@ -188,19 +195,14 @@ class SelectionTracker:
         self._index = index
         row = rows.existing_row(index)
         is_there = row is not None and row.blocks and not selection.is_empty
-        places = (
-            [position for position in (selection.start, selection.end) if position.row == index] if is_there else []
-        )
+        places = [position for position in selection.ends if position.row == index] if is_there else []
         self._row = row if places else None
         if row is None or not places:
             return
         selection.set(
-            *(
-                _exact_position(position, row) if position.row == index else position
-                for position in (selection.start, selection.end)
-            )
+            *(_exact_position(position, row) if position.row == index else position for position in selection.ends)
         )
-        lowest = min(position.block for position in (selection.start, selection.end) if position.row == index)
+        lowest = min(position.block for position in selection.ends if position.row == index)
         # Closed blocks keep their positions. Where that is unknown, the block before is enough to find them again.
         self._first = max(getattr(row, "closed", 0), min(lowest, len(row.blocks) - 1) - 1)
         # Code only gets longer, and may be very long.
@@ -219,7 +221,7 @@ class SelectionTracker:
             return
         moved = (
             self._moved_position(position, after) if position.row == self._index else position
-            for position in (self._selection.start, self._selection.end)
+            for position in self._selection.ends
         )
         self._selection.set(*moved)
 

@@ -7,21 +7,29 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QPainter, QRegion
 from PySide6.QtWidgets import QWidget
 
-from ui.transcript.blocks.block import BlockReplacement, Control
+from desktop_agent.conversation.items import Change
+from ui.transcript.blocks.block import Block, BlockReplacement, Control
 from ui.transcript.blocks.buttons import paint_focus_ring
 from ui.transcript.rows.row import Row
-from ui.transcript.viewport.row_list import RowList
+from ui.transcript.viewport.row_list import RowList, control_after
 from ui.transcript.viewport.selection import LAST_OFFSET, Selection, TextPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What is under a point: a row, and perhaps a control or a link."""
+    """What is under a point: a row, a block of it, and the point in that block; perhaps a control or a link."""
 
     row: int
-    key: str = ""
-    control: Control | None = None
-    link: str = ""
+    block_index: int
+    block: Block
+    point: QPoint
+    control: Control | None
+    link: str
+
+    @property
+    def key(self) -> str:
+        """The key of the control, as in `RowViewport.focused`."""
+        return f"{self.block_index}/{self.control.name}" if self.control else ""
 
 
 class RowViewport:
@@ -46,20 +54,19 @@ class RowViewport:
         rows.on_replaced.append(self._blocks_replaced)
 
     def _blocks_replaced(self, row: int, replacement: BlockReplacement) -> None:
-        def moved(position: TextPosition) -> TextPosition:
-            is_in_row = position.row == row and position.block < LAST_OFFSET
-            return (
-                TextPosition(row, *replacement.map_position(position.block, position.offset)) if is_in_row else position
-            )
-
         if not self.selection.is_empty:
-            self.selection.set(moved(self.selection.start), moved(self.selection.end))
+            self.selection.set(*(end.after_replacement(row, replacement) for end in self.selection.ends))
         self.hovered, self.focused = (
             (index, replacement.map_key(key)) if index == row else (index, key)
             for index, key in (self.hovered, self.focused)
         )
         for notify in self.on_replaced:
             notify(row, replacement)
+
+    def apply_change(self, change: Change) -> None:
+        """Keep hover, focus and selection on their items when rows are added or removed."""
+        self.hovered, self.focused = (control_after(key, change) for key in (self.hovered, self.focused))
+        self.selection.apply_change(change)
 
     @property
     def column(self) -> int:
@@ -90,29 +97,18 @@ class RowViewport:
         box = QRect(-8, 1, row.stack.width + 16, row.stack.height - 2)
         paint_focus_ring(painter, self.rows.render_context.style, box)
 
-    def hit(self, point: QPoint) -> Hit:
-        """Return what is under a point of the viewport."""
-        if not len(self.rows):
-            return Hit(-1)
-        index, row, inside = self._row_at_point(point)
-        control = row.control_at(inside)
-        if control:
-            return Hit(index, control[0], control[1])
-        return Hit(index, link=self._link(row, inside))
-
-    def link_at(self, point: QPoint) -> str:
-        """Return the link target under a point, even if a control is there too."""
-        if not len(self.rows):
-            return ""
-        _, row, inside = self._row_at_point(point)
-        return self._link(row, inside)
-
-    def _link(self, row: Row, inside: QPoint) -> str:
-        if not row.blocks or not 0 <= inside.y() < row.stack.height:
-            return ""
+    def hit(self, point: QPoint) -> Hit | None:
+        """Return what is under a point of the viewport, if it is laid out."""
+        index, row, inside = self._row_at_point(point) if len(self.rows) else (-1, None, point)
+        if row is None or not row.blocks or not 0 <= inside.y() < row.stack.height:
+            return None
         number = row.stack.block_at(inside.y())
         block = row.blocks[number]
-        return block.link_at(inside - row.stack.block_box(number).topLeft()) if block.is_laid_out else ""
+        if not block.is_laid_out:
+            return None
+        inside -= row.stack.block_box(number).topLeft()
+        control = next((control for control in block.controls() if control.box.contains(inside)), None)
+        return Hit(index, number, block, inside, control, block.link_at(inside))
 
     def _row_at_point(self, point: QPoint) -> tuple[int, Row, QPoint]:
         y = self.rows.top + point.y()
@@ -138,6 +134,10 @@ class RowViewport:
         """Return the box of a row in the viewport."""
         row = self.rows.row(index)
         return QRect(self.column, self.rows.row_top(index) - self.rows.top, row.stack.width, row.stack.height)
+
+    def block_box(self, index: int, block: int) -> QRect:
+        """Return the box of a block in the viewport."""
+        return self.rows.row(index).stack.block_box(block).translated(self.row_box(index).topLeft())
 
     def repaint_row(self, index: int) -> None:
         """Repaint a row with its focus ring."""
@@ -176,7 +176,7 @@ class RowViewport:
     def cursor_for(self, point: QPoint) -> Qt.CursorShape:
         """Return the shape of the pointer at a point."""
         hit = self.hit(point)
-        if hit.control or hit.link:
+        if hit and (hit.control or hit.link):
             return Qt.CursorShape.PointingHandCursor
         over_text = 0 <= point.x() - self.column < self.rows.width
         return Qt.CursorShape.IBeamCursor if over_text else Qt.CursorShape.ArrowCursor

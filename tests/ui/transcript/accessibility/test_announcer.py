@@ -19,7 +19,7 @@ from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta
 from tests.ui.transcript.feeding import Feed
 from ui.transcript.accessibility.tree import Announcer
 from ui.transcript.viewport.row_list import RowList
-from ui.transcript.viewport.scroller import Scroller
+from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.viewport import RowViewport
 
 
@@ -33,7 +33,7 @@ class Listener:
         self.transcript = Transcript()
         self.feed = Feed(self.transcript)
         self.viewport = RowViewport(self.widget, RowList(self.transcript, render_context, 600, 400))
-        self.scroller = Scroller(self.viewport, self.bar, self.widget)
+        self.scroller = ScrollController(self.viewport, self.bar, self.widget)
         self.announcer = Announcer(lambda words, urgent: self.heard.append((words, urgent)), lambda: self.listening)
 
     def send(self, *events):

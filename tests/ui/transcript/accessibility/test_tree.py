@@ -63,7 +63,7 @@ def test_reading_ahead_takes_a_step_also_where_its_time_is_over(qtbot):
 def test_what_grows_is_read_as_it_is_now(qtbot):
     stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(60)])
     stand.send(TurnStarted("t", "m", "model"), ContentDelta("Some "))
-    stand.view.scroller.to_start()
+    stand.view.scroller.scroll_to_start()
     row = tree_of(stand).child(60)
     assert row.text(TEXT) == "Some "[:4]
     stand.send(ContentDelta("words"))

@@ -107,7 +107,7 @@ def test_numbers_end_below_each_other(qtbot):
     stand = Standing(qtbot, [answer(many)])
     stand.click(0, "Show all 12 sources")
     stand.rows.settle()
-    stand.view.scroller.to_start()
+    stand.view.scroller.scroll_to_start()
     picture, block = stand.picture(), block_of(stand)
     corner = stand.box_of(0, 1).topLeft()
     paper = picture.pixelColor(0, 0)

@@ -96,7 +96,7 @@ def test_everything_is_counted_and_the_first_below_the_edge_is_the_current_one(q
     assert stand.is_seen()
     assert stand.finder._current[0] == 290
     stand.finder.stop()
-    stand.view.scroller.to_start()
+    stand.view.scroller.scroll_to_start()
     stand.view.scroller.scroll_by(stand.rows.row_top(55))
     current, total = stand.find("NEEDLE")
     assert (stand.finder._current[0], total) == (60, 30)
@@ -218,7 +218,7 @@ def test_text_that_streams_in_is_counted_and_marked_without_looking_at_everythin
     stand.send(RunFinished(RunEnd.COMPLETED))
     assert stand.rest() == (10, 14)
     assert set(read) == {stand.transcript[100].id}
-    stand.view.scroller.to_end()
+    stand.view.scroller.scroll_to_end()
     assert LIGHT.match in stand.colors()
 
 
@@ -254,7 +254,7 @@ def test_nothing_is_scrolled_when_a_first_match_streams_in(qtbot):
     stand = Stand(qtbot, many(60, every=1000))
     stand.send(TurnStarted("t", "m", "model"), ContentDelta("Start. "))
     assert stand.find("late") == (0, 0)
-    stand.view.scroller.to_start()
+    stand.view.scroller.scroll_to_start()
     stand.send(ContentDelta("Something late."))
     assert stand.rest() == (1, 1)
     assert stand.rows.top == 0
@@ -264,7 +264,7 @@ def test_nothing_is_scrolled_when_a_first_match_streams_in(qtbot):
 
 def test_typing_on_stays_where_it_began(qtbot):
     stand = Stand(qtbot, many(300, every=3))
-    stand.view.scroller.to_start()
+    stand.view.scroller.scroll_to_start()
     stand.view.scroller.scroll_by(stand.rows.row_top(100))
     rows = []
     for end in range(1, 7):

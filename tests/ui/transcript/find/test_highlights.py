@@ -155,7 +155,7 @@ def test_matches_over_the_seams_of_pieces_are_those_of_the_whole(stand):
 def test_an_update_drops_the_long_texts_of_its_row(stand):
     stand.send(TurnStarted("t", "m", "model"), ContentDelta(CODE.removesuffix("```")))
     stand.find("漢")
-    stand.view.scroller.to_end()
+    stand.view.scroller.scroll_to_end()
     stand.view.viewport().grab()
     kept = stand.finder._highlights._visible_text._long
     assert kept

@@ -56,7 +56,7 @@ def test_a_paint_and_a_step_ask_for_the_boxes_of_what_is_seen(qtbot, asked, wrap
 
 def test_a_step_around_the_end_goes_to_the_last_match(qtbot):
     stand = Stand(qtbot, [Message.assistant(CODE)])
-    stand.view.scroller.to_start()
+    stand.view.scroller.scroll_to_start()
     stand.find("cde")
     assert stand.finder._current == (0, 0)
     assert stand.step(-1) == COUNT

@@ -25,7 +25,7 @@ def unread(stand):
 @pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
 def test_the_first_match_is_the_one_on_the_screen_while_the_row_is_not_read(qtbot, share):
     stand = Stand(qtbot, [Message.assistant(TEXT)])
-    stand.rows.jump_to(int(stand.rows.bottom * share))
+    stand.rows.scroll_to(int(stand.rows.bottom * share))
     stand.rows.settle()
     before = on_screen(stand)
     assert unread(stand) > 3

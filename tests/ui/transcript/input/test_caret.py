@@ -54,7 +54,7 @@ class Stand:
         self.view.apply([change for event in events for change in self.feed(event)])
 
     def begin(self):
-        self.view.scroller.to_start()
+        self.view.scroller.scroll_to_start()
         self.caret.toggle()
         self.press("ctrl+home")
 

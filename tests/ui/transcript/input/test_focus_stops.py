@@ -13,7 +13,7 @@ FILLER = "\n\n".join(f"Paragraph {number}, with a few words in it." for number i
 
 def opened(qtbot, *messages):
     stand = Stand(qtbot, messages)
-    stand.view.scroller.to_start()
+    stand.view.scroller.scroll_to_start()
     QTest.keyClick(stand.view, Qt.Key.Key_Down, CONTROL)
     QTest.keyClick(stand.view, Qt.Key.Key_Up, CONTROL)
     assert stand.view.row_viewport.focused == (0, "")

@@ -79,7 +79,7 @@ def test_of_a_long_message_only_what_is_seen_is_read(view):
     assert len(row.blocks) < there + 200
     assert not view.row_viewport.rows.has_lazy_sections_in_view()
     before = len(row.blocks)
-    view.scroller.to_start()
+    view.scroller.scroll_to_start()
     assert there - 3 <= len(unread(row)) <= there
     assert before < len(row.blocks) < before + 200
     assert not view.row_viewport.rows.has_lazy_sections_in_view()
@@ -90,7 +90,7 @@ def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, position):
     row = show(view, LONG)
     rows = view.row_viewport.rows
     if position < 1:
-        rows.jump_to(int(rows.bottom * position))
+        rows.scroll_to(int(rows.bottom * position))
         view.scroller.scroll_by(-7)
     before, top, following = picture(view), rows.top, rows.following
     read_ahead(view)
@@ -107,7 +107,7 @@ def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, position):
 def test_scrolling_into_what_was_not_read_moves_by_what_was_asked(view, pixels):
     show(view, LONG)
     rows = view.row_viewport.rows
-    rows.jump_to(rows.bottom // 2)
+    rows.scroll_to(rows.bottom // 2)
     for _ in range(25):
         index = rows.row(1).stack.block_at(rows.top - rows.row_top(1) + rows.view // 2)
         block = rows.row(1).blocks[index]
@@ -204,7 +204,7 @@ def test_a_list_without_a_place_to_cut_is_read_in_steps(view):
     row = show(view, LIST)
     assert len(row.blocks) < 1500
     assert unread(row)
-    view.row_viewport.rows.jump_to(0)
+    view.row_viewport.rows.scroll_to(0)
     assert not view.row_viewport.rows.has_lazy_sections_in_view()
     before = picture(view)
     read_ahead(view)

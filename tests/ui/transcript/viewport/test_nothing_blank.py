@@ -33,7 +33,7 @@ def test_paging_through_a_code_block_of_many_screens(qtbot, key):
     code = f"Intro\n\n```py\n{''.join(LINES)}```\n\nThe end."
     stand = Standing(qtbot, [Message.user("Go on."), Message.assistant(code)])
     qtbot.waitUntil(lambda: not stand.rows.has_lazy_sections())
-    stand.view.scroller.to_start()
+    stand.view.scroller.scroll_to_start()
     blank = watched(stand)
     for _ in range(60):
         qtbot.keyClick(stand.view, key)

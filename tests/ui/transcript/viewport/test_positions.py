@@ -97,14 +97,14 @@ def test_the_caret_stays_before_its_letter(standing):
     words = standing.rows.row(1).blocks[position.block].plain()
     standing.view.caret.move_to(TextPosition(1, position.block, 7))
     standing.themes.use(DARK, 140)
-    standing.view.scroller.to_end()
+    standing.view.scroller.scroll_to_end()
     standing.themes.use(LIGHT, 100)
     position = standing.view.caret.position
     assert (standing.rows.row(1).blocks[position.block].plain(), position.offset) == (words, 7)
 
 
 def test_at_the_end_it_stays_at_the_end(standing):
-    standing.view.scroller.to_end()
+    standing.view.scroller.scroll_to_end()
     standing.themes.use(LIGHT, 150)
     assert standing.rows.top == standing.rows.bottom
 
@@ -121,7 +121,7 @@ def in_view(standing, row):
     standing.view.resize(800, 2400)
     standing.view.scroller.scroll_by(-1)
     for _ in range(3):
-        standing.rows.jump_to(standing.rows.row_top(row))
+        standing.rows.scroll_to(standing.rows.row_top(row))
     standing.view.scroller.show_rows()
     return standing.picture()
 

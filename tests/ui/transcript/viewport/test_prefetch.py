@@ -57,7 +57,7 @@ def test_one_screen_above_and_below_is_ready_and_no_more(view, qtbot, position):
     rest(view, qtbot)
     rows = view.row_viewport.rows
     if position < 1:
-        rows.jump_to(int(rows.bottom * position))
+        rows.scroll_to(int(rows.bottom * position))
         view.scroller.scroll_by(-5)
     picture = view.viewport().grab().toImage()
     rest(view, qtbot)
@@ -110,7 +110,7 @@ def test_a_table_on_the_screen_keeps_its_columns(view, qtbot):
     show(view, TABLE, "The end.")
     rows = view.row_viewport.rows
     row = rows.row(1)
-    view.scroller.to_start()
+    view.scroller.scroll_to_start()
     rows._layout_between(0, rows.view)
     # The next piece begins below the lower edge.
     view.scroller.scroll_by(rows.row_top(1) + row.stack.block_top(1) - rows.view - 100)

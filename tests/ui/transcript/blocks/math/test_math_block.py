@@ -514,7 +514,7 @@ def test_the_view_follows_the_end_while_formulas_arrive(view, qtbot):
 
 def test_what_is_read_stays_where_it_is_while_formulas_above_arrive(view, qtbot):
     rows = view.row_viewport.rows
-    rows.jump_to(rows.row_top(1) + rows.row(1).stack.block_top(12))
+    rows.scroll_to(rows.row_top(1) + rows.row(1).stack.block_top(12))
     view.scroller.show_rows()
     row = rows.row(1)
     at = row.stack.block_at(rows.top - rows.row_top(1))

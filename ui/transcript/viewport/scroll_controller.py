@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QScrollBar, QWidget
 from desktop_agent.conversation.items import Added, Change, Removed, ThinkingItem, Updated
 from ui.transcript.rows.row import UNFOLDED_KEY
 from ui.transcript.viewport.prefetch import Prefetcher
-from ui.transcript.viewport.row_list import RowList, control_after
+from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.selection import SelectionTracker
 from ui.transcript.viewport.viewport import RowViewport
 
 
-class Scroller(QObject):
+class ScrollController(QObject):
     """Follows the end until the person scrolls up; then what they see stays where it is, to the pixel."""
 
     following_changed = Signal(bool)
@@ -27,7 +27,7 @@ class Scroller(QObject):
         self._new = 0
         self._was_following = True
         self._prefetcher = Prefetcher(viewport, self)
-        self._prefetcher.moved.connect(self._sync_bar)
+        self._prefetcher.moved.connect(self._sync_scroll_bar)
 
     def stop(self) -> None:
         """Stop the prefetching."""
@@ -44,7 +44,7 @@ class Scroller(QObject):
     def show_rows(self) -> None:
         """Settle and paint everything, after other rows, another size or another style."""
         self._rows.settle()
-        self._sync_bar()
+        self._sync_scroll_bar()
         self._widget.update()
         self._prefetcher.prefetch()
 
@@ -78,20 +78,16 @@ class Scroller(QObject):
 
     def _apply_change(self, change: Change) -> tuple[int, int] | None:
         """Return the row, and the y in it, from which the picture differs."""
-        rows, viewport, selection = self._rows, self._viewport, self._viewport.selection
-        if not isinstance(change, Updated):
-            viewport.hovered, viewport.focused = (
-                control_after(key, change) for key in (viewport.hovered, viewport.focused)
-            )
+        rows, selection = self._rows, self._viewport.selection
         match change:
             case Added(index):
                 rows.insert(index)
-                selection.rows_added(index)
+                self._viewport.apply_change(change)
                 self._count(1)
                 return index, 0
             case Removed(index, count):
                 rows.remove(index, count)
-                selection.rows_removed(index, count)
+                self._viewport.apply_change(change)
                 return index, 0
             case Updated(index, what):
                 self._keep_unfolded(index, what)
@@ -114,7 +110,7 @@ class Scroller(QObject):
         before = rows.row_top(row) + y - top
         rows.settle()
         after = rows.row_top(row) + y - rows.top
-        self._sync_bar()
+        self._sync_scroll_bar()
         if after <= 0 and before <= 0:
             self._widget.update()
             return
@@ -122,13 +118,13 @@ class Scroller(QObject):
         if after < rows.view:
             self._widget.update(QRect(0, after, self._widget.width(), rows.view - after))
 
-    def on_bar_moved(self) -> None:
+    def on_scroll_bar_moved(self) -> None:
         """Follow the scroll bar, unless this class moved it."""
         if self._is_syncing:
             return
         value = self._bar.value()
         if value >= self._bar.maximum():
-            self.to_end()
+            self.scroll_to_end()
         else:
             self.scroll_by(value - self._rows.top)
 
@@ -140,17 +136,17 @@ class Scroller(QObject):
         if abs(pixels) < 2 * rows.view:
             self._blit(-rows.scroll_by(pixels))
         else:
-            rows.jump_to(rows.top + pixels)
+            rows.scroll_to(rows.top + pixels)
             self._widget.update()
         self._on_arrived_at_end()
 
-    def to_start(self) -> None:
+    def scroll_to_start(self) -> None:
         """Scroll to the first row."""
-        self._rows.jump_to(0)
+        self._rows.scroll_to(0)
         self._widget.update()
         self._on_arrived_at_end()
 
-    def to_end(self) -> None:
+    def scroll_to_end(self) -> None:
         """Scroll to the last row, and follow."""
         top, total = self._rows.top, self._rows.total
         self._rows.following = True
@@ -161,7 +157,7 @@ class Scroller(QObject):
             self._widget.update()
         self._on_arrived_at_end()
 
-    def show_row(self, index: int) -> None:
+    def scroll_to_row(self, index: int) -> None:
         """Scroll until this row is visible, or its beginning."""
         rows = self._rows
         rows.row(index)
@@ -175,10 +171,10 @@ class Scroller(QObject):
         rows = self._rows
         if rows.top >= rows.bottom:
             rows.following = True
-        self._sync_bar()
+        self._sync_scroll_bar()
         self._prefetcher.prefetch()
 
-    def _sync_bar(self) -> None:
+    def _sync_scroll_bar(self) -> None:
         """Set the scroll bar without reacting to it."""
         rows = self._rows
         self._is_syncing = True
