@@ -7,7 +7,7 @@ conversation is assembled in slices between frames.
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from time import perf_counter
@@ -305,16 +305,6 @@ class CopyFormats:
         yield
         self.html = "".join([_CHARSET, *html]) if html else ""
         yield
-
-
-def copy_formats_of(extracts: Iterable[CopyExtract]) -> CopyFormats:
-    """Return one message in all formats."""
-    forms = CopyFormats()
-    for extract in extracts:
-        forms.add(extract)
-    for _ in forms.join_in_steps():
-        pass
-    return forms
 
 
 # What spreadsheets take for a formula (OWASP, CSV Injection), but for plain numbers. Some skip invisible characters.

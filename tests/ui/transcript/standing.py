@@ -8,6 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
 from desktop_agent.conversation.transcript import Transcript
+from tests.ui.transcript.copied import selected_text
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.style.theme import ThemeSource
 from ui.transcript.markdown.text_units import utf16_length
@@ -89,9 +90,7 @@ class Standing:
 
     def selected(self):
         """The selected text, as it would be copied."""
-        from ui.transcript.viewport.selection import selected_text_parts
-
-        return "\n\n".join(selected_text_parts(self.view.row_viewport.selection, self.rows))
+        return selected_text(self.view.row_viewport.selection, self.rows)
 
     def menu(self, point, reason=QContextMenuEvent.Reason.Mouse):
         """The menu at a point: itself, and its actions by their words."""

@@ -12,6 +12,7 @@ from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
 from tests.ui.transcript.clipboard.safe_html import SafeReader
+from tests.ui.transcript.copied import html_of, markdown_of, plain_of
 from tests.ui.transcript.standing import LEFT, Standing
 from ui.shell.picture_canvas import MAX_SHOWN_PIXELS
 from ui.transcript import clipboard
@@ -129,7 +130,7 @@ def test_a_footnote_and_the_way_back(qtbot, times):
         back = standing.point(0, "goes on", len("goes on")) + QPoint(8, 0)
         QTest.mouseClick(viewport, LEFT, pos=back)
     assert viewport.rect().contains(standing.point(0, "Again", 6))
-    assert "↩" not in row.plain() + row.markdown() + row.html()
+    assert "↩" not in plain_of(row) + markdown_of(row) + html_of(row)
 
 
 def test_a_reference_leads_to_a_note_that_was_not_read_yet_and_back_to_the_first(qtbot):

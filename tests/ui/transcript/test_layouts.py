@@ -12,6 +12,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
+from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.feeding import Feed, NoPictures, read_all
 from tests.ui.transcript.random_markdown import cut_up, markdown
 from ui.style.theme import ThemeSource
@@ -170,17 +171,17 @@ def test_what_is_finished_was_laid_out_once_and_is_the_same_when_it_is_opened(vi
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_message_read_section_by_section_is_the_same(view, text):
     whole = opened(view, text)
-    mine, said = shape(whole), whole.plain()
+    mine, said = shape(whole), plain_of(whole)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(markdown_body, "LONG_TEXT", 40)
         patch.setattr(sections, "SECTION", 30)
         view.set_transcript(Transcript([Message.assistant(text)]))
         row = view.row_viewport.rows.row(0)
-        assert row.plain() == said
+        assert plain_of(row) == said
         read_all(row)
         view.scroller.row_arrived(0)
         assert mine == shape(row)
-        assert row.plain() == said
+        assert plain_of(row) == said
 
 
 @given(st.lists(markdown, min_size=1, max_size=4).map("\n\nword\n\n".join), st.floats(0.2, 1), cuts)
@@ -220,5 +221,5 @@ def test_what_hides_something_in_a_prompt_is_written_out(view):
     said = "rm \u202exyz\r\nnext\u200b line\tend 👩\u200d🚀"
     view.set_transcript(Transcript([Message.user(said)]))
     row = view.row_viewport.rows.row(0)
-    assert row.plain() == "rm ⟨U+202E⟩xyz\nnext⟨U+200B⟩ line\tend 👩\u200d🚀"
+    assert plain_of(row) == "rm ⟨U+202E⟩xyz\nnext⟨U+200B⟩ line\tend 👩\u200d🚀"
     assert row.source() == said

@@ -8,6 +8,7 @@ from PySide6.QtGui import QPainter, QPixmap
 
 from desktop_agent.conversation.items import AnswerItem, CallState, StreamedText, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Image, UrlSource
+from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.feeding import read_all
 from ui.transcript.blocks.text_layout import TextLayout
 from ui.transcript.markdown import stream as stream_module
@@ -132,13 +133,13 @@ def test_a_paragraph_in_pieces_is_copied_and_selected_as_one(render_context):
     said = "word\n" * 2000 + "x" * 9000 + " 😀 end"
     answer = make_row(AnswerItem("i", "m", StreamedText(f"a\n\n{said}\n\nb"), finished=True), render_context, 700)
     assert len(answer.blocks) > 5
-    assert answer.plain() == f"a\n\n{said}\n\nb"
+    assert plain_of(answer) == f"a\n\n{said}\n\nb"
     assert answer.whole(2) == (1, len(answer.blocks) - 2)
     assert answer.whole(0) == (0, 0)
     first, second = answer.blocks[1].plain(), answer.blocks[2].plain()
-    assert answer.plain((1, len(first) - 3), (2, 3)) == f"{first[-3:]}\n{second[:3]}"
+    assert plain_of(answer, (1, len(first) - 3), (2, 3)) == f"{first[-3:]}\n{second[:3]}"
     user = make_row(UserItem("u", "m", said), render_context, 700)
-    assert user.plain() == said
+    assert plain_of(user) == said
 
 
 def test_pieces_stand_below_each_other_without_a_gap(render_context):
@@ -210,7 +211,7 @@ def test_of_an_endless_cell_the_beginning_is_laid_out_and_all_is_copied(render_c
     row = make_row(AnswerItem("i", "m", StreamedText(text), finished=True), render_context, 700)
     row.stack.settle(0, SCREEN)
     assert max(laid_out) == PIECE + 1
-    assert row.plain() == "a\tb\n" + "[x" * 50_000 + "\t2"
+    assert plain_of(row) == "a\tb\n" + "[x" * 50_000 + "\t2"
 
 
 @pytest.mark.parametrize("text", [">" * 10_000 + " deep", "\n".join("  " * depth + "- deep" for depth in range(200))])

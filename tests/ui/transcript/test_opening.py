@@ -10,6 +10,7 @@ from desktop_agent.conversation.items import CallState, NoticeItem, StreamedText
 from desktop_agent.conversation.transcript import COMPACTED, Transcript
 from desktop_agent.types.blocks import Summary, Text, ToolResult
 from desktop_agent.types.messages import Message, Role
+from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.feeding import NoPictures
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks.code.code_block import CodeBlock
@@ -32,14 +33,14 @@ def press(row, name="Show details"):
 
 def test_a_notice_opens_and_folds_again(render_context):
     row = make_row(notice(), render_context, 600)
-    assert "shed" not in row.plain()
+    assert "shed" not in plain_of(row)
     changed = []
     render_context.signals.changed.connect(changed.append)
     press(row)
-    assert "Goals" in row.plain()
-    assert "Paint the shed." in row.plain()
+    assert "Goals" in plain_of(row)
+    assert "Paint the shed." in plain_of(row)
     press(row)
-    assert "shed" not in row.plain()
+    assert "shed" not in plain_of(row)
     assert changed == ["i", "i"]
 
 
@@ -67,14 +68,14 @@ def delegated(*, ended):
 
 def test_a_specialists_call_shows_its_steps_while_it_works_and_beside_its_answer(render_context):
     row = make_row(delegated(ended=False), render_context, 600)
-    assert "read_file · path: a.txt" in row.plain()
+    assert "read_file · path: a.txt" in plain_of(row)
     press(row)
     assert [(block._title, block.text) for block in row.blocks if isinstance(block, CodeBlock)][1:] == [
         ("steps", "read_file · path: a.txt"),
     ]
     press(row)
     row = make_row(delegated(ended=True), render_context, 600)
-    assert "read_file" not in row.plain()
+    assert "read_file" not in plain_of(row)
     press(row)
     assert [block.text for block in row.blocks if isinstance(block, CodeBlock)][1:] == [
         "read_file · path: a.txt",
@@ -96,7 +97,7 @@ def view(qtbot):
 
 
 def text_of(view):
-    return view.row_viewport.rows.row(0).plain()
+    return plain_of(view.row_viewport.rows.row(0))
 
 
 def test_the_mouse_opens_it(view):

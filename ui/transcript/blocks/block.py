@@ -60,6 +60,9 @@ class Block:
     """A part of a row. It is laid out when it comes near the viewport and drops its layout when it leaves."""
 
     gap = 0
+    """The space above it in pixels."""
+    scalable_gap: tuple[float, bool] | None = None
+    """The same at 100 %, and whether a compact view keeps it."""
     containers: tuple[Container, ...] = ()
     is_laid_out = False
     tight = False
@@ -71,6 +74,22 @@ class Block:
     """The y from which it must be repainted after a change of its own."""
     layout_count = 0
     """How often it was laid out with this content in this width."""
+
+    def set_gap(self, style: RenderStyle, pixels: float, *, is_fixed: bool = False) -> None:
+        """Set the space above it, in pixels at 100 %. A compact view makes it smaller unless it is fixed."""
+        self.scalable_gap = pixels, is_fixed
+        self.rescale_gap(style)
+
+    def rescale_gap(self, style: RenderStyle) -> None:
+        """Scale the space above it to a style."""
+        if self.scalable_gap:
+            pixels, is_fixed = self.scalable_gap
+            self.gap = style.px(pixels) if is_fixed else style.gap(pixels)
+
+    def take_gap(self, block: "Block") -> None:
+        """Move the space above another block to this one."""
+        self.gap, self.scalable_gap = block.gap, block.scalable_gap
+        block.gap, block.scalable_gap = 0, None
 
     def estimate(self, width: int, style: RenderStyle) -> int:
         """Return a quick estimate of the height."""

@@ -43,7 +43,7 @@ class TemporaryUnfolding:
             return
         choices = rows.render_context.choices.made
         self._opened = _UnfoldedRow(index, row.item.id, choices.get((row.item.id, UNFOLDED_KEY)))
-        rows.render_context.choices.set(row.item.id, UNFOLDED_KEY, value=True)
+        rows.render_context.choices.set(row.item.id, UNFOLDED_KEY, True)
         self._show(index)
 
     def fold_others(self, index: int | None) -> None:

@@ -41,8 +41,9 @@ class BlockFactory:
     def block(self, leaf: Leaf, before: Block | None = None, *, is_open: bool = False) -> Block:
         """Make the block for a leaf that follows the block `before`."""
         block = self._make_block(leaf, before, is_open=is_open)
-        tight = leaf.tight and leaf.kind == "paragraph"
-        block.gap = self.render_context.style.gap(4 if tight else _GAPS[leaf.kind]) if leaf.separator is None else 0
+        if leaf.separator is None:
+            is_tight = leaf.tight and leaf.kind == "paragraph"
+            block.set_gap(self.render_context.style, 4 if is_tight else _GAPS[leaf.kind])
         block.separator = leaf.separator
         block.containers, block.tight, block.starts = leaf.containers, leaf.tight, leaf.starts
         return block
@@ -69,13 +70,12 @@ class BlockFactory:
                 return MarkdownTextBlock(leaf, self.references, self._color, self._font, self._math)
 
     def _make_code_block(self, leaf: Leaf, *, is_open: bool) -> Block:
-        choices, item_id = self.render_context.choices, self.item_id
-
         def remember(wraps: bool) -> None:  # noqa: FBT001  what the callback carries
-            choices.set(item_id, _code_name(block.text), value=wraps)
+            self.render_context.choices.set(self.item_id, _code_name(block.text), wraps)
 
-        callbacks = replace(self.render_context.code_callbacks(item_id, _code_name(leaf.text)), on_wrap=remember)
-        block = self.render_context.code_block(leaf.text, leaf.info, callbacks, item_id, is_open=is_open)
+        callbacks = self.render_context.code_callbacks(self.item_id, _code_name(leaf.text))
+        callbacks = replace(callbacks, on_wrap=remember)
+        block = self.render_context.code_block(leaf.text, leaf.info, callbacks, self.item_id, is_open=is_open)
         return block
 
 
@@ -212,7 +212,7 @@ class LazySection(Block):
             blocks.append(self._last)
         self._made += len(blocks)
         if blocks and self.gap:
-            blocks[0].gap, self.gap = self.gap, 0
+            blocks[0].take_gap(self)
         if self._leaves or not self._is_read:
             if not blocks:
                 return

@@ -89,13 +89,13 @@ class BlockStack:
             self.heights.remove(count, removed)
             del self.blocks[count:]
 
-    def restyle(self, style: RenderStyle, width: int, gap_of: Callable[[Block], int]) -> None:
+    def restyle(self, style: RenderStyle, width: int) -> None:
         """Use another style: blocks keep their numbers and what was parsed, and are laid out when visible."""
         before = self.style
         self.forget_layouts()
         for block in self.blocks:
             block.layout_count = 0
-            block.gap = gap_of(block)
+            block.rescale_gap(style)
         share = style.line * style.advance * self.width / (before.line * before.advance * width)
         scaled = [round(self.heights[index] * share) for index in range(len(self.blocks))]
         self.heights.replace(0, len(self.blocks), scaled)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ui.transcript.blocks.block import Block
-from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
+from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BODY, MarkdownTextBlock
@@ -174,11 +174,6 @@ class MarkdownBody:
                 block.layout_count = 0
                 changed = index
         return changed
-
-
-def code_callbacks(row: Row, key: str) -> CodeCallbacks:
-    """Return the callbacks of a code block; the choice to wrap its lines is stored under the key."""
-    return row.render_context.code_callbacks(row.item.id, key)
 
 
 def _continues_table(blocks: Sequence[Block], index: int) -> bool:

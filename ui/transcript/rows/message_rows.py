@@ -75,18 +75,13 @@ class AnswerRow(Row):
                 self.item.id, "sources", default=False
             )
             opened = self.render_context.signals.link_activated.emit
-            block = SourcesBlock(sources, opened, self._show_sources if is_folded else None)
-            block.gap = self.render_context.style.px(14)
-            self.stack.set_block(len(self.blocks), block)
+            self.add(SourcesBlock(sources, opened, self._show_sources if is_folded else None), 14)
         if self._answer.interrupted:
-            block = TextBlock(Line(QCoreApplication.translate("Transcript", "Not finished")), SMALL, "muted")
-            block.gap = self.render_context.style.px(8)
-            self.stack.set_block(len(self.blocks), block)
+            self.add(TextBlock(Line(QCoreApplication.translate("Transcript", "Not finished")), SMALL, "muted"), 8)
 
     def _show_sources(self) -> None:
-        self.render_context.choices.set(self.item.id, "sources", value=True)
-        self.stack.truncate(0)
-        self.build()
+        self.render_context.choices.set(self.item.id, "sources", True)
+        super().refresh("state")
         self.render_context.signals.changed.emit(self.item.id)
 
     def source(self) -> str:
@@ -147,7 +142,7 @@ class ThinkingRow(Row):
             self._body = MarkdownBody(self, 1, "muted", SMALL)
         first = self._body.show(str(self._thinking.text), finished=self._thinking.finished)
         if len(self.blocks) > 1:
-            self.blocks[1].gap = self.render_context.style.px(4)
+            self.blocks[1].set_gap(self.render_context.style, 4, is_fixed=True)
         return first
 
     def _header(self) -> Header:
@@ -160,12 +155,6 @@ class ThinkingRow(Row):
             title = QCoreApplication.translate("Transcript", "Thought for {0}").format(_duration_text(seconds))
         control = QCoreApplication.translate("Transcript", "Show thinking")
         return Header(title, icon="thought", is_open=self.unfolded, control=control)
-
-    def _toggle(self) -> None:
-        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
-        self.stack.truncate(0)
-        self.build()
-        self.render_context.signals.changed.emit(self.item.id)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint a quiet bar beside the text."""
@@ -215,20 +204,16 @@ class UserRow(Row):
 
     def build(self) -> None:
         """Put the images above the text, as most messengers do."""
-        blocks = self.render_context.image_blocks(self._message.images, self.item.id)
-        image_count = len(blocks)
-        self._image_texts = [block.plain() for block in blocks]
-        for block in blocks[1:]:
-            block.gap = self.render_context.style.px(8)
+        images = self.render_context.image_blocks(self._message.images, self.item.id)
+        self._image_texts = [block.plain() for block in images]
+        for block in images:
+            self.add(block, 8)
         # Long text is several blocks, so that only what is seen of it is laid out.
         text = self._message.text.replace("\r\n", "\n").replace("\r", "\n")
         for separator, piece in split_long_text(text) if text else ():
             block = TextBlock(_displayed_line(piece))
             block.separator = separator
-            block.gap = self.render_context.style.px(8) if len(blocks) == image_count and blocks else 0
-            blocks.append(block)
-        for index, block in enumerate(blocks):
-            self.stack.set_block(index, block)
+            self.add(block, 0 if separator is not None else 8)
 
     def actions(self) -> Sequence[MenuAction]:
         """Offer to undo the changes since this message."""

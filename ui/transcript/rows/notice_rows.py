@@ -9,12 +9,11 @@ from PySide6.QtGui import QPainter
 from desktop_agent.conversation.items import NoticeItem, ServerStepItem, ToolCallItem, UnknownItem
 from desktop_agent.types.errors import RemedyAction
 from ui.style.text import translate_sentence
-from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import BODY, SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
-from ui.transcript.rows.markdown_body import MarkdownBody, code_callbacks
+from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row, one_line
 from ui.transcript.style import RenderStyle
@@ -46,9 +45,9 @@ class NoticeRow(Row):
     def build(self) -> None:
         """Make the sentence, the remedy, the buttons, and what can be unfolded."""
         notice = self._notice
-        blocks: list[Block] = [TextBlock(Line(translate_sentence(notice.sentence)), BODY, "text")]
+        self.add(TextBlock(Line(translate_sentence(notice.sentence)), BODY, "text"))
         if notice.remedy:
-            blocks.append(TextBlock(Line(translate_sentence(notice.remedy)), SMALL, "muted"))
+            self.add(TextBlock(Line(translate_sentence(notice.remedy)), SMALL, "muted"), 2, is_fixed=False)
         buttons: list[Button] = []
         signals = self.render_context.signals
         if remedy := _remedy_labels().get(notice.action):
@@ -61,26 +60,21 @@ class NoticeRow(Row):
             words = QCoreApplication.translate("Transcript", "Copy details")
             buttons.append(Button(words, partial(signals.details_copied.emit, notice.detail)))
         if buttons:
-            blocks.append(ButtonRowBlock(buttons))
-        for index, block in enumerate(blocks):
-            block.gap = self.render_context.style.gap(10 if isinstance(block, ButtonRowBlock) else 2)
-            self.stack.set_block(index, block)
+            self.add(ButtonRowBlock(buttons), 10, is_fixed=False)
         if notice.folded:
-            self._add_folded(len(blocks))
+            self._add_folded()
 
     def _is_of_one_call(self) -> bool:
         redos = self._notice.redos.keys()
         calls = (item for item in self.render_context.items if isinstance(item, ToolCallItem))
         return len(redos) == 1 or any(redos <= call.redos.keys() for call in calls)
 
-    def _add_folded(self, index: int) -> None:
+    def _add_folded(self) -> None:
         words = QCoreApplication.translate("Transcript", "Show details")
         title = QCoreApplication.translate("Transcript", "Details")
-        head = HeaderBlock(Header(title, is_open=self.unfolded, control=words), self._toggle)
-        head.gap = self.render_context.style.px(2)
-        self.stack.set_block(index, head)
+        self.add(HeaderBlock(Header(title, is_open=self.unfolded, control=words), self._toggle), 2)
         if self.unfolded:
-            MarkdownBody(self, index + 1, "muted", SMALL).show(self._notice.folded, finished=True)
+            MarkdownBody(self, len(self.blocks), "muted", SMALL).show(self._notice.folded, finished=True)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint the box and its icon."""
@@ -118,15 +112,12 @@ class UnknownRow(Row):
 
     def build(self) -> None:
         """Make the sentence and the code block."""
-        render_context = self.render_context
         text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
-        code = CodeBlock(text, "json", code_callbacks(self, "wrap"))
-        code.gap = render_context.style.px(6)
         words = QCoreApplication.translate(
             "Transcript", "This version does not know this content. It is kept as it came."
         )
-        self.stack.set_block(0, TextBlock(Line(words), SMALL, "muted"))
-        self.stack.set_block(1, code)
+        self.add(TextBlock(Line(words), SMALL, "muted"))
+        self.add(CodeBlock(text, "json", self.render_context.code_callbacks(self.item.id, "wrap")), 6)
 
 
 _MAX_SUMMARY_LENGTH = 110
@@ -160,19 +151,15 @@ class ServerStepRow(Row):
         title = one_line(self._step.name, _MAX_NAME_LENGTH) or QCoreApplication.translate("Transcript", "Server step")
         short = one_line(text, _MAX_SUMMARY_LENGTH * 3)
         if len(short) <= _MAX_SUMMARY_LENGTH and len(text) <= _MAX_SUMMARY_LENGTH * 3:
-            self.stack.set_block(0, HeaderBlock(Header(title, icon="globe")))
+            self.add(HeaderBlock(Header(title, icon="globe")))
         else:
             control = QCoreApplication.translate("Transcript", "Show details")
-            self.stack.set_block(
-                0, HeaderBlock(Header(title, icon="globe", is_open=self.unfolded, control=control), self._toggle)
-            )
+            self.add(HeaderBlock(Header(title, icon="globe", is_open=self.unfolded, control=control), self._toggle))
             short = short[: _MAX_SUMMARY_LENGTH - 1] + "…"
-        if not text:
-            return
-        whole = CodeBlock(text, "", code_callbacks(self, "wrap")) if self.unfolded else None
-        block = whole or TextBlock(Line(short), SMALL, "muted")
-        block.gap = self.render_context.style.px(2)
-        self.stack.set_block(1, block)
+        if text and self.unfolded:
+            self.add(CodeBlock(text, "", self.render_context.code_callbacks(self.item.id, "wrap")), 2)
+        elif text:
+            self.add(TextBlock(Line(short), SMALL, "muted"), 2)
 
     def spoken_text(self) -> str:
         """Return the whole text, folded or not."""

@@ -52,7 +52,7 @@ class ViewChoices:
         """Return the person's choice, or the default when there is none."""
         return self.made.get((item_id, what), default)
 
-    def set(self, item_id: str, what: str, *, value: bool) -> None:
+    def set(self, item_id: str, what: str, value: bool) -> None:  # noqa: FBT001  what callbacks carry
         """Store the person's choice."""
         self.made[item_id, what] = value
 
@@ -146,12 +146,13 @@ class RenderContext:
         if self.diagrams is None or language not in DIAGRAM_LANGUAGES:
             return CodeBlock(text, info, callbacks, is_open=is_open)
 
-        def remember(shown: bool) -> None:  # noqa: FBT001  what the callback carries
-            self.choices.set(item_id, f"diagram {block.text}", value=shown)
-
         shown = self.choices.get(item_id, f"diagram {text}", default=False)
         drawing = DiagramCallbacks(
-            self.diagrams, max_device_pixel_ratio, self.signals.image_opened.emit, shown, remember
+            self.diagrams,
+            max_device_pixel_ratio,
+            self.signals.image_opened.emit,
+            shown,
+            lambda shown: self.choices.set(item_id, f"diagram {block.text}", shown),
         )
         block = DiagramBlock(text, info, callbacks, drawing, is_open=is_open)
         return block
@@ -181,16 +182,12 @@ class RenderContext:
 
     def code_callbacks(self, item_id: str, key: str) -> CodeCallbacks:
         """Return the callbacks of a code block; the choice to wrap its lines is stored under the key."""
-
-        def remember(wraps: bool) -> None:  # noqa: FBT001  what the callback carries
-            self.choices.set(item_id, key, value=wraps)
-
         return CodeCallbacks(
             self.signals.code_copied.emit,
             partial(self.signals.changed.emit, item_id),
             self.highlighter.highlight,
             self.choices.get(item_id, key, default=False),
-            remember,
+            partial(self.choices.set, item_id, key),
             save=self.signals.save_requested.emit,
             on_arrived=partial(self.signals.content_arrived.emit, item_id),
             highlight_more=self.highlighter.highlight_more,

@@ -1,7 +1,7 @@
 """A row: one item of the conversation, as blocks inside a frame, and what is copied of them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QPainter
@@ -15,20 +15,17 @@ from ui.transcript.blocks.block import (
     MenuAction,
     PaintContext,
     TextRange,
+    joined_text,
     marker_before,
     separator_before,
 )
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.diagram_block import DiagramBlock
-from ui.transcript.blocks.image_blocks import RemoteImageBlock
-from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
-from ui.transcript.blocks.text_block import MarkdownTextBlock, RuleBlock, paint_containers
-from ui.transcript.clipboard import EMPTY_EXTRACT, CopiedBlock, CopyExtract, copy_formats_of
-from ui.transcript.markdown.elements import Leaf, LeafKind
+from ui.transcript.blocks.text_block import paint_containers
+from ui.transcript.clipboard import EMPTY_EXTRACT, CopiedBlock, CopyExtract
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
-from ui.transcript.rows.block_factory import BlockFactory, LazySection
+from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.block_stack import BlockStack
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.style import RenderStyle
@@ -47,36 +44,53 @@ def iter_extracts(
     """
     last = min(end[0] if end else len(blocks), len(blocks) - 1)
     goes_on = start[0] <= last and blocks[start[0]].separator is not None
-    kept: list[tuple[Sequence[Block], int, int]] = []
+    parts: list[tuple[Block, int, int]] = []
     for index in range(start[0], last + 1):
         first = start[1] if index == start[0] else 0
         stop = end[1] if end and index == end[0] else WHOLE_TEXT[1]
         block = blocks[index]
-        if isinstance(block, LazySection) and (first, stop) == WHOLE_TEXT:
-            kept.append((block.detached(), first, stop))
-        else:
-            kept.append(((block,), first, stop))
+        is_whole = (first, stop) == WHOLE_TEXT
+        detached = block.detached() if isinstance(block, LazySection) and is_whole else [block]
+        parts += [(part, first, stop) for part in detached]
     is_alone = end is not None and start[0] == end[0]
-    return _extract_steps(kept, _table_head_above(blocks, start[0]) if goes_on else "", is_alone=is_alone)
+    return _extract_steps(parts, _table_head_above(blocks, start[0]) if goes_on else "", is_alone=is_alone)
 
 
-def _extract_steps(
-    kept: list[tuple[Sequence[Block], int, int]], above: str, *, is_alone: bool
-) -> Iterator[CopyExtract]:
+def _extract_steps(parts: list[tuple[Block, int, int]], above: str, *, is_alone: bool) -> Iterator[CopyExtract]:
     before: Block | None = None
-    for together, first, stop in kept:
-        for block in (each for one in together for each in _read_in_steps(one)):
-            if block is None:
-                yield EMPTY_EXTRACT
-                continue
-            part = _BlockPart(block, first, stop, is_alone=is_alone)
-            if part.is_something:
-                yield part.extract(before, "" if before else above)
-                before = block
+    for part, first, stop in parts:
+        for block in part.iter_blocks() if isinstance(part, LazySection) else (part,):
+            extract = _extract(block, first, stop, before, "" if before else above, is_alone=is_alone)
+            if extract:
+                yield extract
+                before = block or before
 
 
-def _read_in_steps(block: Block) -> Iterable[Block | None]:
-    return block.iter_blocks() if isinstance(block, LazySection) else (block,)
+def _extract(
+    block: Block | None, first: int, stop: int, before: Block | None, above: str, *, is_alone: bool
+) -> CopyExtract | None:
+    """Return a part of a block as plain text, Markdown and HTML; None if there is nothing in it."""
+    if block is None:
+        return EMPTY_EXTRACT
+    plain = block.plain()
+    size = utf16_length(plain)
+    is_whole, stop = not first and stop >= size, min(stop, size)
+    if first >= stop and not (is_whole and marker_before(block)):
+        return None
+    text, html = slice_utf16(plain, first, stop), block.html(first, stop)
+    if is_alone and isinstance(block, CodeBlock):
+        return CopyExtract("", text, CopiedBlock(text), CopiedBlock(html))
+    markdown = block.markdown(first, stop)
+    if above and markdown.startswith("| "):
+        markdown = f"{above}\n{markdown}"
+    if is_alone and not is_whole:
+        element = _ELEMENT.match(html)
+        bare = element[2] if element else html
+        return CopyExtract("", text, CopiedBlock(_HEADING.sub("", markdown)), CopiedBlock(bare))
+    separator = separator_before(block, before) if before else ""
+    marker = marker_before(block) if not first else ""
+    containers = (block.containers, block.tight, block.starts, block.separator if before else None)
+    return CopyExtract(separator + marker, text, CopiedBlock(markdown, *containers), CopiedBlock(html, *containers))
 
 
 def read_block(block: Block) -> Sequence[Block]:
@@ -106,39 +120,6 @@ def _first_piece(blocks: Sequence[Block], index: int) -> int:
     return index
 
 
-class _BlockPart:
-    """A part of a block that is copied."""
-
-    def __init__(self, block: Block, first: int, stop: int, *, is_alone: bool) -> None:
-        self._block = block
-        self._plain = block.plain()
-        size = utf16_length(self._plain)
-        self._first, self._stop = first, min(stop, size)
-        is_whole = not first and stop >= size
-        self._is_bare = is_alone and (not is_whole or isinstance(block, CodeBlock))
-        self.is_something = first < self._stop or (is_whole and bool(marker_before(block)))
-
-    def extract(self, before: Block | None, above: str) -> CopyExtract:
-        """Return the part as plain text, Markdown and HTML."""
-        block, first, stop = self._block, self._first, self._stop
-        text = slice_utf16(self._plain, first, stop)
-        html = block.html(first, stop)
-        if self._is_bare and isinstance(block, CodeBlock):
-            return CopyExtract("", text, CopiedBlock(text), CopiedBlock(html))
-        markdown = block.markdown(first, stop)
-        if above and markdown.startswith("| "):
-            markdown = f"{above}\n{markdown}"
-        if self._is_bare:
-            element = _ELEMENT.match(html)
-            return CopyExtract(
-                "", text, CopiedBlock(_HEADING.sub("", markdown)), CopiedBlock(element[2] if element else html)
-            )
-        separator = separator_before(block, before) if before else ""
-        marker = marker_before(block) if not first else ""
-        containers = (block.containers, block.tight, block.starts, block.separator if before else None)
-        return CopyExtract(separator + marker, text, CopiedBlock(markdown, *containers), CopiedBlock(html, *containers))
-
-
 _OVERHANG = 5
 MAX_SPOKEN = 20_000
 """Characters of a row that assistive technology gets; more would stall the bus."""
@@ -161,8 +142,6 @@ class Row:
         self.render_context = render_context
         self.stack = BlockStack(render_context.style)
         self.blocks = self.stack.blocks
-        # The gaps of blocks other than Markdown, in a style in which 1000 pixels are one.
-        self._plain_gaps: dict[Block, float] = {}
 
     @property
     def label(self) -> str:
@@ -184,13 +163,19 @@ class Row:
 
     def _toggle(self) -> None:
         """Fold the row or unfold it, by the person's choice."""
-        self.render_context.choices.set(self.item.id, UNFOLDED_KEY, value=not self.unfolded)
+        self.render_context.choices.set(self.item.id, UNFOLDED_KEY, not self.unfolded)
         self.refresh("state")
         self.render_context.signals.changed.emit(self.item.id)
 
     def build(self) -> None:
         """Make the blocks from the item."""
         raise NotImplementedError
+
+    def add(self, block: Block, gap: float = 0, *, is_fixed: bool = True) -> None:
+        """Append a block below a gap in pixels at 100 %, which a compact view makes smaller unless it is fixed."""
+        if gap:
+            block.set_gap(self.render_context.style, gap, is_fixed=is_fixed)
+        self.stack.set_block(len(self.blocks), block)
 
     def refresh(self, what: str) -> int:
         """Show a change of the item; return the y from which the row looks different."""
@@ -208,13 +193,12 @@ class Row:
         frame = type(self)(self.item, self.render_context).stack
         stack = self.stack
         stack.above, stack.below, stack.body_indent = frame.above, frame.below, frame.body_indent
-        gaps = _RestyledGaps(self.render_context, stack.style.px(1000), self._plain_gaps)
-        stack.restyle(self.render_context.style, width, gaps.of)
+        stack.restyle(self.render_context.style, width)
         self.refresh("text")
 
     def source(self) -> str:
         """Return the text as Markdown."""
-        return self.plain()
+        return joined_text(self.blocks)
 
     def paint(
         self, painter: QPainter, clip: QRect, selection: RowSelection | None, hovered: str = "", focused: str = ""
@@ -254,32 +238,9 @@ class Row:
         """Return what the context menu offers for this message, beside copying it."""
         return ()
 
-    def plain(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
-        """Return the text between two positions, or all of it."""
-        parts: list[str] = []
-        before = self.blocks[start[0] - 1] if 0 < start[0] <= len(self.blocks) else None
-        for index in range(start[0], (end[0] if end else len(self.blocks) - 1) + 1):
-            first = start[1] if index == start[0] else 0
-            stop = end[1] if end and index == end[0] else WHOLE_TEXT[1]
-            is_whole = (first, stop) == WHOLE_TEXT
-            for block in read_block(self.blocks[index]) if is_whole else self.blocks[index : index + 1]:
-                if text := block.plain():
-                    separator = separator_before(block, before) if before and parts else ""
-                    parts += [separator, marker_before(block) if not first else "", slice_utf16(text, first, stop)]
-                before = block
-        return "".join(parts)
-
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
         """Yield what is copied between two positions, block by block."""
         return iter_extracts(self.blocks, start, end)
-
-    def markdown(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
-        """Return the text between two positions as Markdown, with its lists and quotes."""
-        return copy_formats_of(self.extracts(start, end)).markdown
-
-    def html(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
-        """Return the text between two positions as HTML."""
-        return copy_formats_of(self.extracts(start, end)).html
 
     def whole(self, index: int) -> tuple[int, int]:
         """Return the first and last piece of the paragraph that a block belongs to; a table has no paragraphs."""
@@ -307,39 +268,6 @@ class Row:
             if room <= 0:
                 break
         return "\n".join(parts)
-
-
-class _RestyledGaps:
-    """The gaps above blocks that a row keeps in a new style: as above Markdown blocks that are made in it."""
-
-    def __init__(self, render_context: RenderContext, before: int, plain: dict[Block, float]) -> None:
-        self._factory = BlockFactory(render_context, "")
-        self._before, self._now = before, render_context.style.px(1000)
-        self._plain = plain
-        self._known: dict[tuple[LeafKind, bool], int] = {}
-
-    def of(self, block: Block) -> int:
-        """Return the gap above a block in pixels."""
-        if block.separator is not None:
-            return block.gap
-        kind = block.leaf.kind if isinstance(block, MarkdownTextBlock) else _LEAF_KINDS.get(type(block))
-        if kind is None:
-            # Not from a rounded gap: changing the style back gives the same gaps.
-            return round(self._plain.setdefault(block, block.gap / self._before) * self._now)
-        known = self._known.get((kind, block.tight))
-        if known is None:
-            known = self._known[kind, block.tight] = self._factory.block(Leaf(kind, tight=block.tight)).gap
-        return known
-
-
-_LEAF_KINDS: dict[type[Block], LeafKind] = {
-    TableBlock: "table",
-    CodeBlock: "code",
-    DiagramBlock: "code",
-    MathBlock: "math",
-    RuleBlock: "rule",
-    RemoteImageBlock: "paragraph",
-}
 
 
 def one_line(text: str, max_length: int) -> str:

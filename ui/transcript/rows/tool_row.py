@@ -157,23 +157,17 @@ class ToolRow(Row):
         self._live, self._is_timing = None, False
         self._start_timer()
         head = call_header(self._call, self._since, unfolded=self.unfolded)
-        callback = self._undo if self._call.can_be_undone else self._redo
-        blocks: list[Block] = [HeaderBlock(head, self._toggle, callback)]
-        blocks += self._arguments()
-        blocks += self._output()
-        for index, block in enumerate(blocks):
-            if isinstance(block, OutputBlock | OutputTailBlock) and not self._call.result:
-                self._live = index, block
+        self.add(HeaderBlock(head, self._toggle, self._undo if self._call.can_be_undone else self._redo))
         result = self._call.result.content if self._call.result else ()
-        pictures = [part for part in result if isinstance(part, Image)]
-        blocks += self.render_context.image_blocks(pictures, self.item.id)
+        pictures = self.render_context.image_blocks([part for part in result if isinstance(part, Image)], self.item.id)
+        for block in (*self._arguments(), *self._output(), *pictures):
+            if isinstance(block, OutputBlock | OutputTailBlock) and not self._call.result:
+                self._live = len(self.blocks), block
+            self.add(block, 2 if isinstance(block, TextBlock) else 8, is_fixed=False)
         if self._call.state is CallState.WAITING and self._call.approval_id:
             review = partial(self.render_context.signals.approval_requested.emit, self._call.approval_id)
             words = QCoreApplication.translate("Transcript", "Review")
-            blocks.append(ButtonRowBlock([Button(words, review, primary=True)]))
-        for index, block in enumerate(blocks):
-            block.gap = self.render_context.style.gap(2 if isinstance(block, TextBlock) else 8)
-            self.stack.set_block(index, block)
+            self.add(ButtonRowBlock([Button(words, review, primary=True)]), 8, is_fixed=False)
 
     def refresh(self, what: str) -> int:
         """Show new output in its block; any other change makes the card anew."""
@@ -314,10 +308,8 @@ class ToolRow(Row):
         return self.render_context.code_callbacks(self.item.id, f"wrap {title}")
 
     def _toggle(self) -> None:
-        self.render_context.choices.set(self.item.id, "unfolded", value=not self.unfolded)
-        self.refresh("state")
+        super()._toggle()
         self._is_pressed = self._is_timing
-        self.render_context.signals.changed.emit(self.item.id)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint the card."""

@@ -102,7 +102,7 @@ class ScrollController(QObject):
         item = row.item if row else None
         if what == "state" and isinstance(item, ThinkingItem) and item.finished and not self._rows.following:
             choices = self._rows.render_context.choices
-            choices.set(item.id, UNFOLDED_KEY, value=choices.get(item.id, UNFOLDED_KEY, default=True))
+            choices.set(item.id, UNFOLDED_KEY, choices.get(item.id, UNFOLDED_KEY, default=True))
 
     def _repaint_below(self, first: tuple[int, int], top: int) -> None:
         rows = self._rows

@@ -94,17 +94,6 @@ class Selection:
                 self.clear()
 
 
-def selected_text_parts(selection: Selection, rows: RowList) -> Iterator[str]:
-    """Yield the selected plain text, row by row, without the rows that a copy leaves out."""
-    parts: list[str] = []
-    for step in selection_extracts(selection, rows):
-        if isinstance(step, CopyExtract):
-            parts += [step.before, step.text]
-        elif parts:
-            yield "".join(parts)
-            parts = []
-
-
 def selection_extracts(selection: Selection, rows: RowList) -> Iterator[CopyStep]:
     """Yield what is copied, block by block; after each row the number of rows done.
 

@@ -13,6 +13,7 @@ from desktop_agent.types.engine_events import TurnStarted
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.blocks.diagram_stand_in import make
+from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.style.theme import DARK, ThemeSource
 from ui.transcript.blocks.diagram_block import DiagramBlock, diagram_error_sentence
@@ -78,7 +79,7 @@ def test_it_is_shown_and_hidden_again_and_opens_large(stand):
     with stand.bot.waitSignal(stand.view.image_opened) as opened:
         stand.press("Open diagram")
     assert opened.args[0].data.startswith(b"\x89PNG")
-    assert row.plain() == f"Look:\n\n{SOURCE}\n\nEnd."
+    assert plain_of(row) == f"Look:\n\n{SOURCE}\n\nEnd."
     assert block.offset_at(QPoint(0, 5000)) == len(SOURCE)
     stand.press("Show source")
     assert stand.names() == ["Copy code", "Wrap lines", "Save code as…", "Show diagram"]

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from desktop_agent.types.blocks import Base64Source, Citation, Image, Text
 from desktop_agent.types.messages import Message, Role
 from tests.ui.transcript.clipboard.safe_html import SafeReader
+from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.standing import Standing
 from tests.ui.transcript.test_pictures import png
 from ui.transcript.clipboard import CopyExtract, CopyFormats
@@ -131,9 +132,9 @@ def test_a_name_that_would_be_markup_is_written_as_text(qtbot):
     forms = over(standing, TextPosition(), TextPosition(0, 0, LAST_OFFSET))
     (leaf,) = parse_leaves(forms.markdown)[0]
     assert leaf.kind == "paragraph"
-    assert standing.rows.row(0).plain() == "[Image: *a* `b`.png]"
+    assert plain_of(standing.rows.row(0)) == "[Image: *a* `b`.png]"
     again = Standing(qtbot, [Message.assistant(forms.markdown)])
-    assert again.rows.row(0).plain() == "[Image: *a* `b`.png]"
+    assert plain_of(again.rows.row(0)) == "[Image: *a* `b`.png]"
 
 
 def test_pictures_are_selected_one_by_one(qtbot):

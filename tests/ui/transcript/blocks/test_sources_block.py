@@ -7,6 +7,7 @@ from PySide6.QtTest import QTest
 from desktop_agent.types.blocks import Citation, Text
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, TextClosed
+from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.standing import Standing
 from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources
 
@@ -62,7 +63,7 @@ def test_sources_are_told_and_pressed_by_keyboard(qtbot):
 def test_a_click_opens_and_the_tip_says_where(qtbot):
     stand = Standing(qtbot, [answer(CITED)])
     point = stand.point_of(0, "Source 1: First, one.example")
-    assert stand.view.row_viewport.link_at(point) == "https://one.example/a"
+    assert stand.view.row_viewport.hit(point).link == "https://one.example/a"
     with qtbot.waitSignal(stand.view.link_activated) as activated:
         QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert activated.args == ["https://one.example/a"]
@@ -92,7 +93,7 @@ def test_sources_come_when_the_answer_is_finished(qtbot):
 def test_a_copy_as_markdown_has_the_sources(qtbot):
     stand = Standing(qtbot, [answer(CITED[:1])])
     assert stand.rows.row(0).source() == "Known.\n\nSources\n\n1. [First](<https://one.example/a>)"
-    assert stand.rows.row(0).plain() == "Known.\n\nSources\n1. First (https://one.example/a)"
+    assert plain_of(stand.rows.row(0)) == "Known.\n\nSources\n1. First (https://one.example/a)"
 
 
 @pytest.mark.parametrize("width", [120, 300, 900])
@@ -128,4 +129,4 @@ def test_beside_a_link_there_is_none(qtbot, qt_messages):
     beside = QPoint(block_of(stand).item_rects()[1].right() + 200, point.y())
     assert "Open link" in stand.menu(point)[1]
     assert "Open link" not in stand.menu(beside)[1]
-    assert stand.view.row_viewport.link_at(beside) == ""
+    assert stand.view.row_viewport.hit(beside).link == ""

@@ -5,7 +5,8 @@ import pytest
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
 from tests.ui.transcript.clipboard.safe_html import SafeReader
-from ui.transcript.clipboard import copy_formats_of, table_to_csv
+from tests.ui.transcript.copied import copy_formats_of, html_of, markdown_of
+from ui.transcript.clipboard import table_to_csv
 from ui.transcript.rows.markdown_body import LONG_TEXT
 from ui.transcript.rows.row import table_pieces_at
 from ui.transcript.rows.row_factory import make_row
@@ -50,7 +51,7 @@ def place(row, words, offset=0):
 
 def forms(row, start, end):
     made = copy_formats_of(row.extracts(start, end))
-    assert (made.markdown, made.html) == (row.markdown(start, end), row.html(start, end))
+    assert (made.markdown, made.html) == (markdown_of(row, start, end), html_of(row, start, end))
     return made.plain, made.markdown, made.html.removeprefix('<meta charset="utf-8">')
 
 
@@ -96,7 +97,7 @@ def test_inside_of_one_block(render_context, words, start, end, markdown, html):
 )
 def test_over_several_blocks_what_stands_around_them_comes_along(render_context, first, last, markdown):
     row = answer(render_context)
-    assert row.markdown(place(row, *first), place(row, *last)) == markdown
+    assert markdown_of(row, place(row, *first), place(row, *last)) == markdown
 
 
 def test_a_place_at_the_edge_of_a_block_takes_nothing_of_it(render_context):
@@ -108,10 +109,10 @@ def test_a_place_at_the_edge_of_a_block_takes_nothing_of_it(render_context):
 
 def test_the_whole_answer(render_context):
     row = answer(render_context)
-    assert row.markdown() == ANSWER.replace("|---|--:|", "| --- | --: |").strip()
+    assert markdown_of(row) == ANSWER.replace("|---|--:|", "| --- | --: |").strip()
     reader = SafeReader()
-    reader.feed(row.html())
-    assert "<th>a</th>" in row.html()
+    reader.feed(html_of(row))
+    assert "<th>a</th>" in html_of(row)
     assert "☑ three" in reader.words
 
 
@@ -123,18 +124,18 @@ def test_html_runs_nothing_and_leads_only_to_the_web(render_context):
         "[^<b>]: <i>\n\n| <u> |\n|---|\n| `<s>` |",
     )
     reader = SafeReader()
-    reader.feed(row.html())
+    reader.feed(html_of(row))
     assert not reader.open
     assert "<script>" in reader.words
-    assert "<img" not in row.html()
+    assert "<img" not in html_of(row)
 
 
 def test_a_long_table_keeps_its_head_wherever_it_is_copied_from(render_context):
     row = answer(render_context, "| a | b |\n|---|---|\n" + "".join(f"| {n} | x |\n" for n in range(600)))
     assert len(row.blocks) > 2
-    assert row.markdown((2, 0), (2, 8)).splitlines()[:2] == ["| a | b |", "| --- | --- |"]
-    assert row.markdown().count("| a | b |") == 1
-    assert row.html().count("<table>") == 1
+    assert markdown_of(row, (2, 0), (2, 8)).splitlines()[:2] == ["| a | b |", "| --- | --- |"]
+    assert markdown_of(row).count("| a | b |") == 1
+    assert html_of(row).count("<table>") == 1
     rows = [each for block in table_pieces_at(row.blocks, 1) for each in block.cell_texts()]
     assert len(rows) == 601
     assert rows[-1] == ["599", "x"]
@@ -144,7 +145,7 @@ def test_what_was_not_read_yet_is_copied_too(render_context):
     text = "".join(f"Paragraph {n} with **some** words.\n\n- item\n\n" for n in range(LONG_TEXT // 20)).strip()
     row = answer(render_context, text)
     assert len(row.blocks) < 200
-    assert row.markdown() == text
+    assert markdown_of(row) == text
     begun = row.extracts()
     first = next(begun)
     row.stack.read(len(row.blocks) - 1)
@@ -154,7 +155,7 @@ def test_what_was_not_read_yet_is_copied_too(render_context):
 
 def test_a_prompt_is_markdown_as_it_was_typed_unless_it_would_swallow_what_follows(render_context):
     def typed(text):
-        return make_row(Transcript([Message.user(text)])[0], render_context, 0).markdown()
+        return markdown_of(make_row(Transcript([Message.user(text)])[0], render_context, 0))
 
     assert typed("Fix *this*:\n```py\nx\n```") == "Fix *this*:\n```py\nx\n```"
     assert typed("Look:\n```\nx") == "Look:\n\\`\\`\\`\nx"

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
+from tests.ui.transcript import copied
 from tests.ui.transcript.clipboard.any_leaf import html_of, markdown_of
 from tests.ui.transcript.random_markdown import markdown, orderly
 from ui.transcript.clipboard import CopiedBlock, HtmlWriter, MarkdownWriter
@@ -119,7 +120,7 @@ def test_a_whole_answer_in_its_row(render_context, text):
     if can_be_said(text) and has_words and "[![" not in text:
         transcript = Transcript([Message.assistant(text)])
         if len(transcript):
-            assert shapes(make_row(transcript[0], render_context, 0).markdown()) == shapes(text)
+            assert shapes(copied.markdown_of(make_row(transcript[0], render_context, 0))) == shapes(text)
 
 
 def test_paragraphs_are_copied_as_they_were_written():

@@ -11,6 +11,7 @@ from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import RunEnd, RunFinished, ToolFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, ToolArgsDelta
+from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.style.theme import LIGHT, ThemeSource
 from ui.transcript.find import matches, searchable_text
@@ -73,7 +74,7 @@ class Stand:
         """What the current match says."""
         index = self.finder._current[0]
         (start, end) = self.finder._here
-        return self.rows.row(index).plain(start, end)
+        return plain_of(self.rows.row(index), start, end)
 
     def is_seen(self):
         return bool(self.run_inline()) and all(box.top() >= 0 and box.bottom() <= 600 for box in self.run_inline())

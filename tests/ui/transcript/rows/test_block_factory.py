@@ -5,9 +5,10 @@ from math import inf
 import pytest
 
 from desktop_agent.types.messages import Message
+from tests.ui.transcript.copied import copy_formats_of, markdown_of, plain_of
 from tests.ui.transcript.feeding import read_all
 from tests.ui.transcript.standing import Standing
-from ui.transcript.clipboard import EMPTY_EXTRACT, copy_formats_of
+from ui.transcript.clipboard import EMPTY_EXTRACT
 from ui.transcript.markdown.stream import parse_leaves
 from ui.transcript.rows import block_factory
 from ui.transcript.rows.block_factory import LazySection, SplittingSection
@@ -55,10 +56,10 @@ def test_it_is_cut_in_slices_and_says_the_same(standing):
     assert any(isinstance(block, LazySection) for block in row.blocks)
     read_all(row)
     expected = whole(standing, TEXT + DEFINED)
-    assert row.plain() == expected.plain()
-    assert "there" in row.plain()
-    assert row.markdown() == expected.markdown()
-    assert "https://x.example/599" in row.markdown()
+    assert plain_of(row) == plain_of(expected)
+    assert "there" in plain_of(row)
+    assert markdown_of(row) == markdown_of(expected)
+    assert "https://x.example/599" in markdown_of(row)
 
 
 @pytest.mark.parametrize("cut", [0, 3])
@@ -72,7 +73,7 @@ def test_before_it_is_cut_its_text_is_known(standing, cut):
     forms, same = copy_formats_of(row.extracts()), copy_formats_of(expected.extracts())
     assert (forms.plain, forms.markdown, forms.html) == (same.plain, same.markdown, same.html)
     assert isinstance(row.blocks[0], SplittingSection)
-    assert row.plain() == expected.plain()
+    assert plain_of(row) == plain_of(expected)
 
 
 def test_copying_stops_often_on_its_way_through_definitions(standing):

@@ -9,6 +9,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
+from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.feeding import Feed, NoPictures, read_all
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks.table_block import TableBlock
@@ -100,7 +101,7 @@ def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, position):
     assert view.verticalScrollBar().value() == rows.top
     assert (rows.top == top) is (position == 0)
     whole = make_row(AnswerItem("i", "m", StreamedText(LONG), finished=True), view._render_context, rows.width)
-    assert row.plain() == whole.plain()
+    assert plain_of(row) == plain_of(whole)
 
 
 @pytest.mark.parametrize("pixels", [-40, -350, -900, 500])
@@ -126,12 +127,12 @@ def test_selection_and_focus_stay_with_their_text(view):
     viewport.hovered = viewport.focused = (1, f"{index}/Copy code")
     heard = []
     viewport.on_replaced.append(lambda at, replacement: heard.append((at, replacement.at)))
-    block, said = row.blocks[index], row.plain((index, 3), (index + 1, 2))
+    block, said = row.blocks[index], plain_of(row, (index, 3), (index + 1, 2))
     read_ahead(view)
     now = row.blocks.index(block)
     assert now > index
     assert (viewport.selection.start, viewport.selection.end) == (TextPosition(1, now, 3), TextPosition(1, now + 1, 2))
-    assert row.plain((now, 3), (now + 1, 2)) == said
+    assert plain_of(row, (now, 3), (now + 1, 2)) == said
     assert viewport.hovered == viewport.focused == (1, f"{now}/Copy code")
     assert heard
     assert {at for at, _ in heard} == {1}
@@ -146,7 +147,7 @@ def test_a_place_inside_what_was_not_read_is_found_again(view):
     said = text[offset : offset + 5]
     row.stack.read(at)
     start, end = view.row_viewport.selection.ordered
-    assert row.plain((start.block, start.offset), (end.block, end.offset)) == said
+    assert plain_of(row, (start.block, start.offset), (end.block, end.offset)) == said
     assert start.block == end.block > at
 
 
@@ -158,7 +159,7 @@ def test_every_place_inside_what_was_not_read_stays_where_it_was(view):
     row.stack.read(at)
     (replacement,) = heard
     for offset in range(0, len(text), 3):
-        before = row.plain((at, 0), replacement.map_position(at, offset))
+        before = plain_of(row, (at, 0), replacement.map_position(at, offset))
         assert text.startswith(before)
         # Between two blocks it is the end of the first, or the beginning of the second.
         assert text[len(before) : offset].strip("\n•1. ") == ""
@@ -167,10 +168,10 @@ def test_every_place_inside_what_was_not_read_stays_where_it_was(view):
 @pytest.mark.parametrize("text", ["word " * 12_000, "x" * 50_000, "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 4000])
 def test_half_read_is_copied_the_same(view, text):
     row = show(view, text)
-    said, counts = row.plain(), set()
+    said, counts = plain_of(row), set()
     while (at := row.stack.last_lazy_section()) is not None:
         row.stack.read(at, 0)
-        assert row.plain() == said
+        assert plain_of(row) == said
         assert row.pieces(0) == (0, len(row.blocks) - 1)
         counts.add(len(row.blocks))
     assert len(counts) > 1
@@ -193,10 +194,10 @@ def test_everything_is_copied_without_being_read_to_the_screen(view):
     row = show(view, LONG)
     before = len(row.blocks)
     view.row_viewport.select(TextPosition(), TextPosition(1, 1 << 30, 1 << 30))
-    read = row.plain()
+    read = plain_of(row)
     assert len(row.blocks) == before
     read_all(row)
-    assert row.plain() == read
+    assert plain_of(row) == read
     assert read.count("Words of part") == 600
 
 
@@ -210,7 +211,7 @@ def test_a_list_without_a_place_to_cut_is_read_in_steps(view):
     read_ahead(view)
     assert picture(view) == before
     assert len(row.blocks) == 3000
-    assert row.plain() == "\n".join(f"• item number {number} of a long list" for number in range(3000))
+    assert plain_of(row) == "\n".join(f"• item number {number} of a long list" for number in range(3000))
 
 
 def test_what_was_read_on_the_screen_is_laid_out_in_slices(view, monkeypatch):
@@ -278,7 +279,7 @@ def test_an_answer_that_is_still_coming_is_opened_at_the_cost_of_its_end(view):
     assert not unread(row)
     assert row.closed == len(row.blocks)
     whole = make_row(AnswerItem("i", "m", StreamedText(str(row.source())), finished=True), view._render_context, 700)
-    assert row.plain() == whole.plain()
+    assert plain_of(row) == plain_of(whole)
 
 
 def test_a_growing_table_is_measured_at_the_cost_of_what_is_new(view, monkeypatch):
