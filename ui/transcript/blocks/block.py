@@ -72,6 +72,8 @@ class Block:
     """The text between this block and the one before it, if both are pieces of one paragraph."""
     dirty_from = 0
     """The y from which it must be repainted after a change of its own."""
+    fixed_height = 0
+    """Pixels at 100 % of a block that is always as high."""
     layout_count = 0
     """How often it was laid out with this content in this width."""
 
@@ -93,7 +95,8 @@ class Block:
 
     def estimate(self, width: int, style: RenderStyle) -> int:
         """Return a quick estimate of the height."""
-        raise NotImplementedError
+        del width
+        return style.px(self.fixed_height)
 
     def layout(self, width: int, style: RenderStyle) -> int:
         """Lay out the block and return its height in pixels."""
@@ -147,9 +150,9 @@ class Block:
         return offset
 
     def paragraph_at(self, offset: int) -> TextRange:
-        """Return the paragraph around an offset."""
+        """Return the paragraph around an offset, mostly the whole text."""
         del offset
-        return WHOLE_TEXT
+        return 0, utf16_length(self.plain())
 
     def link_at(self, point: QPoint) -> str:
         """Return the target of the link at a point, or an empty string."""

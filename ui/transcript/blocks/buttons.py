@@ -12,12 +12,21 @@ from ui.transcript.style import RenderStyle
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """The label and the action of a button. A primary button is what the person most likely wants."""
+    """The label and the action of a button; `name` is for assistive technology where the label does not say enough.
+
+    A primary button is what the person most likely wants. Those of low priority are left out where there is no room.
+    """
 
     text: str
     press: Callable[[], None]
-    primary: bool = False
+    name: str = ""
     icon: str = ""
+    primary: bool = False
+    priority: int = 3
+
+    def control(self, box: QRect) -> Control:
+        """Return the control for the button in this box."""
+        return Control(self.name or self.text, box, self.press)
 
 
 def paint_flat_button(context: PaintContext, control: Control, text: str, icon: str = "") -> None:
@@ -78,14 +87,11 @@ def framed_button_width(style: RenderStyle, text: str) -> int:
 class ButtonRowBlock(Block):
     """A row of framed buttons."""
 
+    fixed_height = 30
+
     def __init__(self, buttons: Sequence[Button]) -> None:
         self._buttons = buttons
         self._controls: list[Control] = []
-
-    def estimate(self, width: int, style: RenderStyle) -> int:
-        """Estimate one line of buttons."""
-        del width
-        return style.px(30)
 
     def layout(self, width: int, style: RenderStyle) -> int:
         """Place the buttons side by side, on several lines when the column is narrow."""
@@ -95,7 +101,7 @@ class ButtonRowBlock(Block):
             button_width = framed_button_width(style, button.text)
             if x and x + button_width > width:
                 x, y = 0, y + height + style.px(6)
-            self._controls.append(Control(button.text, QRect(x, y, button_width, height), button.press))
+            self._controls.append(button.control(QRect(x, y, button_width, height)))
             x += button_width + style.px(8)
         return y + height
 
@@ -132,6 +138,8 @@ class Header:
 class HeaderBlock(Block):
     """A header line that is itself a button, and may contain another one for an action."""
 
+    fixed_height = 26
+
     def __init__(
         self, head: Header, press: Callable[[], None] | None = None, callback: Callable[[], None] | None = None
     ) -> None:
@@ -147,11 +155,6 @@ class HeaderBlock(Block):
         """Replace the header."""
         if head != self.header:
             self.header, self.is_laid_out = head, False
-
-    def estimate(self, width: int, style: RenderStyle) -> int:
-        """Return the exact height."""
-        del width
-        return style.px(26)
 
     def layout(self, width: int, style: RenderStyle) -> int:
         """Return the exact height."""
@@ -233,29 +236,15 @@ class HeaderBlock(Block):
         return (*action, Control(self.header.control, QRect(0, 0, self._width, self._height), self._on_press))
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderButton:
-    """A button of the header: `name` is for assistive technology, `words` are displayed.
-
-    Buttons of low priority are left out where there is no room.
-    """
-
-    name: str
-    words: str
-    press: Callable[[], None]
-    icon: str = ""
-    priority: int = 3
-
-
 class ButtonBar:
     """The title and the buttons above a code block, placed from the right."""
 
     def __init__(self) -> None:
         self.controls: list[Control] = []
-        self._buttons: Sequence[HeaderButton] = ()
+        self._buttons: Sequence[Button] = ()
         self._room = 0
 
-    def place_buttons(self, buttons: Sequence[HeaderButton], width: int, style: RenderStyle) -> None:
+    def place_buttons(self, buttons: Sequence[Button], width: int, style: RenderStyle) -> None:
         """Place the buttons; the first one is at the right end."""
         buttons = list(buttons)
         while len(buttons) > 1 and sum(_button_width(button, style) for button in buttons) > width - style.px(12):
@@ -265,7 +254,7 @@ class ButtonBar:
         for button in buttons:
             button_width = _button_width(button, style) - style.px(2)
             x -= button_width
-            self.controls.append(Control(button.name, QRect(x, style.px(5), button_width, style.px(24)), button.press))
+            self.controls.append(button.control(QRect(x, style.px(5), button_width, style.px(24))))
             x -= style.px(2)
         self._room = x
 
@@ -282,8 +271,8 @@ class ButtonBar:
         elided = QFontMetricsF(style.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
         painter.drawText(QRect(left, style.px(5), room, style.px(24)), Qt.AlignmentFlag.AlignVCenter, elided)
         for control, button in zip(self.controls, self._buttons, strict=True):
-            paint_flat_button(context, control, button.words, button.icon)
+            paint_flat_button(context, control, button.text, button.icon)
 
 
-def _button_width(button: HeaderButton, style: RenderStyle) -> int:
-    return flat_button_width(style, button.words, icon=bool(button.icon)) + style.px(2)
+def _button_width(button: Button, style: RenderStyle) -> int:
+    return flat_button_width(style, button.text, icon=bool(button.icon)) + style.px(2)

@@ -9,7 +9,7 @@ from PySide6.QtGui import QPainter
 
 from ui.style.text import show_hidden
 from ui.transcript.blocks.block import Control, PaintContext
-from ui.transcript.blocks.buttons import HeaderButton, paint_focus_ring
+from ui.transcript.blocks.buttons import Button, paint_focus_ring
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.diagram_renderer import (
     MAX_SOURCE_LENGTH,
@@ -166,7 +166,7 @@ class DiagramBlock(CodeBlock):
         size = QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
         return QRect(QPoint((self._width - size.width()) // 2, self._header_height + style.px(6)), size)
 
-    def _header_buttons(self) -> list[HeaderButton]:
+    def _header_buttons(self) -> list[Button]:
         """Return the buttons; the diagram's own is leftmost."""
         translate = QCoreApplication.translate
         buttons = super()._header_buttons()
@@ -179,7 +179,7 @@ class DiagramBlock(CodeBlock):
             buttons = [button for button in buttons if button.press != self._toggle_wrap]
         else:
             words, press = translate("Transcript", "Show diagram"), self._show_diagram
-        return [*buttons, HeaderButton(words, words, press)]
+        return [*buttons, Button(words, press)]
 
     def _show_diagram(self) -> None:
         self._choose(is_wanted=True)

@@ -18,9 +18,8 @@ from ui.transcript.blocks.block import (
     ItemListBlock,
     MenuAction,
     PaintContext,
-    TextRange,
 )
-from ui.transcript.blocks.buttons import framed_button_width, paint_focus_ring, paint_framed_button
+from ui.transcript.blocks.buttons import Button, framed_button_width, paint_focus_ring, paint_framed_button
 from ui.transcript.blocks.image_store import (
     InMemoryImage,
     LoadState,
@@ -204,7 +203,7 @@ class RemoteImageBlock(Block):
         self._callbacks = host if image.target.lower().startswith(("http://", "https://")) else None
         self._height = 0
         self._controls: list[Control] = []
-        self._words: list[str] = []
+        self._buttons: list[Button] = []
         self._error: TextLayout | None = None
         self._picture: QRect | None = None
         if self._callbacks:
@@ -238,11 +237,6 @@ class RemoteImageBlock(Block):
         """Return the start or the end of the text."""
         return utf16_length(self.plain()) if offset else 0
 
-    def paragraph_at(self, offset: int) -> TextRange:
-        """Return the whole text."""
-        del offset
-        return 0, utf16_length(self.plain())
-
     def natural_width(self) -> int:
         """Return the width of the placeholder or the image."""
         return self._width
@@ -264,7 +258,7 @@ class RemoteImageBlock(Block):
     def layout(self, width: int, style: RenderStyle) -> int:
         """Lay out the placeholder or the image."""
         self.is_laid_out, self.dirty_from = True, 0
-        self._controls, self._words, self._error, self._picture = [], [], None, None
+        self._controls, self._buttons, self._error, self._picture = [], [], None, None
         remote = self._remote()
         size = _image_size(remote, width, style)
         if size:
@@ -278,7 +272,7 @@ class RemoteImageBlock(Block):
         return self._height
 
     def _layout_box(self, remote: RemoteImageState, style: RenderStyle) -> None:
-        buttons = self._buttons(remote)
+        buttons = self._buttons = self._make_buttons(remote)
         if remote.progress is LoadState.FAILED:
             words = str(join_remedy(Sentence(remote.sentence), Sentence(remote.remedy))).strip()
             room = self._width - style.px(60)
@@ -286,26 +280,25 @@ class RemoteImageBlock(Block):
             x, y = style.px(48), style.px(54) + self._error.height
             self._height = y + (style.px(42) if buttons else style.px(8))
         else:
-            wide = sum(framed_button_width(style, words) + style.px(8) for words, _ in buttons)
+            wide = sum(framed_button_width(style, button.text) + style.px(8) for button in buttons)
             x, y = self._width - wide - style.px(4), style.px(12)
-        for words, press in buttons:
-            box = QRect(x, y, framed_button_width(style, words), style.px(30))
-            self._controls.append(Control(words, box, press))
-            self._words.append(words)
+        for button in buttons:
+            box = QRect(x, y, framed_button_width(style, button.text), style.px(30))
+            self._controls.append(button.control(box))
             x += box.width() + style.px(8)
 
-    def _buttons(self, remote: RemoteImageState) -> list[tuple[str, Callable[[], None]]]:
+    def _make_buttons(self, remote: RemoteImageState) -> list[Button]:
         translate = QCoreApplication.translate
         if self._callbacks is None:
             return []
         pictures, target = self._callbacks.pictures, self._image.target
         if remote.progress is LoadState.LOADING:
-            return [(translate("Transcript", "Stop loading"), partial(pictures.cancel, target))]
+            return [Button(translate("Transcript", "Stop loading"), partial(pictures.cancel, target))]
         if remote.progress is LoadState.FAILED and remote.may_insist:
-            return [(translate("Transcript", "Load anyway"), partial(pictures.load, target, insists=True))]
+            return [Button(translate("Transcript", "Load anyway"), partial(pictures.load, target, insists=True))]
         if remote.progress is LoadState.FAILED:
-            return [(translate("Transcript", "Try again"), partial(pictures.load, target))]
-        return [(translate("Transcript", "Load image"), partial(pictures.load, target))]
+            return [Button(translate("Transcript", "Try again"), partial(pictures.load, target))]
+        return [Button(translate("Transcript", "Load image"), partial(pictures.load, target))]
 
     def paint(self, context: PaintContext) -> None:
         """Paint the image or the placeholder."""
@@ -355,8 +348,8 @@ class RemoteImageBlock(Block):
             painter.drawText(QRect(left, style.px(y), room, style.px(20)), Qt.AlignmentFlag.AlignVCenter, elided)
         if self._error:
             self._error.draw(painter, style, QPointF(left, style.px(50)), "danger")
-        for control, words in zip(self._controls, self._words, strict=True):
-            paint_framed_button(context, control, words)
+        for control, button in zip(self._controls, self._buttons, strict=True):
+            paint_framed_button(context, control, button.text)
 
     def _displayed_host(self) -> str:
         """Return the host in unambiguous letters, or the whole target if it has none."""

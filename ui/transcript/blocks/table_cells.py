@@ -127,11 +127,10 @@ class TableCells:
 
     def _line_between(self, row: int, column: int, offset: int, selection: TextRange) -> Line:
         line = self.line(row, column)
-        size = self._size_of(row, column)
-        first, last = max(0, selection[0] - offset), min(size, selection[1] - offset)
-        if first == 0 and last == size:
+        if selection[0] <= offset and offset + self._size_of(row, column) <= selection[1]:
             return line
-        return slice_line(line, line.from_plain(first), line.from_plain(last)) if first < last else Line("")
+        part, _ = self.selected_part(row, column, offset, selection)
+        return slice_line(line, *part) if part else Line("")
 
     def selected(self, start: int, end: int) -> Iterator[tuple[int, int, TextRange]]:
         """Yield row and column of the cells in a selection, and the selected part in offsets of their lines."""

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from ui.style.text_display import LEFT_TO_RIGHT_MARK, bidi_mark_positions, in_logical_order
-from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, TextRange
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext
 from ui.transcript.blocks.math.formulas import MathCallbacks
 from ui.transcript.blocks.math.math_block import InlineFormulas
 from ui.transcript.blocks.text_layout import TextLayout
@@ -76,10 +76,14 @@ class TextBlock(Block):
         per_line = max(8, int(width / style.advance))
         return (1 + self.length() // per_line) * style.line_of(self.font(style))
 
+    def _drawn_line(self) -> Line:
+        """Return the line that is laid out; it maps its offsets to those of the plain text."""
+        return self.line()
+
     def layout(self, width: int, style: RenderStyle) -> int:
         """Break the text into lines."""
         font = self.font(style)
-        line = self.line()
+        line = self._drawn_line()
         objects = None
         if OBJECT in line.text:
             self._formulas = self._formulas or InlineFormulas(self._math, self.invalidate_layout)
@@ -114,14 +118,9 @@ class TextBlock(Block):
         """Paint the lines inside the clip."""
         if self._text_layout:
             line, clip, selection = self._text_layout.line, QRectF(context.clip), context.selection
-            if selection and OBJECT in line.text:
+            if selection:
                 selection = line.from_plain(selection[0]), line.from_plain(selection[1])
             self._text_layout.draw(context.painter, context.style, QPointF(0, 0), self._color, selection, clip)
-
-    def paragraph_at(self, offset: int) -> TextRange:
-        """Return the whole text."""
-        del offset
-        return (0, utf16_length(self.plain()))
 
     def tooltip_at(self, point: QPoint) -> str:
         """Return the real target of a link, or the source of a formula and why it is not drawn."""
@@ -139,10 +138,7 @@ class TextBlock(Block):
         """Return the rectangles of a part of the text, line by line."""
         if not self._text_layout:
             return []
-        end = min(end, self._text_end(self._text_layout))
-        if not self._text_layout.objects:
-            return self._text_layout.boxes(start, end - start)
-        line = self._text_layout.line
+        line, end = self._text_layout.line, min(end, self._text_end(self._text_layout))
         first, last = line.from_plain(start), line.from_plain(end)
         # A part of a formula selects all of it.
         first -= first == last and first > 0 and end > start
@@ -271,51 +267,21 @@ class CallSummaryBlock(TextBlock):
     def __init__(self, text: str) -> None:
         super().__init__(Line(text), SMALL, "muted")
 
-    def layout(self, width: int, style: RenderStyle) -> int:
-        """Break the text into lines."""
+    def _drawn_line(self) -> Line:
         text = self.line().text
         marks = bidi_mark_positions(text)
         if not marks:
-            return super().layout(width, style)
-        font = self.font(style)
-        line = _DrawnLine(LEFT_TO_RIGHT_MARK + in_logical_order(text), marks=(0, *(mark + 1 for mark in marks)))
-        self._text_layout, self._shown, self.is_laid_out = (
-            TextLayout(line, font, style, width, style.line_of(font)),
-            None,
-            True,
-        )
-        self.dirty_from, self.is_right_to_left = 0, False
-        return self._text_layout.height
-
-    def boxes(self, start: int, end: int) -> list[QRectF]:
-        """Return the rectangles of a part of the text, line by line."""
-        if not self._text_layout:
-            return []
-        first, last = self._drawn_range((start, min(end, self._text_end(self._text_layout))))
-        return self._text_layout.boxes(first, last - first)
-
-    def paint(self, context: PaintContext) -> None:
-        """Paint the lines inside the clip."""
-        if self._text_layout:
-            selection = context.selection and self._drawn_range(context.selection)
-            clip = QRectF(context.clip)
-            self._text_layout.draw(context.painter, context.style, QPointF(0, 0), self._color, selection, clip)
-
-    def _drawn_range(self, span: tuple[int, int]) -> tuple[int, int]:
-        line = self._text_layout.line if self._text_layout else Line("")
-        return line.from_plain(span[0]), line.from_plain(span[1])
+            return self.line()
+        return _DrawnLine(LEFT_TO_RIGHT_MARK + in_logical_order(text), marks=(0, *(mark + 1 for mark in marks)))
 
 
 class RuleBlock(Block):
     """A thematic break: a quiet line across the column."""
 
+    fixed_height = 9
+
     def __init__(self) -> None:
         self._width = 0
-
-    def estimate(self, width: int, style: RenderStyle) -> int:
-        """Return the exact height."""
-        del width
-        return style.px(9)
 
     def layout(self, width: int, style: RenderStyle) -> int:
         """Return the exact height."""

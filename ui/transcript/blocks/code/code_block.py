@@ -11,7 +11,7 @@ from typing import TypeVar
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
 
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, Control, MenuAction, PaintContext, TextRange
-from ui.transcript.blocks.buttons import ButtonBar, HeaderButton
+from ui.transcript.blocks.buttons import Button, ButtonBar
 from ui.transcript.blocks.code.code_lines import CodeLines
 from ui.transcript.blocks.code.highlighter_protocol import MAX_TEXT_LENGTH, HighlightedLines, HighlightSlice, LexerState
 from ui.transcript.markdown.inline import slice_utf16
@@ -288,20 +288,20 @@ class CodeBlock(Block):
         self._buttons.clear()
         self.is_laid_out = False
 
-    def _header_buttons(self) -> list[HeaderButton]:
+    def _header_buttons(self) -> list[Button]:
         """Return the buttons from right to left."""
         translate = QCoreApplication.translate
         copy = translate("Transcript", "Copied") if self._copied.is_on else translate("Transcript", "Copy")
         wrap = translate("Transcript", "No wrap") if self._lines.wraps else translate("Transcript", "Wrap")
         icon = "check" if self._copied.is_on else "copy"
         buttons = [
-            HeaderButton(translate("Transcript", "Copy code"), copy, self._copy, icon),
-            HeaderButton(translate("Transcript", "Wrap lines"), wrap, self._toggle_wrap, priority=0),
+            Button(copy, self._copy, translate("Transcript", "Copy code"), icon),
+            Button(wrap, self._toggle_wrap, translate("Transcript", "Wrap lines"), priority=0),
         ]
         if save := self._callbacks.save:
             name, words = translate("Transcript", "Save code as…"), translate("Transcript", "Save as…")
             suggested = partial(suggest_file_name, self.language, self._title)
-            buttons.append(HeaderButton(name, words, lambda: save(suggested(), self.text), priority=1))
+            buttons.append(Button(words, lambda: save(suggested(), self.text), name, priority=1))
         return buttons
 
     def _copy(self) -> None:
@@ -359,7 +359,7 @@ class CodeBlock(Block):
         del point
         words = QCoreApplication.translate("Transcript", "Copy code")
         return [MenuAction(words, self._copy)] + [
-            MenuAction(button.words, button.press) for button in self._header_buttons()[1:]
+            MenuAction(button.text, button.press) for button in self._header_buttons()[1:]
         ]
 
     @property

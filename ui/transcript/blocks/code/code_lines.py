@@ -159,9 +159,9 @@ class CodeLines:
         return line
 
     def _widen(self, index: int) -> None:
-        if self._options:
-            width = self._cut_line(index, self._options).width
-            self._content_width = max(self._content_width, int(width) + self._options.style.px(8))
+        line = self._cut_line(index, self._options) if self._options else None
+        if self._options and isinstance(line, UnwrappedLine):
+            self._content_width = max(self._content_width, int(line.width) + self._options.style.px(8))
 
     def forget(self) -> None:
         """Drop all layouts."""

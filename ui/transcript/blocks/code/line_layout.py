@@ -154,23 +154,14 @@ class CodeLine:
         """Return the length of the line."""
         return self._units.size
 
-    @property
-    def rows(self) -> int:
-        """Return the number of rows."""
-        raise NotImplementedError
-
-    @property
-    def width(self) -> float:
-        """Return the width of the widest row, an estimate until all of it was visible."""
-        raise NotImplementedError
-
     def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
         """Yield the pieces that overlap an area, from the left or from the top."""
         raise NotImplementedError
 
     def visible_range(self, area: VisibleArea) -> TextRange:
-        """Return the range from the first to the last offset in an area."""
-        raise NotImplementedError
+        """Return the range from the first to the last offset of the pieces in an area."""
+        numbers = [piece.number for piece in self.pieces_in(area)]
+        return (self.span(numbers[0])[0], self.span(numbers[-1])[1]) if numbers else (0, 0)
 
     def position_of(self, number: int) -> tuple[int, float]:
         """Return the row of a piece and its left edge."""
@@ -273,13 +264,8 @@ class UnwrappedLine(CodeLine):
         return self._edges
 
     @property
-    def rows(self) -> int:
-        """Return 1."""
-        return 1
-
-    @property
     def width(self) -> float:
-        """Return the width of all pieces."""
+        """Return the width of all pieces, an estimate until all of it was visible."""
         return self.edges[-1]
 
     def piece(self, number: int) -> LinePiece:
@@ -310,11 +296,9 @@ class UnwrappedLine(CodeLine):
 
     def visible_range(self, area: VisibleArea) -> TextRange:
         """Return a range with some characters more at both ends, or whole pieces for right-to-left text."""
-        numbers = [piece.number for piece in self.pieces_in(area)]
-        if not numbers:
-            return 0, 0
-        start, end = self.span(numbers[0])[0], self.span(numbers[-1])[1]
-        if has_right_to_left(self.line[self.characters(numbers[0])[0] : self.characters(numbers[-1])[1]]):
+        start, end = super().visible_range(area)
+        first, last = self.characters(self.number_at(start))[0], self.characters(self.number_at(max(start, end - 1)))[1]
+        if end == start or has_right_to_left(self.line[first:last]):
             return start, end
         return max(start, self.offset_at(area.left, 0) - 1), min(end, self.offset_at(area.right, 0) + 1)
 
@@ -366,11 +350,6 @@ class WrappedLine(CodeLine):
         """Return the number of rows, an estimate until it is complete."""
         return self._wrapper.count
 
-    @property
-    def width(self) -> float:
-        """Return the width of the column."""
-        return self.options.width
-
     def number_at(self, offset: int) -> int:
         """Return the row that contains an offset."""
         # There are never more characters than units.
@@ -382,11 +361,6 @@ class WrappedLine(CodeLine):
         self._wrapper.wrap_rows(area.last_row + 1)
         for number in range(max(0, area.first_row), min(area.last_row, len(self.starts) - 1) + 1):
             yield PlacedPiece(number, number, 0.0)
-
-    def visible_range(self, area: VisibleArea) -> TextRange:
-        """Return whole rows."""
-        numbers = [piece.number for piece in self.pieces_in(area)]
-        return (self.span(numbers[0])[0], self.span(numbers[-1])[1]) if numbers else (0, 0)
 
     def position_of(self, number: int) -> tuple[int, float]:
         """Return the row and its left edge."""

@@ -27,7 +27,7 @@ def test_copied_is_said_for_two_seconds(look, monkeypatch):
 
     def words():
         block.layout(400, look)
-        return block._header_buttons()[0].words
+        return block._header_buttons()[0].text
 
     block._copy()
     assert words() == "Copied"

@@ -132,7 +132,7 @@ def test_grown_it_is_cut_as_a_whole_line_is(look, parts, times, width):
         assert grown.span(number) == whole.span(number)
         assert grown.piece(number).layout.text() == whole.piece(number).layout.text()
         assert grown.position_of(number) == whole.position_of(number)
-    assert grown.width == whole.width
+    assert wraps or grown.width == whole.width
 
 
 def test_resizing_leaves_lines_that_do_not_wrap_as_they_are(look, monkeypatch):
