@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS
@@ -18,39 +19,6 @@ _HIDDEN = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
 # A DNS label has at most 63 characters (RFC 1035); longer ones lead nowhere.
 _MAX_LABEL_LENGTH = 63
 
-# UAX 31, table 5, "Recommended Scripts", as the first words of the names of their letters.
-_SCRIPTS = (
-    "ARABIC ARMENIAN BENGALI BOPOMOFO CJK CYRILLIC DEVANAGARI ETHIOPIC GEORGIAN GREEK GUJARATI GURMUKHI HANGUL HEBREW"
-    " HIRAGANA KANNADA KATAKANA KHMER LAO LATIN MALAYALAM MYANMAR ORIYA SINHALA TAMIL TELUGU THAANA THAI"
-    " TIBETAN"
-)
-_RECOMMENDED = frozenset(_SCRIPTS.split())
-_SCRIPTS_USED_TOGETHER = (
-    frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA"}),
-    frozenset({"LATIN", "CJK", "BOPOMOFO"}),
-    frozenset({"LATIN", "CJK", "HANGUL"}),
-)
-# Whose mark is seen at a glance, also above the line under a link.
-_LATIN = frozenset("ßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿœāăćĉčďēĕěĝğĥĩīĭĵĺľńňōŏőŕřśŝšťũūŭůűŵŷźž")
-_VIETNAMESE = "đơư" + "".join(map(chr, range(0x1EA1, 0x1EFA)))
-# Others are seen where people write them.
-_LATIN_OF = {
-    "az": "əışç",
-    "ba": "đ",
-    "fo": "ð",
-    "hr": "đ",
-    "is": "ðþ",
-    "lt": "ąęėįų",
-    "lv": "ģķļņ",
-    "md": "șțşţ",
-    "me": "đ",
-    "mt": "ċġħż",
-    "pl": "ąęłż",
-    "ro": "șțşţ",
-    "rs": "đ",
-    "tr": "ış",
-    "vn": _VIETNAMESE,
-}
 # Signs of Chinese and Japanese that pass for marks where no other sign stands beside them.
 _AMBIGUOUS_LETTERS = "ノンソゾーヽヾ一丨丶丿亅〇"
 _EAST_ASIAN = "\u3041-\u30ff\u3400-\u9fff"
@@ -112,8 +80,9 @@ def _is_plain(label: str, ending: str) -> bool:
     if any(unicodedata.category(char)[0] not in "LM" for char in foreign):
         return False
     scripts = {_script(char) for char in label if not char.isascii() or char.isalpha()}
-    together = len(scripts) == 1 or any(scripts <= allowed for allowed in _SCRIPTS_USED_TOGETHER)
-    if not together or not scripts <= _RECOMMENDED:
+    letters = _table("host_letters.toml")
+    together = len(scripts) == 1 or any(scripts <= set(allowed.split()) for allowed in letters["used_together"])
+    if not together or not scripts <= set(letters["scripts"].split()):
         return False
     if any(_script(char) == "LATIN" and not _is_latin_of(char, ending) for char in foreign):
         return False
@@ -123,7 +92,8 @@ def _is_plain(label: str, ending: str) -> bool:
 
 
 def _is_latin_of(char: str, ending: str) -> bool:
-    return char in _LATIN or char in _LATIN_OF.get(ending, "")
+    letters = _table("host_letters.toml")
+    return char in letters["latin"] or char in letters["latin_of"].get(ending, "")
 
 
 def _script(char: str) -> str:
@@ -133,9 +103,13 @@ def _script(char: str) -> str:
 
 
 @cache
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(resource_path(name).read_text(encoding="utf-8"))
+
+
+@cache
 def _top_level_domains() -> frozenset[str]:
-    text = resource_path("top_level_domains.toml").read_text(encoding="utf-8")
-    return frozenset(tomllib.loads(text)["domains"].split())
+    return frozenset(_table("top_level_domains.toml")["domains"].split())
 
 
 # Characters that pass for those of a URL and that NFKC leaves as they are (confusables.txt).

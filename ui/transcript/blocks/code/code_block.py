@@ -1,15 +1,17 @@
 """A code block: its header with Copy, Wrap and Save as, its syntax highlighting, and its lines."""
 
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from time import monotonic
 from typing import TypeVar
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
 
+from resources import resource_path
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, Control, MenuAction, PaintContext, TextRange
 from ui.transcript.blocks.buttons import Button, ButtonBar
 from ui.transcript.blocks.code.code_lines import CodeLines
@@ -132,25 +134,6 @@ class CodeHighlighting:
         (self._callbacks.on_arrived or self._callbacks.on_changed)()
 
 
-# Languages whose first pattern is not the usual extension, and names that are no lexers.
-_EXTENSIONS = {
-    "text": "txt",
-    "plain": "txt",
-    "plaintext": "txt",
-    "bash": "sh",
-    "sh": "sh",
-    "shell": "sh",
-    "zsh": "sh",
-    "console": "txt",
-    "mermaid": "mmd",
-    "latex": "tex",
-    "csv": "csv",
-    "tsv": "tsv",
-    "svg": "svg",
-    "env": "env",
-    "gitignore": "gitignore",
-}
-_FILE_NAMES = {"dockerfile": "Dockerfile", "docker": "Dockerfile", "makefile": "Makefile", "make": "Makefile"}
 _FILE = re.compile(r"[\w][\w .+@-]{0,80}\.[A-Za-z0-9]{1,8}")
 
 
@@ -160,15 +143,20 @@ def suggest_file_name(language: str, title: str = "") -> str:
         if _FILE.fullmatch(candidate):
             return candidate
     word = language.lower()
-    if word in _FILE_NAMES:
-        return _FILE_NAMES[word]
+    if name := _known_files()["names"].get(word):
+        return name
     stem = title if title.isalnum() and len(title) < 40 else "code"
     return f"{stem}.{_extension(word)}"
 
 
+@cache
+def _known_files() -> dict[str, dict[str, str]]:
+    return tomllib.loads(resource_path("code_files.toml").read_text(encoding="utf-8"))
+
+
 def _extension(language: str) -> str:
-    if language in _EXTENSIONS:
-        return _EXTENSIONS[language]
+    if ending := _known_files()["extensions"].get(language):
+        return ending
     for pattern in _patterns(language):
         ending = pattern.removeprefix("*.")
         if ending.isalnum() and fnmatchcase(f"code.{ending}", pattern):
