@@ -84,7 +84,7 @@ _UNSETTLED = " \t\n$\\"
 _MAX_MARK_LENGTH = 60
 
 
-class OpenMath:
+class OpenFormula:
     """A formula without its end. Its end mark or a blank line will decide whether it is one; until then it only grows.
 
     `text` is all that is not final yet; the formula starts at `start` in it and has at least one complete line.

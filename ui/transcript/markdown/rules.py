@@ -26,7 +26,7 @@ MATH_OPENING = re.compile(rf"\$\$|\\\[|\\begin\{{({'|'.join(_ENVIRONMENTS)})(\*?
 _END_MARKS = {"$$": re.compile(r"(?<!\\)(?:\\\\)*(\$\$)"), "\\[": re.compile(r"(?<!\\)(?:\\\\)*(\\\])")}
 
 
-class _MathEnd(NamedTuple):
+class _FormulaEnd(NamedTuple):
     """The line after the formula, and whether the text ends before the formula does."""
 
     line: int
@@ -44,7 +44,7 @@ def display_math(state: StateBlock, startLine: int, endLine: int, silent: bool) 
     if state.src[start : start + 1] not in {"$", "\\"} or state.is_code_block(startLine):
         return False
     opened = MATH_OPENING.match(state.src, start, state.eMarks[startLine])
-    end = _find_math_end(state, startLine, endLine, opened) if opened else None
+    end = _find_formula_end(state, startLine, endLine, opened) if opened else None
     if not opened or not end:
         return False
     text = state.getLines(startLine, end.line, state.sCount[startLine], False)
@@ -67,7 +67,7 @@ def math_source(text: str, opening: str, *, is_open: bool) -> str:
     return text.strip()
 
 
-def _find_math_end(state: StateBlock, first: int, last: int, opened: re.Match[str]) -> _MathEnd | None:
+def _find_formula_end(state: StateBlock, first: int, last: int, opened: re.Match[str]) -> _FormulaEnd | None:
     mark, offset, line = end_mark(opened[0]), opened.end(), first
     # A text may open thousands of formulas and close none: remember where no end was found.
     fruitless: dict[str, tuple[int, int]] = state.env.setdefault("endless_math", {})
@@ -80,14 +80,14 @@ def _find_math_end(state: StateBlock, first: int, last: int, opened: re.Match[st
     while True:
         match = mark.search(state.src, offset, state.eMarks[line])
         if match:
-            return None if state.src[match.end() : state.eMarks[line]].strip() else _MathEnd(line + 1)
+            return None if state.src[match.end() : state.eMarks[line]].strip() else _FormulaEnd(line + 1)
         line += 1
         if line >= last or state.isEmpty(line) or state.sCount[line] < indent:
             break
         offset = state.bMarks[line] + state.tShift[line]
     is_end_of_all = line >= len(state.bMarks) - 1
     if is_end_of_all and state.env.get("open"):
-        return _MathEnd(line, is_open=True)
+        return _FormulaEnd(line, is_open=True)
     if is_end_of_all or (line < last and state.isEmpty(line)):
         fruitless[opened[0]] = (first, line)
     return None

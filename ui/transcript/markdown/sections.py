@@ -108,7 +108,7 @@ def _section_ends(text: str) -> Iterator[int | None]:
 
 def _possible_ends(text: str) -> Iterator[int | None]:
     """Yield where a section may end outside code blocks, and None in between to allow pauses."""
-    headings, fences = _MathOpenings(text), _MathOpenings(text)
+    headings, fences = _FormulaOpenings(text), _FormulaOpenings(text)
     begin = offset = clean = 0
     while True:
         fence = yield from _next_fence(text, offset)
@@ -144,7 +144,7 @@ def _next_fence(text: str, offset: int) -> Generator[None, None, re.Match[str] |
         offset = end
 
 
-def _next_cut(text: str, offset: int, headings: "_MathOpenings") -> Generator[None, None, int | None]:
+def _next_cut(text: str, offset: int, headings: "_FormulaOpenings") -> Generator[None, None, int | None]:
     for cut in _cuts_between(text, offset, len(text), headings):
         if cut is not None:
             return cut
@@ -152,7 +152,7 @@ def _next_cut(text: str, offset: int, headings: "_MathOpenings") -> Generator[No
     return None
 
 
-class _MathOpenings:
+class _FormulaOpenings:
     """The openings of formulas in a text, searched once if the queried offsets ascend."""
 
     def __init__(self, text: str) -> None:
@@ -187,7 +187,7 @@ def _obvious_fence_end(text: str, fence_line: re.Match[str]) -> int | None:
     return whole.end() if whole else None
 
 
-def _cuts_between(text: str, begin: int, end: int, headings: _MathOpenings) -> Iterator[int | None]:
+def _cuts_between(text: str, begin: int, end: int, headings: _FormulaOpenings) -> Iterator[int | None]:
     """Yield where a section may end in a range outside code blocks, and None in between to allow pauses."""
     checked = begin
     for match in _SECTION_END.finditer(text, max(0, begin - 1), end):

@@ -367,10 +367,10 @@ def code_html(text: str, language: str) -> str:
 def math_markdown(latex: str) -> str:
     """Return the formula between delimiters that parse back to it."""
     candidates = (f"$$\n{latex}\n$$", f"\\[\n{latex}\n\\]", latex, f"$${latex}$$")
-    return next((candidate for candidate in candidates if _is_math(candidate, latex)), candidates[0])
+    return next((candidate for candidate in candidates if _is_formula(candidate, latex)), candidates[0])
 
 
-def _is_math(text: str, latex: str) -> bool:
+def _is_formula(text: str, latex: str) -> bool:
     return [(leaf.kind, leaf.text) for leaf in parse_leaves(text)[0]] == [("math", latex)]
 
 

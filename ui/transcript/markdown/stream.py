@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ui.transcript.markdown.elements import CarriedBlock, Leaf, TableRow, TopLevelBlock
-from ui.transcript.markdown.open_blocks import OpenFence, OpenMath, displayed_tail, open_fence
+from ui.transcript.markdown.open_blocks import OpenFence, OpenFormula, displayed_tail, open_fence
 from ui.transcript.markdown.parser import References, parse_blocks
 from ui.transcript.markdown.rules import FIRST_BAR, FOOTNOTES_KEY, MAX_LABEL_LENGTH
 from ui.transcript.markdown.text_units import PIECE, split_long_text
@@ -177,7 +177,7 @@ class MarkdownStream:
         self._rows: list[TableRow] = []
         self._open_rows: tuple[TableRow, ...] | None = None
         self._fence: OpenFence | None = None
-        self._math: OpenMath | None = None
+        self._math: OpenFormula | None = None
         self._shown: tuple[Leaf, ...] = ()
         self._skips_left = 0
 
@@ -302,7 +302,7 @@ class MarkdownStream:
             self._fence = open_fence(source[first:])
             self._tail = "" if self._fence else self._tail
         elif block.is_open and "\n" in source[first:] and not _may_become_words(source, first):
-            self._math = OpenMath(self._tail, first - start)
+            self._math = OpenFormula(self._tail, first - start)
         return bool(self._fence or self._math)
 
     def _open_leaf(self, leaf: Leaf) -> Leaf:
