@@ -53,17 +53,8 @@ class TranscriptView(QAbstractScrollArea):
     `details_copied` the copied text, `undo_requested`, `undo_since_requested` and `redo_requested` the id of an item.
     """
 
-    remedy_requested = Signal(str, object)
-    approval_requested = Signal(str)
-    details_copied = Signal(str)
-    link_activated = Signal(str)
-    image_opened = Signal(object)
-    save_requested = Signal(str, str)
     find_requested = Signal()
     zoom_requested = Signal(int)
-    undo_requested = Signal(str)
-    undo_since_requested = Signal(str)
-    redo_requested = Signal(str)
 
     # The viewport has events before the constructor has come to what handles them.
     _pointer: MouseHandler | None = None
@@ -72,7 +63,12 @@ class TranscriptView(QAbstractScrollArea):
         super().__init__(parent)
         self._themes = themes
         self._job_queue = JobQueue()
-        self._signals = RowSignals(self)
+        self._signals = signals = RowSignals(self)
+        self.remedy_requested, self.approval_requested = signals.remedy_requested, signals.approval_requested
+        self.details_copied, self.link_activated = signals.details_copied, signals.link_activated
+        self.image_opened, self.save_requested = signals.image_opened, signals.save_requested
+        self.undo_requested, self.redo_requested = signals.undo_requested, signals.redo_requested
+        self.undo_since_requested = signals.undo_since_requested
         style = RenderStyle(themes.theme, themes.zoom, themes.reading)
         thumbnails, highlighter = ThumbnailCache(pictures, self._job_queue), Highlighter(self._job_queue, self)
         self.remote_images = RemoteImages(self)
@@ -123,19 +119,10 @@ class TranscriptView(QAbstractScrollArea):
 
     def _connect(self) -> None:
         signals = self._signals
-        signals.remedy_requested.connect(self.remedy_requested)
-        signals.approval_requested.connect(self.approval_requested)
-        signals.image_opened.connect(self.image_opened)
-        signals.save_requested.connect(self.save_requested)
-        signals.link_activated.connect(self.link_activated)
-        signals.undo_requested.connect(self.undo_requested)
-        signals.undo_since_requested.connect(self.undo_since_requested)
-        signals.redo_requested.connect(self.redo_requested)
         self._links.opened.connect(self.link_activated)
         self._copier.progress.connect(self._copy_note.show_message)
         signals.code_copied.connect(self._copier.copy)
         signals.details_copied.connect(self._copier.copy)
-        signals.details_copied.connect(self.details_copied)
         signals.changed.connect(self._on_row_changed)
         signals.content_arrived.connect(self._on_row_arrived)
         self.scroller.following_changed.connect(self.jump_button.setHidden)

@@ -134,7 +134,7 @@ def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monke
 def test_the_clock_goes_on_when_rows_are_made_anew(running, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(tool_row, "monotonic", lambda: now[0])
-    starts = tool_row._START_TIMES[running.view._render_context.seconds]
+    starts = running.view._render_context.seconds.starts
     starts.clear()
     running.row._since = None
     running.row.refresh("state")

@@ -224,17 +224,14 @@ class MatchCounts:
     def matches_in_row(self, index: int) -> RowMatches:
         """Return all matches of a row."""
         if self._listed is None or self._listed[0] != index:
-            self._listed = (
-                self._counted if self._counted and self._counted[0] == index else (index, self._list_matches(index))
-            )
+            self._listed = self._counted
+        if self._listed is None or self._listed[0] != index:
+            matches = RowMatches()
+            for text_run, spans in self._matches(index):
+                if text_run:
+                    matches.add(text_run, spans)
+            self._listed = index, matches
         return self._listed[1]
-
-    def _list_matches(self, index: int) -> RowMatches:
-        matches = RowMatches()
-        for text_run, spans in self._matches(index):
-            if text_run:
-                matches.add(text_run, spans)
-        return matches
 
     def _matches(self, index: int, first: int = 0) -> Iterator[tuple[TextRun | None, list[TextRange]]]:
         """Yield the matches by text run, those of long ones in parts."""

@@ -62,6 +62,8 @@ class SecondTimer(QObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
+        self.starts: dict[str, float] = {}
+        """When running calls were first seen, by item id: a change of zoom makes their rows anew."""
         self._subscribers: list[WeakMethod[Callable[[], bool]]] = []
         self._timer = QTimer(self)
         self._timer.setInterval(1000)

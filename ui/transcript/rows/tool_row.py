@@ -6,7 +6,6 @@ from functools import partial
 from itertools import islice
 from time import monotonic
 from typing import cast
-from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
@@ -26,7 +25,7 @@ from ui.transcript.blocks.code.terminal_output import (
     terminal_text,
 )
 from ui.transcript.blocks.text_block import CallSummaryBlock, TextBlock
-from ui.transcript.rows.render_context import RenderContext, SecondTimer
+from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import MAX_SPOKEN, Row, one_line
 from ui.transcript.style import RenderStyle
 
@@ -115,9 +114,6 @@ _LARGE_RESULT = 200_000
 _LARGE_JSON = 20_000
 """The same for a value that must still be written as JSON, which takes longer."""
 
-_START_TIMES: WeakKeyDictionary[SecondTimer, dict[str, float]] = WeakKeyDictionary()
-"""When running calls were first seen, by item id: a change of zoom makes their rows anew."""
-
 
 class ToolRow(Row):
     """A tool call, folded at first; its header unfolds it. A call that waits for approval is unfolded."""
@@ -179,7 +175,7 @@ class ToolRow(Row):
 
     def _start_timer(self) -> None:
         seconds = self.render_context.seconds
-        starts = _START_TIMES.setdefault(seconds, {}) if seconds else dict[str, float]()
+        starts = seconds.starts if seconds else dict[str, float]()
         if self._call.state is not CallState.RUNNING or is_waiting_for_answer(self._call):
             self._since = None
             starts.pop(self.item.id, None)
@@ -227,7 +223,11 @@ class ToolRow(Row):
             title = QCoreApplication.translate("Transcript", "arguments, edited")
         if not arguments:
             return []
-        make = partial(_arguments_block, arguments, self._code_callbacks(title), title)
+        callbacks = self._code_callbacks(title)
+
+        def make() -> Block:
+            return CodeBlock(_as_json(arguments), "json", callbacks, title=title)
+
         if not _is_large(arguments):
             return [make()]
         words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
@@ -377,10 +377,6 @@ def _is_large(value: object) -> bool:
             room -= sum(map(len, cast("dict[str, object]", part))) if isinstance(part, dict) else 0
             pending += [(child, depth + 1) for child in values]
     return room <= 0
-
-
-def _arguments_block(arguments: dict[str, object], callbacks: CodeCallbacks, title: str) -> Block:
-    return CodeBlock(_as_json(arguments), "json", callbacks, title=title)
 
 
 def _whole_block(result: ToolResult, callbacks: CodeCallbacks, title: str) -> Block:

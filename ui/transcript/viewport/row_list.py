@@ -231,16 +231,21 @@ class RowList:
 
     def settle(self, steps: int = _MAX_STEPS) -> None:
         """Lay out what is visible, and parse up to `steps` steps for it, until no height changes."""
-        for _ in range(_MAX_PASSES + steps):
-            if steps and self.read_nearby(0, self.view):
-                steps -= 1
-                continue
-            top = self.top
-            if not self._layout_between(top, top + self.view) and self.top == top:
-                break
+        self._settle_around(0, self.view, steps)
         if not self.following:
             self._anchor = self.anchor_at(self.top)
         self._release_far_rows(self.top)
+
+    def _settle_around(self, above: int, below: int, steps: int = _MAX_STEPS) -> None:
+        """Lay out so much around `top`; what becomes visible above does not move the picture below."""
+        for _ in range(_MAX_PASSES + steps):
+            if steps and self.read_nearby(above, below):
+                steps -= 1
+                continue
+            top = self.top
+            bottom = top + below if below else top - self._anchor.offset
+            if not self._layout_between(max(0, top - above), bottom) and self.top == top:
+                break
 
     def _layout_between(self, top: int, bottom: int) -> bool:
         changed = False
@@ -266,25 +271,14 @@ class RowList:
     def scroll_by(self, pixels: int) -> int:
         """Scroll over laid out content; return by how many pixels the picture really moved."""
         if pixels < 0:
-            self._settle_above(-pixels)
+            if self.following:
+                self.stop_following()
+            self._settle_around(-pixels, 0)
         start = self.top
         self._anchor = self.anchor_at(max(0, min(self.bottom, start + pixels)))
         self.following = False
         self.settle()
         return self.top - start
-
-    def _settle_above(self, pixels: int) -> None:
-        """Lay out what becomes visible above, while the picture below stays where it is."""
-        if self.following:
-            self.stop_following()
-        steps = _MAX_STEPS
-        for _ in range(_MAX_PASSES + _MAX_STEPS):
-            if steps and self.read_nearby(pixels, 0):
-                steps -= 1
-                continue
-            top = self.top
-            if not self._layout_between(max(0, top - pixels), top - self._anchor.offset):
-                break
 
     def stop_following(self) -> None:
         """Stop following the end, and stay exactly here."""
