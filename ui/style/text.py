@@ -18,6 +18,11 @@ _MOST_STACKED = 4
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
+def one_line(text: str, max_length: int) -> str:
+    """Show text from a model or server on one line, with hidden characters spelled out."""
+    return " ".join(show_hidden(text[:max_length]).split())
+
+
 def replace_hidden(text: str, write: Callable[[str], str]) -> str:
     """Replace each control, direction and zero-width character by what `write` returns for it; tab and line feed stay.
 

@@ -3,7 +3,7 @@ conversation.
 """
 
 from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt, QTimer
-from PySide6.QtGui import QEnterEvent, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QEnterEvent, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from ui.transcript.style import RenderStyle
@@ -90,17 +90,13 @@ class JumpButton(QAbstractButton):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        painter.setPen(QPen(style.color("accent" if self.hasFocus() else "border"), 2 if self.hasFocus() else 1))
-        painter.setBrush(style.color("hover" if self.underMouse() else "surface"))
-        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
+        border, width = ("accent", 2) if self.hasFocus() else ("border", 1)
+        style.paint_box(painter, box, box.height() / 2, "hover" if self.underMouse() else "surface", border, width)
         size = style.px(18)
         x = (self.height() - size) // 2
         painter.drawPixmap(x, x, style.icon("arrow-down", "text", 18, self.devicePixelRatio()))
         if self._count:
-            painter.setFont(style.small)
-            painter.setPen(style.color("text"))
-            words = QRect(x + size + style.px(4), 0, self.width(), self.height())
-            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, self._label())
+            style.draw_text(painter, QRect(x + size + style.px(4), 0, self.width(), self.height()), self._label())
         painter.end()
 
 
@@ -163,10 +159,6 @@ class CopyProgressNote(QWidget):
         style, painter = self._style, QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.setPen(style.color("border"))
-        painter.setBrush(style.color("surface"))
-        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-        painter.setFont(style.small)
-        painter.setPen(style.color("text"))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._message)
+        style.paint_box(painter, box, box.height() / 2, "surface", "border")
+        style.draw_text(painter, self.rect(), self._message, align=Qt.AlignmentFlag.AlignCenter)
         painter.end()

@@ -2,7 +2,8 @@
 code too.
 """
 
-from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QPixmap, QTextCharFormat
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QPainter, QPen, QPixmap, QTextCharFormat
 
 from ui.style.theme import ReadingStyle, Theme, body_font, mono_font, pixmap
 from ui.transcript.markdown.inline import SpanStyle
@@ -74,6 +75,33 @@ class RenderStyle:
     def icon(self, name: str, color: str, size: int, ratio: float) -> QPixmap:
         """Return an icon in a colour of the theme. `size` is for 100 % zoom."""
         return pixmap(name, self.color(color).name(), self.px(size), max(1, round(ratio)))
+
+    def paint_box(
+        self, painter: QPainter, box: QRect | QRectF, radius: float, fill: str = "", border: str = "", width: float = 1
+    ) -> None:
+        """Paint a rounded box in colours of the theme, without what has no colour."""
+        painter.setPen(QPen(self.color(border), width) if border else Qt.PenStyle.NoPen)
+        painter.setBrush(self.color(fill) if fill else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(QRectF(box), radius, radius)
+
+    def draw_text(
+        self,
+        painter: QPainter,
+        box: QRect,
+        text: str,
+        color: str = "text",
+        font: QFont | None = None,
+        *,
+        elide: Qt.TextElideMode = Qt.TextElideMode.ElideNone,
+        align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignVCenter,
+    ) -> None:
+        """Draw text in a colour of the theme, in the small font or another, and elided where it does not fit."""
+        font = font or self.small
+        if elide is not Qt.TextElideMode.ElideNone:
+            text = QFontMetricsF(font).elidedText(text, elide, box.width())
+        painter.setFont(font)
+        painter.setPen(self.color(color))
+        painter.drawText(box, align, text)
 
     def format(self, style: int, base: QFont) -> QTextCharFormat:
         """Return the format of a run of this style in text of the base font; shared, never changed."""

@@ -74,8 +74,6 @@ class Block:
     """The y from which it must be repainted after a change of its own."""
     fixed_height = 0
     """Pixels at 100 % of a block that is always as high."""
-    layout_count = 0
-    """How often it was laid out with this content in this width."""
 
     def set_gap(self, style: RenderStyle, pixels: float, *, is_fixed: bool = False) -> None:
         """Set the space above it, in pixels at 100 %. A compact view makes it smaller unless it is fixed."""

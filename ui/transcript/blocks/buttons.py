@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRect, QRectF, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QFontMetricsF, QPainter
 
 from ui.transcript.blocks.block import Block, Control, PaintContext
 from ui.transcript.style import RenderStyle
@@ -33,18 +33,14 @@ def paint_flat_button(context: PaintContext, control: Control, text: str, icon: 
     """Paint a button without a frame, except under the pointer or with keyboard focus."""
     painter, style, box = context.painter, context.style, control.box
     if context.hovered == control.name:
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(style.color("hover"))
-        painter.drawRoundedRect(box, 5, 5)
+        style.paint_box(painter, box, 5, "hover")
     color = "text" if context.hovered == control.name else "muted"
     x = box.left() + style.px(6)
     if icon:
         size = style.px(14)
         painter.drawPixmap(x, box.center().y() - size // 2 + 1, style.icon(icon, color, 14, context.ratio))
         x += size + style.px(4)
-    painter.setPen(style.color(color))
-    painter.setFont(style.small)
-    painter.drawText(QRect(x, box.top(), box.right() - x, box.height()), Qt.AlignmentFlag.AlignVCenter, text)
+    style.draw_text(painter, QRect(x, box.top(), box.right() - x, box.height()), text, color)
     if context.focused == control.name:
         paint_focus_ring(painter, style, box)
 
@@ -57,9 +53,7 @@ def flat_button_width(style: RenderStyle, text: str, *, icon: bool = False) -> i
 
 def paint_focus_ring(painter: QPainter, style: RenderStyle, box: QRect) -> None:
     """Paint the keyboard focus."""
-    painter.setPen(QPen(style.color("accent"), 2))
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.drawRoundedRect(QRectF(box).adjusted(1, 1, -1, -1), 6, 6)
+    style.paint_box(painter, QRectF(box).adjusted(1, 1, -1, -1), 6, border="accent", width=2)
 
 
 def paint_framed_button(context: PaintContext, control: Control, text: str, *, primary: bool = False) -> None:
@@ -67,14 +61,12 @@ def paint_framed_button(context: PaintContext, control: Control, text: str, *, p
     painter, style = context.painter, context.style
     hovered = context.hovered == control.name
     fill = "accent" if primary else "hover" if hovered else "window"
-    painter.setPen(style.color("accent" if primary else "border"))
-    painter.setBrush(style.color(fill))
+    box = QRectF(control.box).adjusted(0.5, 0.5, -0.5, -0.5)
     painter.setOpacity(0.88 if primary and hovered else 1)
-    painter.drawRoundedRect(QRectF(control.box).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
+    style.paint_box(painter, box, 7, fill, "accent" if primary else "border")
     painter.setOpacity(1)
-    painter.setPen(style.color("on_accent" if primary else "text"))
-    painter.setFont(style.small)
-    painter.drawText(control.box, Qt.AlignmentFlag.AlignCenter, text)
+    color = "on_accent" if primary else "text"
+    style.draw_text(painter, control.box, text, color, align=Qt.AlignmentFlag.AlignCenter)
     if context.focused == control.name:
         paint_focus_ring(painter, style, control.box.adjusted(-2, -2, 2, 2))
 
@@ -195,10 +187,8 @@ class HeaderBlock(Block):
             paint_flat_button(context, self._action, head.action, head.action_icon)
         room = right - x - style.px(28)
         font = style.strong if head.strong else style.small
-        painter.setFont(font)
-        painter.setPen(style.color(color))
-        title = QFontMetricsF(font).elidedText(head.title, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(QRect(x, 0, room, self._height), Qt.AlignmentFlag.AlignVCenter, title)
+        box = QRect(x, 0, room, self._height)
+        style.draw_text(painter, box, head.title, color, font, elide=Qt.TextElideMode.ElideRight)
         if head.is_open is not None:
             x += min(room, self._title_width(style)) + style.px(4)
             chevron = "chevron-down" if head.is_open else "chevron-right"
@@ -212,9 +202,7 @@ class HeaderBlock(Block):
             return
         wide = int(QFontMetricsF(style.small).horizontalAdvance(head.state)) + 2
         x = self._width - wide
-        painter.setFont(style.small)
-        painter.setPen(style.color(head.state_color))
-        painter.drawText(QRect(x, 0, wide, self._height), Qt.AlignmentFlag.AlignVCenter, head.state)
+        style.draw_text(painter, QRect(x, 0, wide, self._height), head.state, head.state_color)
         x -= style.px(20)
         icon = style.icon(head.state_icon, head.state_color, 15, context.ratio)
         painter.drawPixmap(x, self._middle(style.px(15)), icon)
@@ -264,12 +252,9 @@ class ButtonBar:
 
     def paint(self, context: PaintContext, left: int, title: str) -> None:
         """Paint the title and the buttons."""
-        painter, style = context.painter, context.style
-        painter.setPen(style.color("muted"))
-        painter.setFont(style.small)
-        room = max(0, self._room - left - style.px(4))
-        elided = QFontMetricsF(style.small).elidedText(title, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(QRect(left, style.px(5), room, style.px(24)), Qt.AlignmentFlag.AlignVCenter, elided)
+        style = context.style
+        box = QRect(left, style.px(5), max(0, self._room - left - style.px(4)), style.px(24))
+        style.draw_text(context.painter, box, title, "muted", elide=Qt.TextElideMode.ElideRight)
         for control, button in zip(self.controls, self._buttons, strict=True):
             paint_flat_button(context, control, button.text, button.icon)
 

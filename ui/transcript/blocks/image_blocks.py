@@ -6,7 +6,7 @@ from functools import partial
 from html import escape
 
 from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize, Qt, QUrl
-from PySide6.QtGui import QFontMetricsF, QPainter, QPainterPath, QPen, QPixmap
+from PySide6.QtGui import QPainter, QPainterPath, QPen, QPixmap
 
 from desktop_agent.types.blocks import Image, UrlSource
 from desktop_agent.types.errors import Sentence, join_remedy
@@ -37,7 +37,8 @@ from ui.transcript.style import RenderStyle
 MAX_THUMBNAIL_HEIGHT = 320
 """Pixels at 100 %."""
 
-LoadThumbnail = Callable[[Image, QSize, Callable[[], None]], tuple[bool, QPixmap | None]]
+LoadThumbnail = Callable[[ViewableImage, QSize, Callable[[], None]], tuple[bool, QPixmap | None]]
+"""The signature of ThumbnailCache.get."""
 
 
 class ThumbnailsBlock(ItemListBlock):
@@ -115,7 +116,10 @@ class ThumbnailsBlock(ItemListBlock):
                 paint_focus_ring(context.painter, context.style, box)
 
     def _paint_thumbnail(self, context: PaintContext, number: int, box: QRect) -> None:
-        is_loaded, picture = self._load(self._images[number], box.size() * context.ratio, self._changed)
+        source = self._images[number].source
+        is_loaded, picture = True, None
+        if not isinstance(source, UrlSource):
+            is_loaded, picture = self._load(source, box.size() * context.ratio, self._changed)
         if picture is not None:
             context.painter.drawPixmap(box, picture)
             return
@@ -127,12 +131,8 @@ class ThumbnailsBlock(ItemListBlock):
         style = context.style
         name = name or QCoreApplication.translate("Transcript", "Picture")
         text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
-        font = style.small
-        context.painter.setFont(font)
-        context.painter.setPen(style.color("muted"))
         inner = box.adjusted(style.px(10), 0, -style.px(10), 0)
-        elided = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width())
-        context.painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, elided)
+        style.draw_text(context.painter, inner, text, "muted", elide=Qt.TextElideMode.ElideMiddle)
 
     def natural_width(self) -> int:
         """Return the right edge of the rightmost image."""
@@ -186,10 +186,10 @@ MAX_REMOTE_HEIGHT = 420
 
 @dataclass(frozen=True, slots=True)
 class RemoteImageCallbacks:
-    """The services of a remote image block. `thumbnail` has the signature of ThumbnailCache.get."""
+    """The services of a remote image block."""
 
     pictures: RemoteImages
-    thumbnail: Callable[[InMemoryImage, QSize, Callable[[], None]], tuple[bool, QPixmap | None]]
+    thumbnail: LoadThumbnail
     open: Callable[[InMemoryImage], None]
     on_arrived: Callable[[], None]
 
@@ -324,10 +324,8 @@ class RemoteImageBlock(Block):
         else:
             painter.fillRect(box, context.style.color("hover"))
         if is_loaded and picture is None:
-            painter.setPen(context.style.color("muted"))
-            painter.setFont(context.style.small)
             words = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(self.label())
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
+            context.style.draw_text(painter, box, words, "muted", align=Qt.AlignmentFlag.AlignCenter)
         painter.restore()
         if self._controls and context.focused == self._controls[0].name:
             paint_focus_ring(painter, context.style, box)
@@ -342,10 +340,8 @@ class RemoteImageBlock(Block):
         are_beside = self._controls and not self._error
         room = (self._controls[0].box.left() - style.px(8) if are_beside else self._width - style.px(12)) - left
         for y, text, color in ((7, self.label(), "text"), (27, self._displayed_host(), "muted")):
-            painter.setFont(style.small)
-            painter.setPen(style.color(color))
-            elided = QFontMetricsF(style.small).elidedText(text, Qt.TextElideMode.ElideMiddle, room)
-            painter.drawText(QRect(left, style.px(y), room, style.px(20)), Qt.AlignmentFlag.AlignVCenter, elided)
+            line = QRect(left, style.px(y), room, style.px(20))
+            style.draw_text(painter, line, text, color, elide=Qt.TextElideMode.ElideMiddle)
         if self._error:
             self._error.draw(painter, style, QPointF(left, style.px(50)), "danger")
         for control, button in zip(self._controls, self._buttons, strict=True):

@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt, QUrl
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from desktop_agent.types.blocks import Citation
-from ui.style.text import show_hidden
+from ui.style.text import one_line
 from ui.transcript.blocks.block import WHOLE_TEXT, Control, ItemListBlock, PaintContext
 from ui.transcript.blocks.buttons import paint_focus_ring
 from ui.transcript.markdown.inline import Line, Span, SpanStyle
@@ -58,7 +58,7 @@ def cited_sources(citations: Sequence[Citation]) -> list[CitedSource]:
         key = (url, "" if url else title)
         if title and key not in sources:
             sources[key] = CitedSource(
-                len(sources) + 1, _one_line(title), display_host(_ascii(url)) if url else "", url
+                len(sources) + 1, one_line(title, _MAX_TITLE_LENGTH), display_host(_ascii(url)) if url else "", url
             )
     return list(sources.values())
 
@@ -243,7 +243,3 @@ def _ascii(url: str) -> str:
 def _percent_encoded(char: str) -> str:
     is_plain = char.isprintable() and not char.isspace() and char not in '<>"\\'
     return char if is_plain else quote(char, errors="replace")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(show_hidden(text[:_MAX_TITLE_LENGTH]).split())

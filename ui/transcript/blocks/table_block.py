@@ -45,7 +45,6 @@ class TableColumns:
             for piece in self._pieces:
                 piece.invalidate_widths()
                 piece.forget()
-                piece.layout_count = 0
             self._needs = [[0.0] * self.count for _ in self._pieces]
             self._before = [[0.0] * self.count for _ in range(len(self._pieces) + 1)]
             self._natural, self._shared = self._before[-1], None
@@ -59,7 +58,7 @@ class TableColumns:
         """Append a piece and return its number."""
         if self._pieces:
             # It is no longer the last one, so it loses its lower edge.
-            self._pieces[-1].is_laid_out, self._pieces[-1].layout_count = False, 0
+            self._pieces[-1].is_laid_out = False
         self._pieces.append(piece)
         self._needs.append([0.0] * self.count)
         self._before.append(self._before[-1])
@@ -71,7 +70,7 @@ class TableColumns:
             return
         del self._pieces[count:], self._needs[count:], self._before[count + 1 :]
         if self._pieces:
-            self._pieces[-1].is_laid_out, self._pieces[-1].layout_count = False, 0
+            self._pieces[-1].is_laid_out = False
         self._widen()
 
     def is_last(self, number: int) -> bool:
@@ -93,7 +92,6 @@ class TableColumns:
         self._natural, self._shared = self._before[-1], None
         for piece in self._pieces:
             piece.forget()
-            piece.layout_count = 0
 
     def widths(self, room: int, style: RenderStyle) -> list[int]:
         """Return the widths of the columns in the available width."""
@@ -184,7 +182,7 @@ class TableBlock(Block):
         self._layouts.truncate(same)
         self.dirty_from = self.dirty_top(same)
         del self.tops[same + 1 :]
-        self.is_laid_out, self.layout_count = False, 0
+        self.is_laid_out = False
 
     def dirty_top(self, row: int | None = None) -> int:
         """Return the y from which a table that goes on with this row is repainted, which loses its rounded corners."""
@@ -202,7 +200,6 @@ class TableBlock(Block):
         self.cells.reset()
         self._layouts.truncate(0)
         self.forget()
-        self.layout_count = 0
 
     def forget(self) -> None:
         """Drop the layout, keep the text."""
@@ -269,9 +266,7 @@ class TableBlock(Block):
             self._paint_row(context, row)
         painter.restore()
         self._paint_fades(context)
-        painter.setPen(style.color("border"))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRoundedRect(frame, 8, 8)
+        style.paint_box(painter, frame, 8, border="border")
         painter.restore()
 
     def _paint_fades(self, context: PaintContext) -> None:

@@ -112,7 +112,6 @@ class TextBlock(Block):
     def invalidate_layout(self) -> None:
         """Lay out changed text again, but remember what is on screen to repaint only the difference."""
         self._shown, self._text_layout, self.is_laid_out = self._text_layout or self._shown, None, False
-        self.layout_count = 0
 
     def paint(self, context: PaintContext) -> None:
         """Paint the lines inside the clip."""
@@ -187,21 +186,19 @@ class MarkdownTextBlock(TextBlock):
     def line(self) -> Line:
         """Return the parsed text."""
         if self._line is None:
-            self._line = _with_back_link(parse_inline(self.leaf.text, self._references), self._note)
+            self._line = _with_back_link(parse_inline(self.leaf.text, self._references), self.leaf.back)
         return self._line
-
-    @property
-    def _note(self) -> str:
-        return self.leaf.back
 
     def plain(self) -> str:
         """Return the text without the link back from a footnote."""
         plain = super().plain()
-        return plain.removesuffix(_BACK_LINK) if self._note else plain
+        return plain.removesuffix(_BACK_LINK) if self.leaf.back else plain
 
     def _source_line(self) -> Line:
         return (
-            slice_line(self.line(), 0, utf16_length(self.line().text) - len(_BACK_LINK)) if self._note else self.line()
+            slice_line(self.line(), 0, utf16_length(self.line().text) - len(_BACK_LINK))
+            if self.leaf.back
+            else self.line()
         )
 
     def length(self) -> int:
@@ -380,9 +377,7 @@ def _paint_check_box(painter: QPainter, style: RenderStyle, room: QRect, *, tick
     size = style.px(14)
     left = room.right() - style.px(3) - size if turned else room.left() + style.px(3)
     frame = QRect(left, room.top() + 1 + (room.height() - size) // 2, size, size)
-    painter.setPen(style.color("accent" if ticked else "muted"))
-    painter.setBrush(style.color("accent") if ticked else Qt.BrushStyle.NoBrush)
-    painter.drawRoundedRect(frame, 3, 3)
+    style.paint_box(painter, frame, 3, *(("accent", "accent") if ticked else ("", "muted")))
     if ticked:
         ratio = painter.device().devicePixelRatio()
         painter.drawPixmap(frame.adjusted(1, 1, 0, 0).topLeft(), style.icon("check", "on_accent", 13, ratio))

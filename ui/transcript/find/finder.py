@@ -35,11 +35,11 @@ class TemporaryUnfolding:
         self._scroller = scroller
         self._opened: _UnfoldedRow | None = None
 
-    def unfold(self, index: int, places: Sequence[RowSelection], nth: int) -> None:
-        """Unfold a row if the match is hidden otherwise."""
+    def unfold(self, index: int) -> None:
+        """Unfold a row whose match is hidden otherwise."""
         rows = self._viewport.rows
         row = rows.row(index)
-        if row.unfolded or nth >= len(places):
+        if row.unfolded:
             return
         choices = rows.render_context.choices.made
         self._opened = _UnfoldedRow(index, row.item.id, choices.get((row.item.id, UNFOLDED_KEY)))
@@ -283,7 +283,8 @@ class Finder(QObject):
         """Make a match the current one, unfold its row, and scroll to it."""
         self._current = index, nth
         self._unfolding.fold_others(index)
-        self._unfolding.unfold(index, self._counts.matches_in_row(index), nth)
+        if nth < len(self._counts.matches_in_row(index)):
+            self._unfolding.unfold(index)
         self._remember_current()
         self._is_coming = True
         self._scroll_to_current()

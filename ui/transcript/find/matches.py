@@ -3,8 +3,9 @@
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS
 from ui.transcript.blocks.block import BlockReplacement, TextRange
@@ -30,32 +31,28 @@ _SEARCH_PART = 20_000
 """Characters that are searched at once."""
 
 
+@dataclass(frozen=True)
 class Query:
     """A query as the person typed it. Case is folded as Unicode defines it; any space matches any space."""
 
-    def __init__(self, query: str, *, match_case: bool = False, whole_words: bool = False) -> None:
-        self.text = query
-        self._match_case = match_case
-        self._whole_words = whole_words
-        self._folded_query = self._folded(query)
-        self._runs = tuple(_WORD_RUN.findall(self._folded_query))
+    text: str
+    match_case: bool = field(default=False, kw_only=True)
+    whole_words: bool = field(default=False, kw_only=True)
 
     def __bool__(self) -> bool:
         return bool(self.text)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Query) and self._key == other._key
+    @cached_property
+    def _folded_query(self) -> str:
+        return self._folded(self.text)
 
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[str, bool, bool]:
-        return self.text, self._match_case, self._whole_words
+    @cached_property
+    def _runs(self) -> tuple[str, ...]:
+        return tuple(_WORD_RUN.findall(self._folded_query))
 
     def may_match(self, raw: str) -> bool:
         """Return False only if no rendering of this Markdown or plain text can match. Cheap."""
-        folded = raw if self._match_case else _casefolded(raw)
+        folded = raw if self.match_case else _casefolded(raw)
         if all(run in folded for run in self._runs) or _MAY_RENDER_DIFFERENTLY.search(raw):
             return True
         bare = folded.translate(_MARKUP)
@@ -73,7 +70,7 @@ class Query:
             window = text[start : start + _SEARCH_PART + len(self._folded_query)]
             found = [span for span in self._find(window) if span[0] < _SEARCH_PART]
             end = min(len(text), start + max(_SEARCH_PART, found[-1][1] if found else 0))
-            if self._whole_words:
+            if self.whole_words:
                 found = [(first, last) for first, last in found if _is_whole_word(text, start + first, start + last)]
             spans = found if utf16_length(window) == len(window) else list(_to_utf16(window, found))
             yield [(position + first, position + last) for first, last in spans]
@@ -96,7 +93,7 @@ class Query:
     def _folded(self, text: str) -> str:
         # All of these are one character for one character.
         text = text.replace("\n", " ").replace("\t", " ").replace("\u00a0", " ").replace("\u202f", " ")
-        return text if self._match_case else _casefolded(text)
+        return text if self.match_case else _casefolded(text)
 
     def _find(self, text: str) -> Iterator[TextRange]:
         folded = self._folded(text)
@@ -157,7 +154,7 @@ def _to_utf16(text: str, spans: list[TextRange]) -> Iterator[TextRange]:
         yield first, position
 
 
-class RowMatches(Sequence[RowSelection]):
+class RowMatches:
     """The matches of a row, in the order of the text."""
 
     def __init__(self) -> None:
@@ -175,16 +172,8 @@ class RowMatches(Sequence[RowSelection]):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, index: int) -> RowSelection: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[RowSelection]: ...
-    def __getitem__(self, index: int | slice) -> RowSelection | Sequence[RowSelection]:
-        if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(self._count))]
-        at = index + self._count if index < 0 else index
-        if not 0 <= at < self._count:
-            raise IndexError(index)
+    def __getitem__(self, index: int) -> RowSelection:
+        at = range(self._count)[index]
         part = bisect_right(self._firsts, at) - 1
         text_run, spans = self._parts[part]
         return text_run.selection(*spans[at - self._firsts[part]])

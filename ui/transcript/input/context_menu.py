@@ -238,14 +238,10 @@ class ContextMenu:
             about = translate("Transcript", "Link to {0}").format(link_tooltip(target))
             copy = MenuEntry(translate("Transcript", "Copy &link"), lambda: self._newest_copier().copy(target))
             yield MenuSection(about, [MenuEntry(translate("Transcript", "&Open link"), follow), copy])
-        elif link.startswith(BACK_TARGET):
-            yield MenuSection(
-                translate("Transcript", "Footnote"), [MenuEntry(translate("Transcript", "&Back to the text"), follow)]
-            )
         elif link:
-            yield MenuSection(
-                translate("Transcript", "Footnote"), [MenuEntry(translate("Transcript", "&Go to footnote"), follow)]
-            )
+            back, forth = translate("Transcript", "&Back to the text"), translate("Transcript", "&Go to footnote")
+            words = back if link.startswith(BACK_TARGET) else forth
+            yield MenuSection(translate("Transcript", "Footnote"), [MenuEntry(words, follow)])
 
     def _block_sections(self, hit: Hit) -> Iterator[MenuSection]:
         entries = [_entry_for(action) for action in hit.block.actions(hit.point)]

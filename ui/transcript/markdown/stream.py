@@ -25,21 +25,6 @@ class FinalPart(NamedTuple):
     carried: CarriedBlock | None
 
 
-def find_final_part(block: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
-    """Return the final part of the last block of a text, if any; `before` is what was already carried of it."""
-    match block.kind:
-        case "list":
-            return _final_items(block, source, before)
-        case "table":
-            return _final_rows(block, source)
-        case "paragraph":
-            return _final_paragraph(block, source, before)
-        case "container":
-            return _final_in_container(block, source, before)
-        case _:
-            return None
-
-
 def line_offset(source: str, line: int) -> int:
     """Return the offset of a line, or the length of a text that has no such line."""
     offset = 0
@@ -65,7 +50,8 @@ def _final_items(block: TopLevelBlock, source: str, before: CarriedBlock | None)
     return FinalPart(item.leaf, line_offset(source, item.line), carried)
 
 
-def _final_rows(block: TopLevelBlock, source: str) -> FinalPart | None:
+def _final_rows(block: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
+    del before
     count = block.end - block.first - 3
     if count < 1:
         return None
@@ -109,6 +95,20 @@ def _final_in_container(block: TopLevelBlock, source: str, before: CarriedBlock 
             carried = CarriedBlock("container", stop.opening, ordinal=stop.ordinal) if stop.opening else None
             return FinalPart(stop.leaf, start, carried)
     return None
+
+
+_FINAL_PARTS = {
+    "list": _final_items,
+    "table": _final_rows,
+    "paragraph": _final_paragraph,
+    "container": _final_in_container,
+}
+
+
+def find_final_part(block: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
+    """Return the final part of the last block of a text, if any; `before` is what was already carried of it."""
+    find = _FINAL_PARTS.get(block.kind)
+    return find(block, source, before) if find else None
 
 
 def _has_words(leaves: tuple[Leaf, ...], note: str) -> bool:

@@ -47,7 +47,6 @@ class BlockStack:
             self.width = width
             for block in self.blocks:
                 block.forget()
-                block.layout_count = 0
 
     def set_block(self, index: int, block: Block) -> None:
         """Set the block at this index, which is at most one past the last."""
@@ -94,7 +93,6 @@ class BlockStack:
         before = self.style
         self.forget_layouts()
         for block in self.blocks:
-            block.layout_count = 0
             block.rescale_gap(style)
         share = style.line * style.advance * self.width / (before.line * before.advance * width)
         scaled = [round(self.heights[index] * share) for index in range(len(self.blocks))]
@@ -133,7 +131,6 @@ class BlockStack:
         before = self.heights[index]
         # No block may report a height that moves the others together.
         self.heights[index] = self.gap(index, block) + max(0, block.layout(self.block_width(block), self.style))
-        block.layout_count += 1
         first, end = self._laid
         self._laid = (min(first, index), max(end, index + 1)) if end > first else (index, index + 1)
         return before != self.heights[index]

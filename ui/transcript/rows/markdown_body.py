@@ -96,7 +96,6 @@ class MarkdownBody:
             block = row.blocks[-1]
             if isinstance(block, CodeBlock | MathBlock) and step.grown:
                 block.append(step.grown)
-                block.layout_count = 0
             return len(row.blocks) - 1
         if step.rows is not None:
             return self._grow_table(step.rows, step.replaced)
@@ -155,7 +154,6 @@ class MarkdownBody:
                     return False
             elif _differs_in_text_only(old, leaf) and isinstance(block, MarkdownTextBlock | TableBlock):
                 block.set_leaf(leaf)
-                block.layout_count = 0
                 if isinstance(block, TableBlock):
                     self._row.stack.estimate_block(block_index)
                 return True
@@ -171,7 +169,6 @@ class MarkdownBody:
         for index in range(len(row.blocks) - 1, self._begin - 1, -1):
             block = row.blocks[index]
             if isinstance(block, MarkdownTextBlock | TableBlock) and block.refresh_references():
-                block.layout_count = 0
                 changed = index
         return changed
 
@@ -198,15 +195,12 @@ def _change_code(block: CodeBlock | MathBlock, leaf: Leaf, *, is_open: bool) -> 
         was_open = block.is_open
         if was_open or text != leaf.text:
             block.finish(leaf.text)
-            block.layout_count = 0
         return was_open
     if leaf.text.startswith(text) and len(leaf.text) > len(text):
         block.append(leaf.text[len(text) :])
-        block.layout_count = 0
         return True
     if leaf.text != text:
         block.finish(leaf.text)
         block.is_open = True
-        block.layout_count = 0
         return True
     return False

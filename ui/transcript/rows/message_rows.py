@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QRect, Qt
+from PySide6.QtCore import QCoreApplication, QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import AnswerItem, ThinkingItem, UserItem
@@ -239,7 +239,6 @@ class UserRow(Row):
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint the bubble."""
-        px = style.px
         box = QRect(
             self.stack.left - self._pad,
             self.stack.above - self._over,
@@ -247,9 +246,7 @@ class UserRow(Row):
             0,
         )
         box.setBottom(self.stack.height - self.stack.below + self._over)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(style.color("user_bubble"))
-        painter.drawRoundedRect(box, px(14), px(14))
+        style.paint_box(painter, box, style.px(14), "user_bubble")
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
         """Copy the Markdown as it was typed, unless it leaves code open: what follows would become code too."""

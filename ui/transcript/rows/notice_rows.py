@@ -8,14 +8,14 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import NoticeItem, ServerStepItem, ToolCallItem, UnknownItem
 from desktop_agent.types.errors import RemedyAction
-from ui.style.text import translate_sentence
+from ui.style.text import one_line, translate_sentence
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import BODY, SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
 from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.render_context import RenderContext
-from ui.transcript.rows.row import Row, one_line
+from ui.transcript.rows.row import Row
 from ui.transcript.style import RenderStyle
 
 
@@ -81,9 +81,8 @@ class NoticeRow(Row):
         px = style.px
         is_error = self._notice.level == "error"
         box = QRectF(0.5, self._outer_gap + 0.5, self.stack.width - 1, self.stack.height - 2 * self._outer_gap - 1)
-        painter.setPen(style.color("danger_background" if is_error else "border"))
-        painter.setBrush(style.color("danger_background" if is_error else "surface"))
-        painter.drawRoundedRect(box, px(10), px(10))
+        fill, border = ("danger_background", "danger_background") if is_error else ("surface", "border")
+        style.paint_box(painter, box, px(10), fill, border)
         name, color = ("error", "danger") if is_error else ("info", "muted")
         ratio = painter.device().devicePixelRatio()
         painter.drawPixmap(px(15), self.stack.above + (style.line - px(18)) // 2, style.icon(name, color, 18, ratio))

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakMethod
 
-from PySide6.QtCore import QObject, QSize, QTimer, Signal
-from PySide6.QtGui import QPixmap
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from desktop_agent.conversation.items import Item
 from desktop_agent.types.blocks import Image, UrlSource
@@ -98,7 +97,6 @@ class LargeBlockCache:
         self._made.move_to_end((item_id, what))
         # Its former row did not forget its layout.
         block.forget()
-        block.layout_count = 0
         return block
 
     def add(self, item_id: str, what: str, source: object, block: Block) -> None:
@@ -176,11 +174,10 @@ class RenderContext:
         ]
         if local_images:
             arrived = partial(self.signals.content_arrived.emit, item_id)
-            blocks.insert(0, ThumbnailsBlock(local_images, self._thumbnail, self.signals.image_opened.emit, arrived))
+            blocks.insert(
+                0, ThumbnailsBlock(local_images, self.thumbnails.get, self.signals.image_opened.emit, arrived)
+            )
         return blocks
-
-    def _thumbnail(self, image: Image, size: QSize, then: Callable[[], None]) -> tuple[bool, QPixmap | None]:
-        return (True, None) if isinstance(image.source, UrlSource) else self.thumbnails.get(image.source, size, then)
 
     def code_callbacks(self, item_id: str, key: str) -> CodeCallbacks:
         """Return the callbacks of a code block; the choice to wrap its lines is stored under the key."""

@@ -7,7 +7,6 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import Item
-from ui.style.text import show_hidden
 from ui.transcript.blocks.block import (
     WHOLE_TEXT,
     Block,
@@ -250,9 +249,7 @@ class Row:
 
     def pieces(self, index: int) -> tuple[int, int]:
         """Return the first and last piece of the paragraph, or of the table, that a block belongs to."""
-        first = last = index
-        while self.blocks[first].separator is not None:
-            first -= 1
+        first, last = _first_piece(self.blocks, index), index
         while last + 1 < len(self.blocks) and self.blocks[last + 1].separator is not None:
             last += 1
         return first, last
@@ -268,11 +265,6 @@ class Row:
             if room <= 0:
                 break
         return "\n".join(parts)
-
-
-def one_line(text: str, max_length: int) -> str:
-    """Show text from a model or server on one line, with hidden characters spelled out."""
-    return " ".join(show_hidden(text[:max_length]).split())
 
 
 def selected_range(selection: RowSelection, index: int) -> TextRange | None:

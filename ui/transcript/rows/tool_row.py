@@ -12,7 +12,7 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult
-from ui.style.text import replace_hidden, show_hidden
+from ui.style.text import one_line, replace_hidden, show_hidden
 from ui.transcript.blocks.block import Block, MenuAction
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
@@ -26,7 +26,7 @@ from ui.transcript.blocks.code.terminal_output import (
 )
 from ui.transcript.blocks.text_block import CallSummaryBlock, TextBlock
 from ui.transcript.rows.render_context import RenderContext
-from ui.transcript.rows.row import MAX_SPOKEN, Row, one_line
+from ui.transcript.rows.row import MAX_SPOKEN, Row
 from ui.transcript.style import RenderStyle
 
 _MAX_NAME_LENGTH = 200
@@ -316,9 +316,7 @@ class ToolRow(Row):
         px, gap = style.px, style.gap
         box = QRectF(0.5, gap(6) + 0.5, self.stack.width - 1, self.stack.height - 2 * gap(6) - 1)
         waits = self._call.state is CallState.WAITING or is_waiting_for_answer(self._call)
-        painter.setPen(style.color("warning" if waits else "border"))
-        painter.setBrush(style.color("surface"))
-        painter.drawRoundedRect(box, px(10), px(10))
+        style.paint_box(painter, box, px(10), "surface", "warning" if waits else "border")
 
     def spoken_text(self) -> str:
         """Return name, state, arguments and result; the beginning, when it is long."""

@@ -330,10 +330,8 @@ class CodeBlock(Block):
 
     def paint_box(self, context: PaintContext, height: int) -> None:
         """Paint the box and the header."""
-        painter, style = context.painter, context.style
-        painter.setPen(style.color("border"))
-        painter.setBrush(style.color("code_background"))
-        painter.drawRoundedRect(QRectF(0.5, 0.5, self._width - 1, height - 1), 8, 8)
+        box, style = QRectF(0.5, 0.5, self._width - 1, height - 1), context.style
+        style.paint_box(context.painter, box, 8, "code_background", "border")
         if context.clip.top() < style.px(34):
             title = self._title or self.language or QCoreApplication.translate("Transcript", "text")
             self._buttons.paint(context, self._pad, title)

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF
 from PySide6.QtGui import QPainter, QTextCharFormat
 
 from ui.transcript.blocks.block import TextRange
@@ -204,9 +204,7 @@ class CodeLines:
             return
         wide = min(track.width(), max(style.px(16), int(track.width() * self._width / self._content_width)))
         left = track.left() + int((track.width() - wide) * self._scrolled / self._max_scroll())
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(style.color("border"))
-        painter.drawRoundedRect(QRect(left, track.top(), wide, track.height()), 2, 2)
+        style.paint_box(painter, QRect(left, track.top(), wide, track.height()), 2, "border")
 
     def scroll_horizontally(self, pixels: int) -> bool:
         """Scroll sideways; return whether anything moved."""
