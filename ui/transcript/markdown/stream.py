@@ -167,10 +167,10 @@ class StreamStep:
 
 
 class MarkdownStream:
-    """Parses a growing text into leaves. `references` are the definitions of all closed text."""
+    """Parses a growing text into leaves. `references` are the definitions of all closed text, and those before it."""
 
-    def __init__(self) -> None:
-        self.references: References = {}
+    def __init__(self, references: References | None = None) -> None:
+        self.references: References = {} if references is None else references
         self._tail = ""
         self._carriage = False
         self._carried: CarriedBlock | None = None
@@ -367,7 +367,7 @@ def normalize_newlines(text: str) -> str:
     return text.replace("\0", "\ufffd")
 
 
-def parse_leaves(text: str) -> tuple[tuple[Leaf, ...], References]:
-    """Parse a whole text into its leaves and its definitions."""
-    blocks, references = parse_blocks(normalize_newlines(text))
+def parse_leaves(text: str, known: References | None = None) -> tuple[tuple[Leaf, ...], References]:
+    """Parse a whole text into its leaves and its definitions, beside those that are known."""
+    blocks, references = parse_blocks(normalize_newlines(text), known)
     return tuple(leaf for block in blocks for leaf in block.leaves), references

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import inf
 from time import perf_counter, thread_time
 
@@ -16,9 +17,9 @@ from ui.transcript.blocks.text_block import BODY, MarkdownTextBlock, RuleBlock
 from ui.transcript.markdown.elements import Leaf, TableRow
 from ui.transcript.markdown.inline import RemoteImage, parse_image_only
 from ui.transcript.markdown.open_blocks import close_open_inline
-from ui.transcript.markdown.parser import References, parse_blocks
+from ui.transcript.markdown.parser import References
 from ui.transcript.markdown.sections import SECTION, Sections, split_in_steps
-from ui.transcript.markdown.stream import MarkdownStream
+from ui.transcript.markdown.stream import MarkdownStream, parse_leaves
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.style import RenderStyle
 
@@ -222,13 +223,10 @@ class LazySection(Block):
 
     def _read_step(self, step: int) -> None:
         if self._stream is None and len(self._text) <= _SHORT_SECTION:
-            pieces, _ = parse_blocks(self._text, self._factory.references)
-            self._take(leaf for piece in pieces for leaf in piece.leaves)
+            self._take(parse_leaves(self._text, self._factory.references)[0])
             self._at = len(self._text)
             return
-        if self._stream is None:
-            self._stream = MarkdownStream()
-            self._stream.references = self._factory.references
+        self._stream = self._stream or MarkdownStream(self._factory.references)
         end = self._at + step
         self._take(self._stream.append(self._text[self._at : end]).closed)
         if end >= len(self._text):
@@ -241,9 +239,8 @@ class LazySection(Block):
     def blocks(self) -> list[Block]:
         """Return the blocks that will replace this section, for their text only."""
         if not self._at:
-            pieces, _ = parse_blocks(self._text, self._factory.references)
-            leaves = list(split_tables(leaf for piece in pieces for leaf in piece.leaves))
-            return [self._factory.block(leaf) for leaf in leaves[self._made :]]
+            leaves = split_tables(parse_leaves(self._text, self._factory.references)[0])
+            return [self._factory.block(leaf) for leaf in islice(leaves, self._made, None)]
         while not self._is_read:
             self._read_step(_READ_AT_ONCE)
         return [self._factory.block(leaf) for leaf in self._leaves]
@@ -264,8 +261,7 @@ class LazySection(Block):
 
     def _leaves_in_steps(self) -> Iterator[Leaf | None]:
         """Parse from the beginning: leaves that already became blocks are needed for what follows them."""
-        stream = MarkdownStream()
-        stream.references = self._factory.references
+        stream = MarkdownStream(self._factory.references)
         for start in range(0, len(self._text), _READ_STEP):
             closed = stream.append(self._text[start : start + _READ_STEP]).closed
             yield None

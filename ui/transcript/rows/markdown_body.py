@@ -81,8 +81,7 @@ class MarkdownBody:
         for start, end in parts:
             self._row.stack.set_block(self._first, LazySection(whole[start:end], self._factory, self._replace_block))
             self._first += 1
-        self._stream = MarkdownStream()
-        self._stream.references = references
+        self._stream = MarkdownStream(references)
         self._apply_step(self._stream.append(rest))
         return self._begin
 
