@@ -1,7 +1,8 @@
 # make run     set up what the window needs, and open it
 # make check   the linters and the quick tests of what was changed, in less than 90 seconds; ARGS=--all: all quick ones
-# make test    set up what the tests need, and run every check
-# The others: lint format docs bench fuzz shell-differential invariants soak llama-server gallery package package-check lock clean
+# make test    set up what the tests need, and run what every push is judged by: 6 minutes on two cores
+# make test-all    the same with all that is marked exhaustive and all examples; before a release
+# The others: lint format docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check lock clean
 
 # Kept bytecode saves each of the thousands of processes that the tests start from compiling the program anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,16 +14,19 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 # What the program is made of; the library alone needs less.
 PROGRAM := --extra window --extra mcp --extra web
 
-.PHONY: run test check lint format docs bench fuzz shell-differential invariants soak llama-server gallery package package-check lock clean setup-run setup-test setup-package
+.PHONY: run test test-all check lint format docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
 	@$(BIN)/desktop-agent $(ARGS)
 
-# Everything else first, so that the last words are pytest's. JOBS=0: all in one process, as for a debugger.
+# The linters beside the tests; the last words are pytest's. JOBS=0: all in one process, as for a debugger.
 JOBS := 3
-test: setup-test lint
-	@$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+test: setup-test
+	@$(BIN)/python -m tests.frame.check --whole --numprocesses $(JOBS) $(ARGS)
+
+test-all: setup-test
+	@$(BIN)/python -m tests.frame.check --whole --exhaustive --numprocesses $(JOBS) $(ARGS)
 
 # Which tests belong to a change: tests/frame/check.py.
 check: setup-test
@@ -57,6 +61,10 @@ shell-differential: setup-test
 # Random worlds, 20,000 of them: ARGS='--worlds N --steps N --seed N', or ARGS=--faults: do they find seeded faults?
 invariants: setup-test
 	@$(BIN)/python -m tests.invariants $(ARGS)
+
+# Random changes of central modules that no test notices; ARGS='--modules NAME... --mutants N --seed N'.
+mutants: setup-test
+	@$(BIN)/python -m tests.frame.mutation $(ARGS)
 
 # Builds the server of llama.cpp outside of the project, once, so that tests/llama_cpp run: ARGS='--jobs N'.
 llama-server: setup-test

@@ -1,6 +1,7 @@
 """The checks that end within 90 seconds: the linters, and the tests of what was changed.
 
     python -m tests.frame.check [--all] [--list]
+    python -m tests.frame.check --whole PYTEST...    all tests, with what pytest is to be told
     python -m tests.frame.check --measured LOG
 
 Changed is what differs from the branch that this one follows, or from the last commit where it follows none, and files
@@ -15,14 +16,14 @@ that table anew from what `pytest --durations=0 --durations-min=0.005` said.
 import re
 import subprocess
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
 
+from tests.frame.selection import SLOW, slow_files
+
 ROOT = Path(__file__).parents[2]
-SLOW = Path(__file__).with_name("slow_tests.toml")
 QUICK = 1.0
 """Seconds that a file of tests may take."""
 ROOM = 60.0
@@ -33,6 +34,8 @@ ALWAYS = ("tests/data_folder", "tests/frame/test_stranger.py")
 ALL = ("tests/desktop_agent", *ALWAYS)
 DOCUMENTS = "tests/frame/test_documents.py"
 PACKAGES = ("desktop_agent", "ui")
+# Whole files, so that what a module sets up is set up once, and the slow ones first: tests/frame/selection.py.
+DISTRIBUTED = ("--dist", "loadfile", "--no-loadscope-reorder")
 LINTERS = {
     "ruff check": ("ruff", "check", "--quiet", "."),
     "ruff format": ("ruff", "format", "--quiet", "--check", "."),
@@ -97,10 +100,6 @@ def quick(places: Iterable[str], slow: Iterable[str], root: Path = ROOT) -> list
     return sorted(files - set(slow))
 
 
-def slow_files() -> dict[str, float]:
-    return tomllib.loads(SLOW.read_text(encoding="utf-8"))["seconds"]
-
-
 def measured(log: str) -> str:
     """The table of files that take long, from the durations of their tests."""
     seconds: Counter[str] = Counter()
@@ -112,25 +111,33 @@ def measured(log: str) -> str:
     )
 
 
+def run(pytest: Iterable[str]) -> int:
+    """Run linters beside the tests, which wait for some of their time. Where these are many, they end last."""
+    programs = Path(sys.executable).parent
+    linters = {
+        name: subprocess.Popen([ROOT / "packaging/step.sh", name, programs / command[0], *command[1:]], cwd=ROOT)
+        for name, command in LINTERS.items()
+    }
+    tests = subprocess.run([sys.executable, "-m", "pytest", *DISTRIBUTED, *pytest], cwd=ROOT, check=False)
+    failed = [name for name, linter in linters.items() if linter.wait()]
+    # They failed far above.
+    sys.stdout.write("".join(f"{name} failed, see above\n" for name in failed))
+    return tests.returncode or int(bool(failed))
+
+
 def main(arguments: list[str]) -> int:
-    """Linters beside the tests: most tests wait for half of their time."""
     if arguments[:1] == ["--measured"]:
         SLOW.write_text(measured(Path(arguments[1]).read_text(encoding="utf-8")), encoding="utf-8")
         return 0
+    if arguments[:1] == ["--whole"]:
+        return run(arguments[1:])
     files = chosen(() if "--all" in arguments else changed_files(), slow_files())
     if "--list" in arguments:
         sys.stdout.write("".join(f"{file}\n" for file in files))
         return 0
-    programs = Path(sys.executable).parent
-    linters = [
-        subprocess.Popen([ROOT / "packaging/step.sh", name, programs / command[0], *command[1:]], cwd=ROOT)
-        for name, command in LINTERS.items()
-    ]
     sys.stdout.write(f"tests: {len(files)} files\n")
     sys.stdout.flush()
-    pytest = [sys.executable, "-m", "pytest", "-q", "--numprocesses", "2", "--dist", "loadfile", *files]
-    codes = [subprocess.run(pytest, cwd=ROOT, check=False).returncode, *(each.wait() for each in linters)]
-    return int(any(codes))
+    return run(["-q", "--numprocesses", "2", *files])
 
 
 if __name__ == "__main__":

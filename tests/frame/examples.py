@@ -7,7 +7,11 @@ Left to itself it draws one value in twenty from the constants of all modules th
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-REPEATABLE = "repeatable"
+PUSH = "push"
+ALL = "all"
+SHARE = 4
+"""On a push a property draws one of so many examples of the long form."""
+LEAST = 10
 
 _NO_CONSTANTS = providers.Constants()
 
@@ -18,7 +22,17 @@ def leave_out_constants_of_modules() -> None:
 
 
 def repeat_examples() -> None:
-    """Make the profile `repeatable`, and take it."""
-    settings.register_profile(REPEATABLE, derandomize=True, database=None)
-    settings.load_profile(REPEATABLE)
+    """Make the profiles, which draw the same each time, and take that of a push."""
+    settings.register_profile(ALL, derandomize=True, database=None)
+    settings.register_profile(PUSH, settings.get_profile(ALL), max_examples=examples_on_a_push(100))
+    settings.load_profile(PUSH)
     leave_out_constants_of_modules()
+
+
+def examples(most: int) -> int:
+    """Return how many examples to draw in the profile that holds, where the long form draws so many."""
+    return examples_on_a_push(most) if settings.get_current_profile_name() == PUSH else most
+
+
+def examples_on_a_push(most: int) -> int:
+    return max(min(LEAST, most), most // SHARE)

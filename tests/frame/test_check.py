@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.frame.budgets import ROOT
-from tests.frame.check import ALL, ALWAYS, DOCUMENTS, LINTERS, MOST_FOLDERS, ROOM, chosen, measured, slow_files
+from tests.frame.check import ALL, ALWAYS, DOCUMENTS, LINTERS, MOST_FOLDERS, ROOM, chosen, measured
+from tests.frame.selection import slow_files
 
 MODULES = ("a", "b/c", "b/d")
 

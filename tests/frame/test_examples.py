@@ -7,10 +7,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DRAWING = """
-from hypothesis import given, seed, strategies
-from tests.frame.examples import repeat_examples
+from hypothesis import given, seed, settings, strategies
+from tests.frame.examples import ALL, repeat_examples
 
 repeat_examples()
+settings.load_profile(ALL)
 
 @seed(1)
 @given(strategies.integers(0, 2**32), strategies.text(max_size=9))

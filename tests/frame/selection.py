@@ -1,0 +1,58 @@
+"""Which tests run, and in which order: `make test` runs what finds faults fast, `make test-all` everything.
+
+What is marked `exhaustive` runs in the long form alone, because something cheaper judges the same on each push: the
+mark says what. Whoever names tests one by one, as `FILE::TEST`, gets them in either form. Files that take long begin,
+so that no worker is left alone with one at the end.
+"""
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from tests.frame.examples import ALL, PUSH
+
+OPTION = "--exhaustive"
+SLOW = Path(__file__).with_name("slow_tests.toml")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(OPTION, action="store_true", help="the long form: also what is marked exhaustive")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the profile of hypothesis, unless one was named. The modules of tests are imported later, and read it."""
+    config.addinivalue_line("markers", "exhaustive(instead): only `make test-all` runs it; what judges it on a push")
+    config.addinivalue_line("markers", "end_to_end: an attack that goes through a whole session on a push too")
+    if not config.getoption("--hypothesis-profile", None):
+        settings.load_profile(ALL if config.getoption(OPTION) else PUSH)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is for the long form, and put slow files first."""
+    are_named = all("::" in argument for argument in config.args)
+    if not (config.getoption(OPTION) or are_named):
+        left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+    seconds = slow_files()
+    items.sort(key=lambda item: -seconds.get(item.nodeid.partition("::")[0], 0))
+
+
+def slow_files() -> dict[str, float]:
+    """Return the seconds of the files of tests that take long."""
+    return tomllib.loads(SLOW.read_text(encoding="utf-8"))["seconds"]
+
+
+def few(cases: Iterable[Any], most: int, instead: str) -> list[Any]:
+    """Mark these parameters as exhaustive but for `most` of them, at equal distances. A tuple is several arguments."""
+    every = list(cases)
+    kept = {number * len(every) // most for number in range(most)}
+    mark = pytest.mark.exhaustive(instead)
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=() if number in kept else mark)
+        for number, case in enumerate(every)
+    ]
