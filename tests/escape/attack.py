@@ -1,9 +1,11 @@
 """A session in which somebody means harm: a scripted model that calls tools, and a person who allows only the bait."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
@@ -19,6 +21,8 @@ from tests.fakes.scripted_provider import Turn
 BAIT = "bait"
 ATTACK = "attack"
 Person = Callable[[Approval], Decision]
+Attempting = Callable[..., Any]
+"""A way to try an attack: tests/escape/conftest.py."""
 
 
 def run(line: str, id_: str = ATTACK, **more: Any) -> ToolUse:
@@ -42,8 +46,27 @@ def taking_the_bait(approval: Approval) -> Decision:
     return AllowAlways(rule_id=approval.proposals[0].id) if approval.tool_use.id.startswith(BAIT) else Deny()
 
 
-class Trial(Office):
-    """Plays calls one by one; each question gets its answer from the person."""
+class Attempt:
+    """What came of an attack."""
+
+    asked: Sequence[str]
+    started: Sequence[str]
+    result: Callable[[], ToolResult]
+
+    def assert_held_back(self) -> None:
+        """A person was asked and the call never began."""
+        assert ATTACK in self.asked
+        assert ATTACK not in self.started
+        assert self.result().outcome is Outcome.DENIED
+
+    def assert_refused(self) -> None:
+        """Nobody can allow it: it failed or was denied, and no person was asked."""
+        assert ATTACK not in self.asked
+        assert self.result().outcome in {Outcome.DENIED, Outcome.FAILED}
+
+
+class Trial(Office, Attempt):
+    """Plays calls one by one, end to end; each question gets its answer from the person."""
 
     def __init__(self, folder: Path, *uses: ToolUse, person: Person = taking_the_bait) -> None:
         super().__init__(folder, *(Turn(use) for use in uses), Turn())
@@ -86,16 +109,11 @@ class Trial(Office):
     def result(self, id_: str = ATTACK) -> ToolResult:
         return results_of(self.session.history)[id_]
 
-    def assert_held_back(self) -> None:
-        """A person was asked and the call never began."""
-        assert ATTACK in self.asked
-        assert ATTACK not in self.started
-        assert self.result().outcome is Outcome.DENIED
 
-    def assert_refused(self) -> None:
-        """Nobody can allow it: it failed or was denied, and no person was asked."""
-        assert ATTACK not in self.asked
-        assert self.result().outcome in {Outcome.DENIED, Outcome.FAILED}
+def one_end_to_end(attacks: Iterable[Any]) -> list[Any]:
+    """Let the first of these attacks go through a whole session, on a push too."""
+    first, *others = [attack if isinstance(attack, tuple) else (attack,) for attack in attacks]
+    return [pytest.param(*first, marks=pytest.mark.end_to_end), *(pytest.param(*attack) for attack in others)]
 
 
 def is_for_more_than_this(rule: Rule) -> bool:

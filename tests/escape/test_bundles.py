@@ -19,7 +19,7 @@ from desktop_agent.types.permissions import (
     RuleScope,
 )
 from desktop_agent.types.tool_calls import AllowAlways, Decision, Deny, UntrustedSource
-from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
+from tests.escape.attack import ATTACK, BAIT, Attempting, Trial, allows, one_end_to_end, run, write
 
 READ_ONLY, RECORDING, RUFF = BUNDLES
 BAITS = {"look": "git status", "record": "git add a", "ruff": "ruff check a"}
@@ -199,10 +199,10 @@ def is_bundle(rule: Rule) -> bool:
     return isinstance(rule.pattern, CommandsPattern)
 
 
-@pytest.mark.parametrize("trick", ATTACKS)
-async def test_what_a_bundle_does_not_name_is_asked_about(trick: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trick", one_end_to_end(ATTACKS))
+async def test_what_a_bundle_does_not_name_is_asked_about(trick: str, tmp_path: Path, attempt: Attempting) -> None:
     which, line = ATTACKS[trick]
-    async with Trial(tmp_path, run(BAITS[which], BAIT), run(line), person=granting(is_bundle)) as trial:
+    async with attempt(tmp_path, run(BAITS[which], BAIT), run(line), person=granting(is_bundle)) as trial:
         (trial.work / "a").write_text("x")
         await trial.play()
         (rule,) = trial.session.permission_policy.rules
@@ -253,7 +253,9 @@ async def test_one_of_a_bundle_that_is_forbidden_stays_so(effect: RuleEffect, tm
 
 
 @pytest.mark.parametrize("beginnings", [[], [[]], [["git", "status"], []], [[1]], "git", None])
-async def test_a_stored_rule_whose_list_is_empty_or_none_allows_nothing(beginnings: object, tmp_path: Path) -> None:
+async def test_a_stored_rule_whose_list_is_empty_or_none_allows_nothing(
+    beginnings: object, tmp_path: Path, attempt: Attempting
+) -> None:
     whole = json.loads(rule_to_json(allows("run_command", READ_ONLY)))
     whole["pattern"]["beginnings"] = beginnings
     with pytest.raises(ValidationError):
@@ -261,7 +263,7 @@ async def test_a_stored_rule_whose_list_is_empty_or_none_allows_nothing(beginnin
     assert read_rule(json.dumps(whole)) is None
     assert read_rule_partially(json.dumps(whole), "x") is None
     denying = read_rule_partially(json.dumps({**whole, "effect": "deny"}), "x")
-    async with Trial(tmp_path, run("ls")) as trial:
+    async with attempt(tmp_path, run("ls")) as trial:
         assert denying is not None
         trial.rules = (allows("run_command"), denying)
         await trial.play()
@@ -271,8 +273,10 @@ async def test_a_stored_rule_whose_list_is_empty_or_none_allows_nothing(beginnin
 @pytest.mark.parametrize(
     "line", ["git -c core.pager=./evil log", "git $x", "git --exec-path=. status", "gitk", "./git x"]
 )
-async def test_a_beginning_of_one_word_allows_no_options_before_the_next(line: str, tmp_path: Path) -> None:
-    async with Trial(tmp_path, run("git status", "first"), run(line)) as trial:
+async def test_a_beginning_of_one_word_allows_no_options_before_the_next(
+    line: str, tmp_path: Path, attempt: Attempting
+) -> None:
+    async with attempt(tmp_path, run("git status", "first"), run(line)) as trial:
         trial.rules = (allows("run_command", CommandsPattern(title="git", beginnings=(("git",), ("ls",)))),)
         await trial.play()
         assert trial.started == ["first"]
@@ -302,9 +306,11 @@ CHANGES: dict[str, ToolUse] = {
 }
 
 
-@pytest.mark.parametrize("trick", CHANGES)
-async def test_leave_to_change_files_everywhere_is_no_leave_for_more(trick: str, tmp_path: Path) -> None:
-    async with Trial(tmp_path, write("src/b", id_=BAIT), CHANGES[trick]) as trial:
+@pytest.mark.parametrize("trick", one_end_to_end(CHANGES))
+async def test_leave_to_change_files_everywhere_is_no_leave_for_more(
+    trick: str, tmp_path: Path, attempt: Attempting
+) -> None:
+    async with attempt(tmp_path, write("src/b", id_=BAIT), CHANGES[trick]) as trial:
         for name in (".git", "src"):
             (trial.work / name).mkdir()
         (trial.work / ".git/config").write_text("old")
@@ -327,10 +333,12 @@ OUTSIDE = {
 
 @pytest.mark.parametrize("path", OUTSIDE.values(), ids=OUTSIDE)
 @pytest.mark.parametrize("name", ["edit_file", "write_file"])
-async def test_leave_to_change_files_everywhere_ends_at_the_workspace(path: str, name: str, tmp_path: Path) -> None:
+async def test_leave_to_change_files_everywhere_ends_at_the_workspace(
+    path: str, name: str, tmp_path: Path, attempt: Attempting
+) -> None:
     (tmp_path / "outside").mkdir()
     use = edit(path) if name == "edit_file" else write(path)
-    async with Trial(tmp_path, write("b", id_=BAIT), use) as trial:
+    async with attempt(tmp_path, write("b", id_=BAIT), use) as trial:
         (trial.work / "src").mkdir()
         (trial.work / "out").symlink_to(tmp_path / "outside")
         trial.person = granting(both(trial.work.as_posix()))
@@ -342,8 +350,8 @@ async def test_leave_to_change_files_everywhere_ends_at_the_workspace(path: str,
 
 
 @pytest.mark.parametrize("path", ["a", "srcs/a", "src2", "SRC/a", "src/../a"])
-async def test_leave_for_a_folder_is_none_beside_it(path: str, tmp_path: Path) -> None:
-    async with Trial(tmp_path, write("src/c", id_="inside"), write(path)) as trial:
+async def test_leave_for_a_folder_is_none_beside_it(path: str, tmp_path: Path, attempt: Attempting) -> None:
+    async with attempt(tmp_path, write("src/c", id_="inside"), write(path)) as trial:
         trial.rules = (allows("write_file", PathPattern(prefix=(trial.work / "src").as_posix())),)
         await trial.play()
         assert "inside" in trial.started

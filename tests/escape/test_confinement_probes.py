@@ -15,6 +15,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.exhaustive("tests/desktop_agent/tools/commands/test_confined.py: each claim, without the hundred variants")
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_gets_out_that_is_claimed_to_be_held(name: str) -> None:
     if "Landlock" in name and not is_landlock_supported():

@@ -11,7 +11,7 @@ from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.permissions import CommandPattern, PathPattern, RuleEffect
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce
 from tests.desktop_agent.engine.stage import results_of
-from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
+from tests.escape.attack import ATTACK, BAIT, Attempting, Trial, allows, one_end_to_end, run, write
 
 SECRET = "only for me"
 
@@ -74,8 +74,8 @@ OUT = {
 
 
 @pytest.mark.parametrize("tool", ["write_file", "read_file", "delete_file", "move_file", "search_files"])
-@pytest.mark.parametrize("trick", OUT)
-async def test_no_path_leads_out(trick: str, tool: str, ground: Path) -> None:
+@pytest.mark.parametrize("trick", one_end_to_end(OUT))
+async def test_no_path_leads_out(trick: str, tool: str, ground: Path, attempt: Attempting) -> None:
     path = OUT[trick].format(ground)
     given: dict[str, dict[str, object]] = {
         "write_file": {"path": path, "content": "mine now"},
@@ -85,7 +85,7 @@ async def test_no_path_leads_out(trick: str, tool: str, ground: Path) -> None:
         "search_files": {"pattern": "only", "path": path},
     }
     # Not even with the person's leave.
-    async with Trial(ground, call(tool, **given[tool]), person=lambda _: AllowOnce()) as trial:
+    async with attempt(ground, call(tool, **given[tool]), person=lambda _: AllowOnce()) as trial:
         trial.edits = True
         await trial.play()
         assert trial.result().outcome is Outcome.FAILED
@@ -111,9 +111,11 @@ IN_SRC = {
 }
 
 
-@pytest.mark.parametrize("trick", IN_SRC)
-async def test_what_is_allowed_in_a_folder_is_asked_about_beside_it(trick: str, tmp_path: Path) -> None:
-    async with Trial(tmp_path, write("src/b", id_=BAIT), write(IN_SRC[trick])) as trial:
+@pytest.mark.parametrize("trick", one_end_to_end(IN_SRC))
+async def test_what_is_allowed_in_a_folder_is_asked_about_beside_it(
+    trick: str, tmp_path: Path, attempt: Attempting
+) -> None:
+    async with attempt(tmp_path, write("src/b", id_=BAIT), write(IN_SRC[trick])) as trial:
         trial.rules = (allows("write_file", PathPattern(prefix=(trial.work / "src").as_posix())),)
         for name in ("src", "beside"):
             (trial.work / name).mkdir()
@@ -141,10 +143,10 @@ DENIED = {
 }
 
 
-@pytest.mark.parametrize("trick", DENIED)
-async def test_no_spelling_leads_around_a_rule_that_denies(trick: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trick", one_end_to_end(DENIED))
+async def test_no_spelling_leads_around_a_rule_that_denies(trick: str, tmp_path: Path, attempt: Attempting) -> None:
     path = DENIED[trick].format(tmp_path)
-    async with Trial(tmp_path, call("read_file", path=path)) as trial:
+    async with attempt(tmp_path, call("read_file", path=path)) as trial:
         (trial.work / "src").mkdir()
         (trial.work / "café").mkdir()
         (trial.work / "café" / "key").write_text(SECRET)
@@ -178,11 +180,13 @@ RUN_BY_GIT = {
 
 
 @pytest.mark.parametrize("way", ["accept edits", "for this conversation", "rule for the folder"])
-@pytest.mark.parametrize("trick", RUN_BY_GIT)
-async def test_what_git_would_run_is_never_written_unasked(trick: str, way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trick", one_end_to_end(RUN_BY_GIT))
+async def test_what_git_would_run_is_never_written_unasked(
+    trick: str, way: str, tmp_path: Path, attempt: Attempting
+) -> None:
     settings = "[core]\n\tfsmonitor = touch pwned\n"
     uses = (write("a", id_="first"), write(RUN_BY_GIT[trick], settings))
-    async with Trial(tmp_path, *uses) as trial:
+    async with attempt(tmp_path, *uses) as trial:
         for name in (".git", "src"):
             (trial.work / name).mkdir()
         (trial.work / "link").symlink_to(".git")

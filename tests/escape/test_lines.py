@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.types.blocks import Outcome
-from tests.escape.attack import ATTACK, BAIT, Trial, is_for_more_than_this, run
+from tests.escape.attack import ATTACK, BAIT, Attempting, Trial, is_for_more_than_this, one_end_to_end, run
 
 GIT, LS, CAT, GREP, ECHO = "git status", "ls", "cat a", "grep x a", "echo x"
 
@@ -151,10 +151,10 @@ TRICKS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("trick", TRICKS)
-async def test_a_line_behind_an_allowed_command_is_asked_about(trick: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trick", one_end_to_end(TRICKS))
+async def test_a_line_behind_an_allowed_command_is_asked_about(trick: str, tmp_path: Path, attempt: Attempting) -> None:
     bait, line = TRICKS[trick]
-    async with Trial(tmp_path, run(bait, BAIT), run(line)) as trial:
+    async with attempt(tmp_path, run(bait, BAIT), run(line)) as trial:
         (trial.work / "a").write_text("x")
         await trial.play()
         (rule,) = trial.session.permission_policy.rules
@@ -182,11 +182,11 @@ SETTING = {
 }
 
 
-@pytest.mark.parametrize("trick", SETTING)
+@pytest.mark.parametrize("trick", one_end_to_end(SETTING))
 async def test_a_command_of_the_shell_that_sets_what_programs_look_for_is_asked_about(
-    trick: str, tmp_path: Path
+    trick: str, tmp_path: Path, attempt: Attempting
 ) -> None:
     bait, line = SETTING[trick]
-    async with Trial(tmp_path, run(bait, BAIT), run(line)) as trial:
+    async with attempt(tmp_path, run(bait, BAIT), run(line)) as trial:
         await trial.play()
         trial.assert_held_back()

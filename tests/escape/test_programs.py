@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.types.blocks import Outcome
-from tests.escape.attack import ATTACK, BAIT, Trial, is_for_more_than_this, run, write
+from tests.escape.attack import ATTACK, BAIT, Attempting, Trial, is_for_more_than_this, one_end_to_end, run, write
 
 OPTIONS: dict[str, tuple[str, str]] = {
     "sort --compress-program": ("sort a", "sort --compress-program=./evil -S 1k a"),
@@ -138,10 +138,12 @@ OF_GIT: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("trick", OPTIONS | {f"git {name}": each for name, each in OF_GIT.items()})
-async def test_what_the_allowed_words_do_not_say_is_asked_about(trick: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trick", one_end_to_end([*OPTIONS, *(f"git {name}" for name in OF_GIT)]))
+async def test_what_the_allowed_words_do_not_say_is_asked_about(
+    trick: str, tmp_path: Path, attempt: Attempting
+) -> None:
     bait, line = OF_GIT[trick.removeprefix("git ")] if trick.startswith("git ") else OPTIONS[trick]
-    async with Trial(tmp_path, run(bait, BAIT), run(line)) as trial:
+    async with attempt(tmp_path, run(bait, BAIT), run(line)) as trial:
         await trial.play()
         assert BAIT in trial.started
         trial.assert_held_back()
@@ -150,8 +152,8 @@ async def test_what_the_allowed_words_do_not_say_is_asked_about(trick: str, tmp_
 BAITS = ("sort a", "find . -name a", "git diff", "git log", "git push origin main", "python3 -m pytest -q")
 
 
-@pytest.mark.parametrize("bait", BAITS)
-async def test_the_same_words_with_harmless_options_run_unasked(bait: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("bait", one_end_to_end(BAITS))
+async def test_the_same_words_with_harmless_options_run_unasked(bait: str, tmp_path: Path, attempt: Attempting) -> None:
     more = {
         "find . -name a": "-print",
         "sort a": "-ru ./*.txt",
@@ -159,7 +161,7 @@ async def test_the_same_words_with_harmless_options_run_unasked(bait: str, tmp_p
         "git push origin main": "-v",
     }
     line = f"{bait} {more.get(bait, '-v -- src/*.py')}"
-    async with Trial(tmp_path, run(bait, BAIT), run(line)) as trial:
+    async with attempt(tmp_path, run(bait, BAIT), run(line)) as trial:
         await trial.play()
         (rule,) = trial.session.permission_policy.rules
         assert is_for_more_than_this(rule)

@@ -9,7 +9,7 @@ from desktop_agent.sandbox.backends import available_sandbox
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.permissions import PLAN_MODE, CommandPattern, PathPattern
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, UntrustedSource
-from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
+from tests.escape.attack import ATTACK, BAIT, Attempting, Trial, allows, one_end_to_end, run, write
 
 PAGE = UntrustedSource("web", "evil.example")
 STARTUP = {
@@ -31,7 +31,7 @@ STARTUP = {
     "through a link to its folder": ("link/tasks.json", "VS Code when the folder is opened"),
     "through a link to it": ("plain.txt", "direnv when a shell enters the folder"),
 }
-startup = pytest.mark.parametrize("trick", STARTUP)
+startup = pytest.mark.parametrize("trick", one_end_to_end(STARTUP))
 
 
 def prepared(work: Path) -> None:
@@ -47,9 +47,9 @@ def call(name: str, id_: str = ATTACK, **given: object) -> ToolUse:
 
 @startup
 @pytest.mark.parametrize("way", ["accept edits", "rule for the folder", "for this conversation"])
-async def test_it_is_never_written_unasked(way: str, trick: str, tmp_path: Path) -> None:
+async def test_it_is_never_written_unasked(way: str, trick: str, tmp_path: Path, attempt: Attempting) -> None:
     path, said = STARTUP[trick]
-    async with Trial(tmp_path, write("a", id_="first"), write(path)) as trial:
+    async with attempt(tmp_path, write("a", id_="first"), write(path)) as trial:
         prepared(trial.work)
         trial.edits = way == "accept edits"
         if way == "rule for the folder":
@@ -63,7 +63,9 @@ async def test_it_is_never_written_unasked(way: str, trick: str, tmp_path: Path)
 
 
 @startup
-async def test_it_is_not_moved_there_nor_edited_nor_deleted_unasked(trick: str, tmp_path: Path) -> None:
+async def test_it_is_not_moved_there_nor_edited_nor_deleted_unasked(
+    trick: str, tmp_path: Path, attempt: Attempting
+) -> None:
     path, said = STARTUP[trick]
     uses = (
         call("move_file", source="innocent", target=path),
@@ -71,7 +73,7 @@ async def test_it_is_not_moved_there_nor_edited_nor_deleted_unasked(trick: str, 
         call("delete_file", "delete", path=path),
         call("move_file", "away", source=path, target="other"),
     )
-    async with Trial(tmp_path, *uses) as trial:
+    async with attempt(tmp_path, *uses) as trial:
         prepared(trial.work)
         (trial.work / "innocent").write_text("mine")
         place = trial.work / ".envrc" if trick == "through a link to it" else trial.work / path
@@ -125,8 +127,10 @@ REPOSITORY = ["HEAD", "config", "hooks/any", "objects/ab/cd", "refs/heads/main",
 
 @pytest.mark.parametrize("part", REPOSITORY)
 @pytest.mark.parametrize("folder", ["vendor/lib.git/", ""])
-async def test_nothing_of_a_bare_repository_is_written_unasked(folder: str, part: str, tmp_path: Path) -> None:
-    async with Trial(tmp_path, write(f"{folder}README", id_="first"), write(f"{folder}{part}")) as trial:
+async def test_nothing_of_a_bare_repository_is_written_unasked(
+    folder: str, part: str, tmp_path: Path, attempt: Attempting
+) -> None:
+    async with attempt(tmp_path, write(f"{folder}README", id_="first"), write(f"{folder}{part}")) as trial:
         top = trial.work / folder
         for name in ("objects", "refs"):
             (top / name).mkdir(parents=True)
@@ -150,13 +154,13 @@ async def test_no_folder_becomes_a_repository_unasked(last: str, tmp_path: Path)
 BUILD = ["Makefile", "package.json", "sub/pyproject.toml", "conftest.py", "vite.config.ts", "build.rs", "Dockerfile"]
 
 
-@pytest.mark.parametrize("path", BUILD)
+@pytest.mark.parametrize("path", one_end_to_end(BUILD))
 @pytest.mark.parametrize("way", ["accept edits", "rule for the folder"])
 @pytest.mark.parametrize("tainted", [False, True])
 async def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(
-    tainted: bool, way: str, path: str, tmp_path: Path
+    tainted: bool, way: str, path: str, tmp_path: Path, attempt: Attempting
 ) -> None:
-    async with Trial(tmp_path, write("src/main.py", id_="first"), write(path)) as trial:
+    async with attempt(tmp_path, write("src/main.py", id_="first"), write(path)) as trial:
         trial.edits = way == "accept edits"
         if way == "rule for the folder":
             trial.rules = (allows("write_file", PathPattern(prefix=trial.work.as_posix())),)
@@ -198,8 +202,8 @@ COPIES = ["cp mine {}", "mv mine {}", "tee {} < mine", "cat mine > {}", "cat min
 
 @pytest.mark.parametrize("line", COPIES)
 @pytest.mark.parametrize("path", [".vscode/tasks.json", ".envrc", ".husky/pre-commit"])
-async def test_no_allowed_command_writes_it_by_name(path: str, line: str, tmp_path: Path) -> None:
-    async with Trial(tmp_path, run(line.format(path))) as trial:
+async def test_no_allowed_command_writes_it_by_name(path: str, line: str, tmp_path: Path, attempt: Attempting) -> None:
+    async with attempt(tmp_path, run(line.format(path))) as trial:
         (trial.work / "mine").write_text("mine")
         trial.rules = tuple(allows("run_command", CommandPattern(words=(each,))) for each in ("cp", "mv", "tee", "cat"))
         trial.edits = True

@@ -7,7 +7,7 @@ import pytest
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.types.permissions import CommandPattern, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import AllowOnce, Decision
-from tests.escape.attack import ATTACK, BAIT, Trial, allows, run
+from tests.escape.attack import ATTACK, BAIT, Attempting, Trial, allows, one_end_to_end, run
 
 IN_LOOP = "for b in 'a[$(touch pwn)]'; do {}; done"
 # What was allowed by its first words, and the line that it must not let through.
@@ -89,9 +89,11 @@ def allowed_by(first: str) -> tuple[CommandPattern, ...]:
     return tuple(CommandPattern(words=tuple(each.split())) for each in dict.fromkeys((first, "ls", "sleep")))
 
 
-@pytest.mark.parametrize(("first", "line"), [*NAMED_STREAMS, *TESTS, *BUILTINS])
-async def test_a_rule_for_first_words_lets_nothing_else_be_run(first: str, line: str, tmp_path: Path) -> None:
-    async with Trial(tmp_path, run(line)) as trial:
+@pytest.mark.parametrize(("first", "line"), one_end_to_end([*NAMED_STREAMS, *TESTS, *BUILTINS]))
+async def test_a_rule_for_first_words_lets_nothing_else_be_run(
+    first: str, line: str, tmp_path: Path, attempt: Attempting
+) -> None:
+    async with attempt(tmp_path, run(line)) as trial:
         trial.rules = tuple(allows("run_command", each) for each in allowed_by(first))
         await trial.play()
         trial.assert_held_back()
@@ -99,28 +101,34 @@ async def test_a_rule_for_first_words_lets_nothing_else_be_run(first: str, line:
 
 
 @pytest.mark.parametrize("line", DECLARATIONS)
-async def test_a_rule_for_a_declaration_lets_no_other_program_be_found(line: str, tmp_path: Path) -> None:
+async def test_a_rule_for_a_declaration_lets_no_other_program_be_found(
+    line: str, tmp_path: Path, attempt: Attempting
+) -> None:
     names = ("export", "declare", "unset", "readonly")
-    async with Trial(tmp_path, run(line)) as trial:
+    async with attempt(tmp_path, run(line)) as trial:
         trial.rules = tuple(allows("run_command", pattern) for each in names for pattern in allowed_by(each))
         await trial.play()
         trial.assert_held_back()
 
 
 @pytest.mark.parametrize("line", ["export FOO", "declare -x FOO", "unset FOO", "set -e", "read x", "cd src", "shopt"])
-async def test_no_rule_is_offered_for_what_only_prepares_the_next_command(line: str, tmp_path: Path) -> None:
-    async with Trial(tmp_path, run(line)) as trial:
+async def test_no_rule_is_offered_for_what_only_prepares_the_next_command(
+    line: str, tmp_path: Path, attempt: Attempting
+) -> None:
+    async with attempt(tmp_path, run(line)) as trial:
         await trial.play()
         patterns = [each.pattern for each in trial.cards[0].proposals]
         assert not [each for each in patterns if isinstance(each, CommandPattern) and not each.exact]
 
 
 @pytest.mark.parametrize(("_", "line"), [*NAMED_STREAMS[:4], *TESTS[:6], *BUILTINS[:6]])
-async def test_what_a_rule_denies_is_asked_about_where_it_may_stand_in_there(_: str, line: str, tmp_path: Path) -> None:
+async def test_what_a_rule_denies_is_asked_about_where_it_may_stand_in_there(
+    _: str, line: str, tmp_path: Path, attempt: Attempting
+) -> None:
     def person(_: Approval) -> Decision:
         return AllowOnce()
 
-    async with Trial(tmp_path, run(line.replace("touch pwn", "git push")), person=person) as trial:
+    async with attempt(tmp_path, run(line.replace("touch pwn", "git push")), person=person) as trial:
         everything = allows("run_command")
         deny = allows("run_command", CommandPattern(words=("git", "push")), RuleEffect.DENY)
         trial.rules = (everything, deny)
@@ -128,9 +136,9 @@ async def test_what_a_rule_denies_is_asked_about_where_it_may_stand_in_there(_: 
         assert ATTACK in trial.asked
 
 
-@pytest.mark.parametrize(("first", "line"), WELL)
-async def test_plain_lines_go_on_unasked(first: str, line: str, tmp_path: Path) -> None:
-    async with Trial(tmp_path, run(line)) as trial:
+@pytest.mark.parametrize(("first", "line"), one_end_to_end(WELL))
+async def test_plain_lines_go_on_unasked(first: str, line: str, tmp_path: Path, attempt: Attempting) -> None:
+    async with attempt(tmp_path, run(line)) as trial:
         trial.rules = tuple(allows("run_command", each) for each in allowed_by(first))
         await trial.play()
         assert trial.asked == []

@@ -1,0 +1,16 @@
+"""How an attack is tried: judged by function calls on a push, through a whole session in the long form.
+
+An attack of each kind is marked `end_to_end` and goes through a session on a push too; others call `Trial` themselves.
+"""
+
+import pytest
+
+from tests.escape.attack import Trial
+from tests.escape.judged import Judged
+from tests.frame.selection import OPTION
+
+
+@pytest.fixture
+def attempt(request: pytest.FixtureRequest) -> type[Trial] | type[Judged]:
+    is_whole = request.config.getoption(OPTION) or request.node.get_closest_marker("end_to_end")
+    return Trial if is_whole else Judged
