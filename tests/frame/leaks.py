@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import re
 import sys
 import threading
@@ -156,9 +157,10 @@ def other_threads() -> set[threading.Thread]:
 def child_processes() -> set[int]:
     """Ids of live children; empty where the system has no /proc."""
     children: set[int] = set()
-    for listing in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            children |= {int(pid) for pid in listing.read_text().split()}
+    with contextlib.suppress(FileNotFoundError):
+        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - for every test: a Path takes five times as long
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/children") as file:  # noqa: PTH123
+                children |= {int(pid) for pid in file.read().split()}
     return children
 
 
@@ -171,14 +173,14 @@ def command_of(pid: int) -> str:
 
 def open_files() -> dict[int, str]:
     """Sockets and files outside the system's own folders, by descriptor; empty where the system has no /proc."""
-    found: dict[int, str] = {}
+    files: dict[int, str] = {}
     with contextlib.suppress(FileNotFoundError):
-        for number in Path("/proc/self/fd").iterdir():
+        for number in os.listdir("/proc/self/fd"):  # noqa: PTH208 - for every test: a Path takes five times as long
             with contextlib.suppress(OSError):
-                target = str(number.readlink())
+                target = os.readlink(f"/proc/self/fd/{number}")  # noqa: PTH115
                 if not target.startswith(("/usr/", "/proc/", "/dev/", "/sys/", "/etc/", "/memfd:", "pipe:", "anon_")):
-                    found[int(number.name)] = target
-    return found
+                    files[int(number)] = target
+    return files
 
 
 def settle(still_there: Callable[[], bool]) -> None:

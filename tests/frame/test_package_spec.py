@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,10 +34,10 @@ def recipe() -> dict[str, Any]:
     return told
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for package in PACKAGES:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            yield str(file.relative_to(ROOT)), ast.parse(file.read_text(encoding="utf-8"))
+@cache
+def trees() -> list[tuple[str, ast.Module]]:
+    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+    return [(str(file.relative_to(ROOT)), ast.parse(file.read_text(encoding="utf-8"))) for file in files]
 
 
 def imported(node: ast.AST) -> Iterator[str]:
@@ -59,6 +60,7 @@ def is_module(name: str) -> bool:
         return False
 
 
+@cache
 def late_imports() -> set[str]:
     functions = (
         each
@@ -69,6 +71,7 @@ def late_imports() -> set[str]:
     return {name for function in functions for node in ast.walk(function) for name in imported(node)}
 
 
+@cache
 def all_imports() -> set[str]:
     return {name for _, tree in trees() for node in ast.walk(tree) for name in imported(node)}
 
