@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -58,7 +59,6 @@ WAYS: dict[str, tuple[Mode, tuple[Rule, ...]]] = {
     "rule for the tool": (DEFAULT_MODE, (allows(),)),
     "all of it": (ACCEPT_EDITS_MODE, (FOLDER, allows())),
 }
-ways = pytest.mark.parametrize("way", WAYS)
 
 
 def calls(make_open_tool: MakeTool, path: str) -> Iterator[CallFacts]:
@@ -76,16 +76,12 @@ def verdict(case: CallFacts, way: str, suspension: Suspension = NOTHING_SUSPENDE
 
 
 @always
-@ways
-@pytest.mark.parametrize("suspension", [NOTHING_SUSPENDED, TAINTED], ids=["clean", "tainted"])
-def test_what_runs_by_itself_is_always_asked_about(
-    suspension: Suspension, way: str, entry: StartupFile, make_open_tool: MakeTool
-) -> None:
-    for path in examples(entry):
+def test_what_runs_by_itself_is_always_asked_about(entry: StartupFile, make_open_tool: MakeTool) -> None:
+    for path, way, suspension in product(examples(entry), WAYS, (NOTHING_SUSPENDED, TAINTED)):
         for case in calls(make_open_tool, path):
-            found = verdict(case, way, suspension)
-            assert isinstance(found, Ask), (path, case.tool.name)
-            assert entry.sentence(path) in found.reasons
+            question = verdict(case, way, suspension)
+            assert isinstance(question, Ask), (path, way, suspension, case.tool.name)
+            assert entry.sentence(path) in question.reasons, (path, way, suspension, case.tool.name)
 
 
 @always
@@ -99,19 +95,18 @@ def test_plan_mode_denies_it_and_nobody_is_kept_from_reading(entry: StartupFile,
 
 
 @after_outside
-@ways
 def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(
-    way: str, entry: StartupFile, make_open_tool: MakeTool
+    entry: StartupFile, make_open_tool: MakeTool
 ) -> None:
-    for path in examples(entry):
+    for path, way in product(examples(entry), WAYS):
         for case in calls(make_open_tool, path):
             mode, rules = WAYS[way]
             clean = verdict(case, way)
             # Trusted or not: who trusts a site has not read what it makes the next build do.
             came = decide(case, rules, mode, protected=replace(GROUNDS, has_untrusted_content=True))
-            assert isinstance(clean, Ask if way == "default" else Allowed), path
-            assert isinstance(came, Ask)
-            assert came.reasons == (entry.sentence(path),), path
+            assert isinstance(clean, Ask if way == "default" else Allowed), (path, way)
+            assert isinstance(came, Ask), (path, way)
+            assert came.reasons == (entry.sentence(path),), (path, way)
 
 
 def test_ordinary_files_are_worked_on_after_content_from_outside(make_open_tool: MakeTool) -> None:
