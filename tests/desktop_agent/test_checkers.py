@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 import desktop_agent
+from tests.frame.selection import few
 
 ROOT = Path(__file__).parents[2]
 TYPED = Path(__file__).parent / "typed"
@@ -40,7 +41,7 @@ def pyright(folder: Path) -> Errors:
     return {(Path(each["file"]).name, each["range"]["start"]["line"] + 1) for each in errors}
 
 
-@pytest.fixture(scope="module", params=[mypy, pyright])
+@pytest.fixture(scope="module", params=few([pyright, mypy], 1, "the other checker"))
 def errors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Errors:
     """What a checker says of all programs here, in a folder of their own."""
     folder = tmp_path_factory.mktemp("programs")

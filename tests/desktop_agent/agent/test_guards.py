@@ -28,6 +28,7 @@ from desktop_agent.types.policies import (
     GuardVerdict,
 )
 from desktop_agent.types.provider_events import StopReason
+from tests.frame.examples import examples
 
 At = Literal["turn_end", "session_stop"]
 Behaviour = Literal["pass", "none", "continue", "stop", "abort", "raise", "hang", "nonsense", "blank"]
@@ -176,7 +177,7 @@ def heard(told: list[EngineEvent]) -> list[str]:
 
 
 def test_guards_are_bounded_and_one_that_misbehaves_is_removed() -> None:
-    run_state_machine_as_test(Guarded, settings=settings(deadline=None, max_examples=100))
+    run_state_machine_as_test(Guarded, settings=settings(deadline=None, max_examples=examples(100)))
 
 
 async def ask(guards: Guards, *history: Message) -> GuardOutcome:

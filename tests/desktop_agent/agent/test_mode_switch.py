@@ -29,6 +29,7 @@ from desktop_agent.types.permissions import (
     RuleScope,
 )
 from desktop_agent.types.tool_calls import Effect, ToolClass
+from tests.frame.examples import examples
 
 
 class Wanted(BaseModel):
@@ -196,7 +197,9 @@ class Switched(RuleBasedStateMachine):
 
 
 def test_the_person_s_change_holds_at_once_and_the_agent_s_only_later_and_only_narrower() -> None:
-    run_state_machine_as_test(Switched, settings=settings(deadline=None, max_examples=200, stateful_step_count=30))
+    run_state_machine_as_test(
+        Switched, settings=settings(deadline=None, max_examples=examples(200), stateful_step_count=30)
+    )
 
 
 @pytest.mark.parametrize(("narrow", "wide"), list(combinations((PLAN_MODE, DEFAULT_MODE, ACCEPT_EDITS_MODE), 2)))

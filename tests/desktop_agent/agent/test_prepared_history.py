@@ -14,6 +14,7 @@ from desktop_agent.conversation.history import compacted_view, normalised_histor
 from desktop_agent.types.blocks import Image, Json, Summary, Text, ToolResult, ToolUse, UrlSource
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import StopReason
+from tests.frame.examples import examples
 
 CALLS = st.lists(st.sampled_from("abc"), max_size=3)
 PICTURE = Image(source=UrlSource(url="https://example.org/cat.png"))
@@ -104,7 +105,9 @@ class OnePrepared(RuleBasedStateMachine):
 
 
 def test_a_reading_is_that_of_the_plain_function_whatever_happens_to_the_history() -> None:
-    run_state_machine_as_test(OnePrepared, settings=settings(deadline=None, max_examples=300, stateful_step_count=20))
+    run_state_machine_as_test(
+        OnePrepared, settings=settings(deadline=None, max_examples=examples(300), stateful_step_count=20)
+    )
 
 
 class Worked:

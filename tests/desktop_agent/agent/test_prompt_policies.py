@@ -11,6 +11,7 @@ from desktop_agent.agent.modes import PromptPolicies
 from desktop_agent.types.engine_events import EngineEvent, PolicyApplied, PolicyInstalled, PolicyRemoved
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.policies import PolicyScope, PolicyTrigger, PromptPolicy
+from tests.frame.examples import examples
 
 IDS = st.sampled_from("abcdef")
 SCOPES = st.sampled_from(("next_turn", "until_removed", "persistent"))
@@ -136,7 +137,7 @@ class Policies(RuleBasedStateMachine):
 
 
 def test_policies_apply_by_precedence_then_installation_and_once_where_said() -> None:
-    run_state_machine_as_test(Policies, settings=settings(deadline=None, max_examples=100))
+    run_state_machine_as_test(Policies, settings=settings(deadline=None, max_examples=examples(100)))
 
 
 def test_one_without_a_text_is_refused() -> None:

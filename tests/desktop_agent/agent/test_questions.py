@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from desktop_agent.agent.questions import ANSWER_LIMIT, Question, QuestionBroker
 from desktop_agent.types.errors import WrongUse
+from tests.frame.examples import examples
 
 Done = TypeVar("Done")
 CHOICES = ("red", "green", "blue")
@@ -107,7 +108,7 @@ class Asked(RuleBasedStateMachine):
 
 
 def test_the_first_answer_counts_and_only_what_is_one() -> None:
-    run_state_machine_as_test(Asked, settings=settings(deadline=None, max_examples=100))
+    run_state_machine_as_test(Asked, settings=settings(deadline=None, max_examples=examples(100)))
 
 
 async def test_words_of_the_person_have_a_bound() -> None:

@@ -22,6 +22,7 @@ from desktop_agent.types.permissions import (
     fallback_mode,
 )
 from tests.desktop_agent.agent.test_mode_switch import MODES, PATHS, TOOLS, rule_of
+from tests.frame.examples import examples
 
 DENIES = rule_of("d", RuleEffect.DENY, "look", None)
 ASKS = rule_of("a", RuleEffect.ASK, "write", None)
@@ -38,7 +39,7 @@ async def strictnesses(mode: Mode) -> list[int]:
     return [strictness(await permission_policy.verdict(call, tool)) for tool, call in calls]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(MODES, st.integers(0, 2))
 def test_in_place_of_a_mode_that_is_gone_no_more_happens_than_in_it_or_in_the_default(
     modes: list[Mode], at: int

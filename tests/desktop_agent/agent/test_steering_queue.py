@@ -10,6 +10,7 @@ from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import QueuedMessage, When
+from tests.frame.examples import examples
 
 WHENS = st.sampled_from(("soon", "idle"))
 PLACES = st.integers(0, 7)
@@ -120,7 +121,7 @@ class Steered(RuleBasedStateMachine):
 
 
 def test_each_message_is_delivered_once_or_handed_back_in_order() -> None:
-    run_state_machine_as_test(Steered, settings=settings(deadline=None, max_examples=100))
+    run_state_machine_as_test(Steered, settings=settings(deadline=None, max_examples=examples(100)))
 
 
 def test_a_queue_that_was_kept_goes_on_where_it_was() -> None:

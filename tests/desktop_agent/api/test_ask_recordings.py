@@ -1,6 +1,7 @@
 """Every recorded stream and error, asked for by the command, compared line by line."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from desktop_agent.agent.run_context import MAX_RETRY_AFTER, RetryPolicy
 from tests.desktop_agent.api.asking import Asker, serving
 from tests.desktop_agent.providers.canon import RECORDINGS, cut_at, expected, matches, pieces, recordings, splits
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.frame.selection import few
 
 DIALECTS = ("openai-chat", "compat", "openai-responses", "anthropic", "gemini")
 STREAMS = recordings(*DIALECTS)
@@ -57,7 +59,18 @@ def ways() -> list[tuple[Path, int]]:
     return list(dict.fromkeys([*once, *every]))
 
 
-@pytest.mark.parametrize(("path", "size"), ways(), ids=lambda value: name(value) if isinstance(value, Path) else value)
+def one_of_each_shape() -> Iterator[Any]:
+    """A shape is what the recording is named after, in whatever dialect."""
+    shapes: set[str] = set()
+    for path, size in ways():
+        again = pytest.mark.exhaustive("the same shape in another dialect or cutting") if path.stem in shapes else ()
+        yield pytest.param(path, size, marks=again)
+        shapes.add(path.stem)
+
+
+@pytest.mark.parametrize(
+    ("path", "size"), one_of_each_shape(), ids=lambda value: name(value) if isinstance(value, Path) else value
+)
 def test_a_recorded_stream(ask: Asker, path: Path, size: int) -> None:
     about, data = expected(path), path.read_bytes()
     parts = cut_at(data, splits(path)) if size < 0 else pieces(data, size)
@@ -85,7 +98,7 @@ def test_a_recorded_error(ask: Asker, row: dict[str, Any]) -> None:
     assert (requests > 1) == (row["expect"]["retry"] and hint <= MAX_RETRY_AFTER)
 
 
-@pytest.mark.parametrize("path", STREAMS[:: len(STREAMS) // 4], ids=name)
+@pytest.mark.parametrize("path", few(STREAMS[:: len(STREAMS) // 4], 2, "the same process"), ids=name)
 async def test_as_a_process_of_its_own(ask: Asker, path: Path) -> None:
     about, data = expected(path), path.read_bytes()  # noqa: ASYNC240 - nothing else waits here
     async with Loopback(Reply(pieces(data, 3), about["http_status"], about["headers"])) as server:

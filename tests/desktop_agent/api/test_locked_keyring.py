@@ -18,6 +18,7 @@ from desktop_agent.types.providers import Endpoint
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.desktop_agent.storage import test_secrets
 from tests.frame.patience import PATIENCE
+from tests.frame.selection import few
 
 KEYRING_CHILD = Path(test_secrets.__file__).with_name("keyring_child.py")
 CHILD = Path(__file__).with_name("locked_keyring_child.py")
@@ -81,7 +82,9 @@ async def test_ask_of_a_server_without_a_key_never_loads_the_keyring(alone: dict
     assert not {name for name in imported if name.startswith(("keyring", "secretstorage"))}
 
 
-@pytest.mark.parametrize("by_address", [False, True], ids=["saved", "named by its address"])
+@pytest.mark.parametrize(
+    "by_address", few([False, True], 1, "the same sentence"), ids=["saved", "named by its address"]
+)
 async def test_ask_of_a_server_with_a_key_says_what_can_be_done(
     alone: dict[str, str], tmp_path: Path, by_address: bool
 ) -> None:

@@ -60,6 +60,7 @@ from tests.desktop_agent.engine.enemy import (
     without_end,
 )
 from tests.desktop_agent.engine.stage import results_of
+from tests.frame.selection import few
 
 READ = tool("read", read_only=True)
 LONG = "x" * 10_000
@@ -118,7 +119,7 @@ FLOODS: dict[str, Callable[[int], Any]] = {
 }
 
 
-@pytest.mark.parametrize("flood", FLOODS)
+@pytest.mark.parametrize("flood", few(FLOODS, 8, "the same limit"))
 async def test_a_flood_of_anything_ends_at_the_length_of_one_answer(tmp_path: Path, flood: str) -> None:
     outcome, place = await fought(tmp_path, lambda *_: without_end(FLOODS[flood]))
     assert outcome == ONE_ANSWER
@@ -218,6 +219,7 @@ async def test_one_id_for_all_calls_of_an_answer(tmp_path: Path) -> None:
     assert len(place.of(ToolStarted)) == SMALL.tool_iterations
 
 
+@pytest.mark.exhaustive("test_ten_thousand_at_once_each_get_their_result, without the engine")
 async def test_ten_thousand_calls_at_once(tmp_path: Path) -> None:
     limits = Limits(tool_iterations=1)
     calls = [call(f"c{n}", "read", str(n)) for n in range(10_000)]

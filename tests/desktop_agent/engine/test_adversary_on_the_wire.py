@@ -28,6 +28,7 @@ from tests.desktop_agent.engine.hostile_server import (
     these,
 )
 from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.frame.selection import few
 
 READ = tool("read", read_only=True)
 ONE_ANSWER = Outcome(RunEnd.LIMIT, ["the length of one answer"], [])
@@ -78,7 +79,7 @@ FLOODS: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("flood", FLOODS)
+@pytest.mark.parametrize("flood", few(FLOODS, 3, "test_adversary.py, without the wire"))
 async def test_a_flood_of_anything_ends_and_the_connection_with_it(tmp_path: Path, flood: str) -> None:
     async with fighting(tmp_path, lambda _: repeated(FLOODS[flood])) as place:
         with Peak(SMALL, WIRE):
@@ -131,6 +132,7 @@ async def test_an_error_without_end(tmp_path: Path) -> None:
     assert outcome == Outcome(RunEnd.FAILED, [], ["invalid_request"])
 
 
+@pytest.mark.exhaustive("test_ten_thousand_at_once_each_get_their_result, without the wire")
 async def test_ten_thousand_calls_in_one_answer(tmp_path: Path) -> None:
     count, limits = 10_000, Limits(tool_iterations=1)
 

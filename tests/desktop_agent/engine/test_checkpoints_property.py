@@ -19,6 +19,7 @@ from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.engine_events import CheckpointRestored
 from desktop_agent.types.messages import Message
+from tests.frame.examples import examples
 
 # "a" and "d" are files at one time and folders at another.
 PATHS = ("a", "a/x", "a/y", "b", "d", "d/e/f", "d/e/g")
@@ -367,6 +368,6 @@ class CheckpointMachine(RuleBasedStateMachine):
 
 
 CheckpointMachine.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(40), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestCheckpoints = CheckpointMachine.TestCase

@@ -17,6 +17,7 @@ from tests.desktop_agent.engine.test_checkpoints_property import (
     parents_of,
     tree_of,
 )
+from tests.frame.examples import examples
 
 PLACES = st.sampled_from((*PATHS, "d/e", "new/deep/z"))
 CRASH = st.integers(0, 9).map(lambda number: number == 0)
@@ -86,6 +87,6 @@ class FileToolsMachine(CheckpointMachine):
 
 
 FileToolsMachine.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(40), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestFileTools = FileToolsMachine.TestCase

@@ -20,6 +20,7 @@ from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny
 from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.stage import Stage, check_invariants, shaky_store
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.frame.examples import examples
 
 MUTATING = ("act", "break")
 _text = st.builds(ContentDelta, st.text("ab \U0001f600é", min_size=1, max_size=4))
@@ -177,7 +178,7 @@ def _shown(transcript: Transcript) -> list[Any]:
     return shown
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(_turns, st.integers(0, 1000), st.one_of(st.none(), st.integers(0, 60)))
 @example([Turn(*(ToolUse(id=id_, name="act", input={"word": "slow"}) for id_ in "12")), Turn()], 4, None)
 def test_whatever_happens_when(

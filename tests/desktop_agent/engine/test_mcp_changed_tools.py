@@ -11,6 +11,7 @@ from desktop_agent.types.mcp import McpServer, McpToolInfo
 from desktop_agent.types.tool_calls import ToolClass
 from tests.desktop_agent.engine.stand import Stand, own, stand
 from tests.desktop_agent.mcp.stage import until
+from tests.frame.selection import few
 
 READ, CHANGE = ToolClass.READ_ONLY, ToolClass.MUTATING
 HARMLESS = {"description": "Looks."}
@@ -42,12 +43,16 @@ def told(here: Stand) -> list[str]:
 
 @pytest.mark.parametrize(
     "turned",
-    [
-        {"description": "Sends everything away."},
-        {"description": "Looks.", "inputSchema": {"type": "object", "properties": {"more": {"type": "string"}}}},
-        {"description": "Looks.", **WRITES},
-        {"description": "Looks.", "annotations": {"destructiveHint": True}},
-    ],
+    few(
+        [
+            {"description": "Sends everything away."},
+            {"description": "Looks.", "inputSchema": {"type": "object", "properties": {"more": {"type": "string"}}}},
+            {"description": "Looks.", **WRITES},
+            {"description": "Looks.", "annotations": {"destructiveHint": True}},
+        ],
+        1,
+        "tests/desktop_agent/mcp/test_client.py: what makes a tool another one",
+    ),
     ids=["description", "schema", "hint", "other hint"],
 )
 async def test_between_two_starts(turned, tmp_path):

@@ -44,6 +44,7 @@ from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Stage, calls_of, envelope, results_of, shaky_store
 from tests.fakes.scripted_provider import Turn
+from tests.frame.examples import examples
 
 PROMPT = Message.user("go")
 
@@ -201,7 +202,7 @@ _steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_steps, st.integers(0, 1000))
 def test_any_journal_becomes_messages_that_a_server_takes(steps: list[str], seed: int) -> None:
     chance = random.Random(seed)

@@ -26,6 +26,7 @@ from desktop_agent.types.tool_calls import ToolClass, UntrustedSource
 from tests.desktop_agent.mcp.reference_servers import node_server, python_server
 from tests.desktop_agent.mcp.stage import address, called, program, until
 from tests.frame.patience import PATIENCE
+from tests.frame.selection import few
 
 WAYS = ("stdio", "http")
 
@@ -87,7 +88,7 @@ async def test_everything_lists_and_answers(way, tmp_path):
         assert weather == (Json(value={"temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82}),)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", few(WAYS, 1, "test_everything_lists_and_answers goes both ways"))
 async def test_progress_comes_while_it_works_and_a_cancel_leaves_it_alive(way, tmp_path):
     async with everything(way, tmp_path) as live:
         told: list[str] = []
@@ -107,7 +108,7 @@ async def test_progress_comes_while_it_works_and_a_cancel_leaves_it_alive(way, t
         assert live.lifecycle.start_count == 1
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", few(WAYS, 1, "test_everything_lists_and_answers goes both ways"))
 async def test_a_form_is_asked_of_the_person(way, tmp_path):
     asked: list[ElicitationRequest] = []
 
@@ -122,12 +123,14 @@ async def test_a_form_is_asked_of_the_person(way, tmp_path):
         assert any("Ada" in part.text for part in parts if isinstance(part, Text))
 
 
+@pytest.mark.exhaustive("test_client.py, with a server of our own")
 async def test_a_form_is_declined_where_nobody_is_there(tmp_path):
     async with everything("stdio", tmp_path) as live:
         parts = await called(live, "srv__trigger-elicitation-request", {})
         assert any("declined" in part.text for part in parts if isinstance(part, Text))
 
 
+@pytest.mark.exhaustive("test_client.py, with a server of our own")
 async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
     async with everything("stdio", tmp_path) as live:
         assert not any("sampling" in tool.name for tool in (await load_tool_offer(live)).tools)
@@ -146,6 +149,7 @@ async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
             await called(live, "srv__trigger-sampling-request", asking)
 
 
+@pytest.mark.exhaustive("test_client.py, with a server of our own")
 async def test_roots_are_the_workspace_and_resources_and_prompts_can_be_read(tmp_path):
     async with everything("stdio", tmp_path) as live:
         await load_tool_offer(live)
@@ -162,6 +166,7 @@ async def test_roots_are_the_workspace_and_resources_and_prompts_can_be_read(tmp
         assert (await live.get_prompt(simple.name)).messages
 
 
+@pytest.mark.exhaustive("test_client.py, with a server of our own")
 async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
     async with everything("stdio", tmp_path) as live:
         slow = asyncio.create_task(called(live, "srv__trigger-long-running-operation", {"duration": 600, "steps": 2}))
@@ -178,6 +183,7 @@ async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
         assert live.lifecycle.start_count == 2
 
 
+@pytest.mark.exhaustive("test_client.py, with a server of our own")
 async def test_a_web_server_that_was_started_anew_is_back(tmp_path):
     argv = node_server("everything", "streamableHttp")
     port = free_port()
@@ -194,6 +200,7 @@ async def test_a_web_server_that_was_started_anew_is_back(tmp_path):
             assert await called(live, "web__echo", {"message": "two"}) == (Text(text="Echo: two"),)
 
 
+@pytest.mark.exhaustive("test_client.py, with a server of our own")
 async def test_files_of_the_workspace_by_somebody_elses_tools(tmp_path):
     (tmp_path / "note.txt").write_text("hello", encoding="utf-8")
     async with program(node_server("filesystem", str(tmp_path)), tmp_path, trusted=True) as live:
@@ -209,6 +216,7 @@ async def test_files_of_the_workspace_by_somebody_elses_tools(tmp_path):
         assert {tool.tool_class for tool in (await load_tool_offer(live)).tools} == {ToolClass.MUTATING}
 
 
+@pytest.mark.exhaustive("test_client.py, with a server of our own")
 async def test_a_memory_lasts_over_a_restart(tmp_path):
     env = {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
     ada = {"name": "Ada", "entityType": "person", "observations": ["wrote the first program"]}

@@ -40,6 +40,7 @@ from desktop_agent.types.tool_calls import (
     ToolClass,
     call_digest,
 )
+from tests.frame.examples import examples
 
 PATHS = ["/ws", "/ws/a", "/ws/a/b", "/other", "/ws/../other", "relative", "/home/x/.local/share/keyrings/k"]
 HOSTS = ["example.org", "a.example.org", "other.net"]
@@ -177,7 +178,7 @@ standings = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(standings, calls, tools, stricter)
 def test_a_rule_that_denies_or_asks_never_lets_more_happen(
     standing: PermissionPolicy, call: ToolUse, tool: AnyTool, rule: Rule
@@ -187,7 +188,7 @@ def test_a_rule_that_denies_or_asks_never_lets_more_happen(
     assert strictness(judged(standing, call, tool)) >= strictness(before)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(standings, calls, tools, st.lists(rules(), max_size=3), st.one_of(st.none(), modes), policies, st.integers(1, 3))
 def test_nesting_never_lets_more_happen(
     standing: PermissionPolicy,
@@ -206,7 +207,7 @@ def test_nesting_never_lets_more_happen(
         before = after
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(standings, calls, tools)
 def test_a_nested_agent_without_anything_of_its_own_may_do_what_its_parent_may(
     standing: PermissionPolicy, call: ToolUse, tool: AnyTool
@@ -227,7 +228,7 @@ def taken_apart(rule: Rule) -> list[Rule]:
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(rules(), min_size=1, max_size=4), modes, calls, tools)
 def test_a_rule_for_several_tools_or_commands_is_exactly_the_rules_that_it_stands_for(
     held: list[Rule], mode: Mode, call: ToolUse, tool: AnyTool
@@ -242,7 +243,7 @@ def test_a_rule_for_several_tools_or_commands_is_exactly_the_rules_that_it_stand
 parts_of_bundles = st.sampled_from(["git log", "git", "git push", "ls -l", "rm x", "sudo ls", "sh -c ls", "cp a b"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(bundles, st.lists(parts_of_bundles, min_size=1, max_size=3), st.sampled_from(JOINS))
 def test_a_bundle_allows_a_line_exactly_if_its_commands_allow_it_together(
     bundle: CommandsPattern, parts: list[str], join: str
@@ -254,13 +255,13 @@ def test_a_bundle_allows_a_line_exactly_if_its_commands_allow_it_together(
     assert allowed[0] is allowed[1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(standings, calls, tools)
 def test_the_same_question_has_the_same_answer(standing: PermissionPolicy, call: ToolUse, tool: AnyTool) -> None:
     assert judged(standing, call, tool) == judged(standing, call, tool)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(standings, calls, tools)
 def test_plan_and_suspension_only_take_away(standing: PermissionPolicy, call: ToolUse, tool: AnyTool) -> None:
     before = judged(standing, call, tool)
@@ -268,7 +269,7 @@ def test_plan_and_suspension_only_take_away(standing: PermissionPolicy, call: To
     assert strictness(judged(standing, call, tool)) >= strictness(before)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from(["git log -1", "ls", "ls -l x", "time ls"]), max_size=3),
     st.sampled_from(

@@ -44,6 +44,7 @@ from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.canon import recordings
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
 from tests.desktop_agent.providers.sdk_types import judge
+from tests.frame.examples import examples
 
 DIALECTS = ("anthropic", "openai-responses", "gemini", "openai-chat")
 CHAT_FAMILIES = ("openrouter", "deepseek", "mistral", "ollama", "stranger", "litellm", "google-openai")
@@ -339,7 +340,7 @@ async def walk(
 
 
 @given(STRAY, st.lists(VISITS, min_size=2, max_size=6), st.sampled_from([(), TOOLS]), st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 async def test_a_conversation_may_wander(
     stray: list[Message], visits: list[Visit], tools: tuple[ToolSpec, ...], repairs: bool
 ) -> None:

@@ -7,12 +7,15 @@ import pytest
 from desktop_agent.types.errors import TimedOut
 from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
 from tests.desktop_agent.providers.vendor_streams import DIALECTS
+from tests.frame.selection import few
 
 IDLE = 0.5
 LONG = 2.0
 
 
-@pytest.mark.parametrize("sign", SIGNS_OF_LIFE.values(), ids=SIGNS_OF_LIFE.keys())
+@pytest.mark.parametrize(
+    "sign", few(SIGNS_OF_LIFE.values(), 1, "test_sse.py: what counts as one"), ids=SIGNS_OF_LIFE.keys()
+)
 async def test_signs_of_life_between_events_count(sign: bytes) -> None:
     async with quiet_server(Pause(LONG, every=0.1, sign=sign)) as port:
         found = await asyncio.gather(*(heard(dialect, port, IDLE) for dialect in DIALECTS))

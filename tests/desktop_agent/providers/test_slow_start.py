@@ -31,6 +31,7 @@ from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
 from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS
 from tests.frame.patience import PATIENCE
+from tests.frame.selection import few
 
 FAR = "https://models.example.com/v1"
 SOON = 0.3
@@ -138,14 +139,16 @@ async def test_a_short_limit_of_silence_does_not_cut_off_a_slow_start(
         assert await asyncio.wait_for(asking, PATIENCE) == "hi"
 
 
-@pytest.mark.parametrize("sign", SIGNS_OF_LIFE.values(), ids=SIGNS_OF_LIFE.keys())
+@pytest.mark.parametrize(
+    "sign", few(SIGNS_OF_LIFE.values(), 1, "test_sse.py: what counts as one"), ids=SIGNS_OF_LIFE.keys()
+)
 async def test_signs_of_life_before_the_first_event_count(sign: bytes) -> None:
     async with quiet_server(Pause(1.5, every=0.1, sign=sign, at_start=True)) as port:
         assert await heard("openai-chat", port, first_event=0.5) == "done"
 
 
 @pytest.mark.parametrize("at_start", [True, False])
-@pytest.mark.parametrize("sign", [SIGNS_OF_LIFE["comment"], SIGNS_OF_LIFE["ping"], b"x"])
+@pytest.mark.parametrize("sign", few([SIGNS_OF_LIFE["comment"], SIGNS_OF_LIFE["ping"], b"x"], 1, "the same limit"))
 async def test_signs_of_life_alone_are_not_waited_for_without_end(
     http: HttpClient, sign: bytes, at_start: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelRequest
 from tests.desktop_agent.providers.loopback import chunk, sse
 from tests.desktop_agent.providers.test_strange_servers import answer_of, failure_of, head, raw
+from tests.frame.examples import examples
 
 LINE = "I will not talk in class.\n"
 ROW = "Row, row, row your boat\n"
@@ -93,7 +94,7 @@ def test_lines_that_are_alike_come_through(name: str, finish: str | None) -> Non
         assert shown(cut(whole, offsets), finish) == whole, offsets
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet="ab \nß😀", min_size=1, max_size=200), st.integers(1, 23), st.sampled_from([None, "stop"]))
 def test_any_text_in_equal_pieces_comes_through(text: str, size: int, finish: str | None) -> None:
     assert shown(cut(text, range(size, len(text), size)), finish) == text

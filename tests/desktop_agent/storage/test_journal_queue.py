@@ -18,6 +18,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
 from tests.desktop_agent.engine.stage import DISK, Shaky, envelope, record, shaky_store
+from tests.frame.examples import examples
 from tests.frame.patience import PATIENCE
 
 
@@ -307,7 +308,7 @@ _steps = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(_steps)
 def test_nothing_is_lost_doubled_or_moved(tmp_path_factory: pytest.TempPathFactory, steps: list[Any]) -> None:
     async def play() -> None:

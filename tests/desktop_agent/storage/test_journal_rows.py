@@ -41,6 +41,7 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 from tests.desktop_agent.storage.test_store import json_objects, png, texts
+from tests.frame.examples import examples
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
@@ -173,7 +174,9 @@ events: st.SearchStrategy[Any] = (
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.none() | texts, events), max_size=12))
 def test_any_journal_comes_back_identical(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str | None, Event]]

@@ -35,6 +35,7 @@ from desktop_agent.types.engine_events import Envelope, RunStarted
 from desktop_agent.types.errors import ImageRefused, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import StopReason, Usage
+from tests.frame.examples import examples
 
 NASTY = "a\0b \ud800 \udfff é 漢字 🙂 \u2028 \x1b"
 
@@ -438,7 +439,9 @@ some_messages = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(st.lists(some_messages, max_size=6))
 def test_any_messages_come_back_identical(tmp_path_factory: pytest.TempPathFactory, batch: list[Message]) -> None:
     async def there_and_back(folder: Path) -> tuple[Message, ...]:

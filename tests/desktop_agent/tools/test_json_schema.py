@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.tools.json_schema import JsonSchema
 from desktop_agent.types.errors import ToolInputInvalid, WrongUse
+from tests.frame.examples import examples
 
 
 def of(**properties: Any) -> JsonSchema:
@@ -311,7 +312,7 @@ LIKELY: list[Any] = ["#", "#/properties", "object", {"a": {"$ref": "#"}}, [{}, {
     st.dictionaries(st.sampled_from(KEYWORDS), ANY_JSON | st.sampled_from(LIKELY), max_size=5),
     st.dictionaries(st.sampled_from(["a", "b"]), ANY_JSON, max_size=2),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_schema_and_any_arguments_end_in_a_copy_or_a_sentence(rules: dict[str, Any], arguments: Any) -> None:
     try:
         schema = JsonSchema({**rules, "type": "object"})

@@ -21,6 +21,7 @@ from desktop_agent.types.permissions import BUILT_IN_MODES, Rule, RuleEffect
 from desktop_agent.types.policies import HookAsk, HookDeny, HookEdit, Hooks, PreToolUse
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, AllowOnce, Deny, DenyAndStop, Effect
 from tests.desktop_agent.agent.tool_calls.rounds import Desk, call, tool
+from tests.frame.examples import examples
 
 NAMES = ("look", "few", "fetch", "act", "one", "hand", "none")
 WAYS = ("", "slow", "raise", "exit", "cancelled", "nonsense", "swallow", "hang", "deaf", "flood")
@@ -270,7 +271,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.agent.tool_calls.tool_execution._GRACE_SECONDS", 0.01)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(WAYS)), min_size=1, max_size=14),
     hooks=st.dictionaries(st.integers(0, 13), st.sampled_from(["ask", "deny", "edit", "raise"]), max_size=5),

@@ -22,6 +22,7 @@ from desktop_agent.providers.transport.httpx_transport import ChunkedBody
 from desktop_agent.types.errors import AgentError, TimedOut, Truncated
 from desktop_agent.types.providers import Timeouts
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.frame.examples import examples
 from tests.frame.patience import PATIENCE
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -176,7 +177,7 @@ chunk_lists = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chunks=chunk_lists, repeat=st.integers(1, 40), data=st.data())
 async def test_any_cutting_gives_the_payload_and_the_connection_back(
     http: HttpClient, chunks: list[bytes], repeat: int, data: st.DataObject

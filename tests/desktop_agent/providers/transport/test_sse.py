@@ -8,6 +8,7 @@ from desktop_agent.providers.transport import sse
 from desktop_agent.providers.transport.sse import DONE, Frame, SseDecoder
 from desktop_agent.types.errors import UnreadableAnswer
 from tests.desktop_agent.providers.canon import cut_at, pieces
+from tests.frame.examples import examples
 
 
 def decoded(*chunks: bytes, limit: int = 1 << 20) -> list[Frame]:
@@ -190,7 +191,7 @@ LINES = st.sampled_from(
 ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(LINES, ENDS), max_size=14), st.lists(st.integers(0, 200), max_size=8))
 def test_any_chunking_gives_the_same(lines: list[tuple[bytes, bytes]], offsets: list[int]) -> None:
     data = b"".join(line + end for line, end in lines)
@@ -199,7 +200,7 @@ def test_any_chunking_gives_the_same(lines: list[tuple[bytes, bytes]], offsets: 
     assert decoded(*pieces(data, 1)) == whole
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.dictionaries(st.text(), inner), max_leaves=5)
 )

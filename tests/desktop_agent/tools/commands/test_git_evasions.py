@@ -13,6 +13,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.tool_calls import CommandPreview
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.desktop_agent.tools.commands.test_git_repositories import EVIL, LOOK, Desk, git, repository
+from tests.frame.selection import few
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 HOOK, SETTINGS = ".git/hooks/pre-commit", ".git/config"
@@ -20,7 +21,7 @@ BEHIND = "(yes '# comment' | head -c 1100000; echo"
 FAKES = "for i in $(seq 9); do mkdir -p {0}$i/refs {0}$i/objects; : > {0}$i/HEAD; done"
 
 
-@pytest.fixture(params=["bubblewrap", "Landlock"])
+@pytest.fixture(params=few(["bubblewrap", "Landlock"], 1, "test_confined.py tries both"))
 def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
     return Desk(workspace, working_sandbox(request.param))
 

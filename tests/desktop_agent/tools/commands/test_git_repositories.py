@@ -14,6 +14,7 @@ from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
+from tests.frame.selection import few
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 LOOK = "git runs such things outside of the confinement: look at them before you use git there."
@@ -65,7 +66,7 @@ def _content(place: Path) -> object:
     return place.read_text() if place.is_file() else place.exists()
 
 
-@pytest.fixture(params=["bubblewrap", "Landlock"])
+@pytest.fixture(params=few(["bubblewrap", "Landlock"], 1, "test_confined.py tries both"))
 def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
     return Desk(workspace, working_sandbox(request.param))
 

@@ -14,6 +14,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.permissions import CommandSubject
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
+from tests.frame.selection import few
 
 PYTHON = str(Path(sys.executable).resolve())
 CHANGES = {
@@ -33,7 +34,7 @@ CHANGES = {
 }
 
 
-@pytest.fixture(params=["bubblewrap", "Landlock"])
+@pytest.fixture(params=few(["bubblewrap", "Landlock"], 1, "test_confined.py tries both"))
 def confinement(request: pytest.FixtureRequest) -> Sandbox:
     return working_sandbox(request.param)
 

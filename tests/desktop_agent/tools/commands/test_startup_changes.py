@@ -22,6 +22,7 @@ from desktop_agent.tools.workspace import Workspace
 from tests.desktop_agent.sandbox.test_startup_files import examples
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.desktop_agent.tools.commands.test_git_repositories import git, repository
+from tests.frame.selection import few
 
 SAID = "It wrote what other programs run by themselves, outside of the confinement:"
 STARTUP = (".vscode/tasks.json", ".envrc", ".github/workflows/ci.yml", ".npmrc", ".husky/pre-commit", ".mcp.json")
@@ -52,7 +53,7 @@ class Desk:
         return part.text  # type: ignore[union-attr]
 
 
-@pytest.fixture(params=["bubblewrap", "Landlock"])
+@pytest.fixture(params=few(["bubblewrap", "Landlock"], 1, "test_confined.py tries both"))
 def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
     desk = Desk(workspace, working_sandbox(request.param))
     for name in STARTUP:

@@ -18,6 +18,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.errors import ToolFailed
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.frame.patience import PATIENCE
+from tests.frame.selection import few
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this")
 PYTHON = str(Path(sys.executable).resolve())
@@ -50,7 +51,7 @@ while time.monotonic() < until:
 UNTIL = f"'{PYTHON}' away.py; until [ -e away ]; do sleep 0.02; done; echo begun"
 
 
-@pytest.fixture(params=["bubblewrap", "Landlock", ""])
+@pytest.fixture(params=few(["bubblewrap", "Landlock", ""], 1, "test_confined.py tries the others"))
 def confinement(request: pytest.FixtureRequest) -> Sandbox:
     return working_sandbox(request.param) if request.param else no_sandbox("For a test.")
 
@@ -80,6 +81,7 @@ async def test_who_forks_twice_and_forgets_everything_ends_too(workspace: Worksp
     assert running() == []
 
 
+@pytest.mark.exhaustive("test_so_it_does_when_the_command_is_stopped")
 async def test_so_it_does_when_the_command_is_broken_off(workspace: Workspace, confinement: Sandbox) -> None:
     with pytest.raises(ToolFailed, match="begun"):
         await said_by(workspace, confinement, f"{UNTIL}; sleep 43211", timeout_seconds=5)
@@ -97,6 +99,7 @@ async def test_so_it_does_when_the_command_is_stopped(workspace: Workspace, conf
     assert running() == []
 
 
+@pytest.mark.exhaustive("test_who_forks_twice_and_forgets_everything_ends_too")
 async def test_who_is_born_anew_all_the_time_ends_too(workspace: Workspace, confinement: Sandbox) -> None:
     """Each of a chain forks twice into a session of its own, without an environment, and ends."""
     (workspace.folder / "chain.py").write_text(CHAIN)

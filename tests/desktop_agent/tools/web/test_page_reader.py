@@ -11,6 +11,7 @@ from desktop_agent.types.errors import ToolFailed
 from tests.desktop_agent.tools.web.page_set import PAGES
 from tests.desktop_agent.tools.web.pages import STYLES
 from tests.frame.patience import PATIENCE
+from tests.frame.selection import few
 
 ADDRESS = "https://docs.example.org/lib/page.html"
 
@@ -52,7 +53,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", few(HOSTILE, 8, "each is a process; every third on a push"))
 async def test_hostile_pages_are_read_all_the_same(name):
     html = HOSTILE[name]
     # Its time of the processor is bounded all the same.

@@ -19,6 +19,7 @@ from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     made,
     plain,
 )
+from tests.frame.examples import examples
 
 MODELS = ("claude-opus-5", "claude-fable-5-2", "claude-sonnet-5", "claude-sonnet-4-5", "somebody-elses")
 WORDS = st.sampled_from(["", " ", "\n", "hi", "é\u2028", "a\x00b", "long " * 50])
@@ -109,7 +110,7 @@ def read_back(messages: list[dict[str, Any]]) -> list[tuple[str, str, Any]]:
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(histories())
 def test_nothing_that_is_refused(drawn: tuple[str, tuple[Message, ...]]) -> None:
     model, given_messages = drawn
@@ -127,7 +128,7 @@ def test_nothing_that_is_refused(drawn: tuple[str, tuple[Message, ...]]) -> None
         assert last["role"] != "assistant" or any(each.stop_reason is StopReason.PAUSE_TURN for each in said)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(histories())
 def test_what_is_sent_reads_back_as_what_was_said(drawn: tuple[str, tuple[Message, ...]]) -> None:
     model, given_messages = drawn
@@ -151,7 +152,7 @@ def test_what_is_sent_reads_back_as_what_was_said(drawn: tuple[str, tuple[Messag
     assert [name for _, kind, name in written if kind == "tool_result"] == ids
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(histories())
 def test_what_was_asked_is_what_the_next_request_begins_with(drawn: tuple[str, tuple[Message, ...]]) -> None:
     """A prefix stays a prefix: else every cache would miss and every bound block be stripped."""
@@ -187,7 +188,7 @@ def assert_bound(read: list[dict[str, Any]], now: list[dict[str, Any]], model: s
         assert parts[: places[0]] == [part for each in read for part in each["content"]]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(histories())
 def test_thinking_is_own_or_nothing(drawn: tuple[str, tuple[Message, ...]]) -> None:
     model, given_messages = drawn

@@ -18,6 +18,7 @@ from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, Too
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Origin
 from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL, OWN, answer, chunk, sse
+from tests.frame.examples import examples
 
 STRICT = Recipient(MODEL, ACCOUNT, checks_signatures=True)
 FOREIGN = Origin(provider="openai", account="else")
@@ -80,7 +81,7 @@ def joined(parts: list[Any]) -> list[Any]:
     return out
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(wire_parts(), st.integers(1, 3))
 def test_what_came_goes_back_as_it_came(parts: list[dict[str, Any]], per_chunk: int) -> None:
     chunks = [chunk(*parts[at : at + per_chunk]) for at in range(0, len(parts), per_chunk)]
@@ -124,7 +125,7 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(histories())
 def test_the_rules_of_the_api_hold(messages: tuple[Message, ...]) -> None:
     found = encode_history(messages, STRICT)

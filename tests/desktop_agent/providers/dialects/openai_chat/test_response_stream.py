@@ -14,6 +14,7 @@ from desktop_agent.types.blocks import Citation, Unknown
 from desktop_agent.types.provider_events import ContentDelta, StopReason, TextClosed
 from tests.desktop_agent.providers.canon import cut_at, fold, normal, pieces
 from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.frame.examples import examples
 
 Events = list[dict[str, Any]]
 
@@ -395,7 +396,7 @@ def test_shapes_in_pieces(case: str, size: int) -> None:
     assert fold(pieces(data, size)) == fold([data])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(sorted(CASES)), st.lists(st.integers(1, 5000), max_size=12))
 def test_shapes_cut_anywhere(case: str, offsets: list[int]) -> None:
     data, _ = CASES[case]

@@ -17,6 +17,7 @@ from desktop_agent.types.blocks import Text, ToolResult
 from desktop_agent.types.messages import Message, MessageState, now
 from desktop_agent.types.providers import ModelRequest
 from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.frame.examples import examples
 
 Wire = dict[str, Any]
 
@@ -104,7 +105,7 @@ def expected(turn: Wire, quirks: ServerQuirks) -> list[Wire]:
 
 @pytest.mark.parametrize("family", ["openai", "deepseek", "openrouter", "vllm"])
 @given(st.lists(turns(), min_size=1, max_size=4), st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_what_a_model_wrote_goes_back_as_it_was(family: str, conversation: list[Wire], size: int) -> None:
     quirks = FAMILIES[family]
     history: list[Message] = []

@@ -25,6 +25,7 @@ from tests.desktop_agent.providers.dialects.openai_responses.events import (
     text,
 )
 from tests.desktop_agent.providers.sdk_types import judge
+from tests.frame.examples import examples
 
 ACCOUNT = "account-1"
 SEARCH = {
@@ -138,7 +139,7 @@ def written(*messages: Message, binds: bool = True) -> EncodedHistory:
     return encode_input(request, Recipient(FAMILIES["openai"], ACCOUNT, binds=binds), [])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(outputs(), st.booleans())
 def test_an_answer_goes_back_as_it_came(items: list[Item], streamed: bool) -> None:
     message = answered(items, streamed=streamed)
@@ -147,7 +148,7 @@ def test_an_answer_goes_back_as_it_came(items: list[Item], streamed: bool) -> No
     assert sent == items
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(outputs())
 def test_one_that_was_made_elsewhere_goes_back_as_what_it_says(items: list[Item]) -> None:
     message = answered(items, streamed=True)
@@ -230,7 +231,7 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(histories(), st.booleans())
 def test_any_history_makes_items_that_belong_together(history: tuple[Message, ...], binds: bool) -> None:
     items = written(*history, binds=binds).items
@@ -258,7 +259,7 @@ def test_any_history_makes_items_that_belong_together(history: tuple[Message, ..
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(histories())
 def test_the_same_history_gives_the_same_items(history: tuple[Message, ...]) -> None:
     before = [message.model_dump_json() for message in history]
