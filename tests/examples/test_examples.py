@@ -21,6 +21,7 @@ from tests.desktop_agent.api.acting import LIMIT
 from tests.desktop_agent.api.serving import DIALECTS
 from tests.examples.scripted_model import ScriptedModel
 from tests.fakes.strict_server import demo_endpoint, strict_server
+from tests.frame.selection import few
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.py"))
 SECONDS = (0.0, 0.001, 0.01, 0.3)
@@ -88,7 +89,7 @@ def test_there_are_enough_and_each_is_short() -> None:
         assert promised(program), program.name
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+@pytest.mark.parametrize("program", few(PROGRAMS, 22, "every third on a push"), ids=lambda program: program.stem)
 async def test_it_prints_what_it_promises(program: Path) -> None:
     main = main_of(program)
     waits = [(wait,) for wait in SECONDS] if "seconds" in inspect.signature(main).parameters else [()]

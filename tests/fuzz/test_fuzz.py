@@ -23,13 +23,14 @@ from desktop_agent.types.provider_events import (
     ThinkingDelta,
     ToolArgsDelta,
 )
+from tests.frame.examples import examples
 from tests.fuzz import __main__ as fuzz
 from tests.fuzz import memory
 from tests.fuzz.judge import SMALL_LIMIT, Fault, Judge, Outcome, check_cut, checked
 from tests.fuzz.mutate import DIALECTS, case, cut, is_endless, seeds
 
 SEED = 7
-STREAMS = 2000
+STREAMS = examples(2000)
 START = AnswerStarted(Origin(provider="x"))
 END = (MessageDelta(StopReason.END_TURN, "stop"), Done())
 

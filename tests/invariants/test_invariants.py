@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.frame.examples import examples
 from tests.invariants.machine import Machine
 
 # Small and fixed; `make invariants` runs the large one.
@@ -15,7 +16,7 @@ def test_they_hold_in_random_worlds() -> None:
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=EXAMPLES,
+            max_examples=examples(EXAMPLES),
             stateful_step_count=STEPS,
             deadline=None,
             derandomize=True,

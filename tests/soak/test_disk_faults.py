@@ -7,6 +7,7 @@ import pytest
 from tests.soak.disk_faults import live
 
 
+@pytest.mark.exhaustive("tests/whole_app/test_kill_between_records.py, tests/desktop_agent/storage")
 @pytest.mark.timeout(600)
 def test_kills_and_faults_of_the_disk_lose_nothing_in_silence() -> None:
     told = asyncio.run(live(3, 1, faults=("killed", "replaced", "truncated")))

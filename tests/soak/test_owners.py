@@ -7,6 +7,7 @@ import pytest
 from tests.soak.owners import live
 
 
+@pytest.mark.exhaustive("tests/contract/semantics/test_one_owner.py")
 @pytest.mark.timeout(600)
 def test_pairs_of_processes_keep_one_owner() -> None:
     told = asyncio.run(live(2, 3, at_once=3))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.frame.patience import PATIENCE
+from tests.frame.selection import few
 from ui.__main__ import BACKGROUND_IMPORTS, SLICED_IMPORTS
 
 # The program itself, ended when one can write in its window.
@@ -141,7 +142,7 @@ def test_the_window_can_be_written_in_before_anything_behind_it_is_imported(star
     assert {"ui.composer.message_editor", "ui.shell.window"} <= set(ours)
 
 
-@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
+@pytest.mark.parametrize("number", few(["SIGTERM", "SIGINT", "SIGHUP"], 1, "the same handler"))
 @pytest.mark.parametrize("room", ["PySide6.QtWidgets", "ui.shell.startup_window", "asyncio", "pydantic", "ui.app"])
 def test_a_signal_at_any_moment_of_the_start_ends_it_in_order(tmp_path, room, number):
     command = [sys.executable, "-c", SIGNALLED, str(tmp_path), room, number]

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from desktop_agent.storage.opening import DATABASE_NAME
+from tests.frame.selection import few
 from tests.whole_app.model_server import MODEL, Asked, ModelServer, Plain, Story, error, pieces_of
 from tests.whole_app.window import Screen, opened, wait_until
 
@@ -54,7 +55,7 @@ def work_goes_on(screen: Screen, server: ModelServer) -> None:
     screen.wait_for("Send")
 
 
-@pytest.mark.parametrize("what", REFUSALS)
+@pytest.mark.parametrize("what", few(REFUSALS, 1, "tests/ui/shell/test_notices.py"))
 def test_a_refusal_is_said_with_its_remedy(real_display: dict[str, str], tmp_path: Path, what: str) -> None:
     answer, sentence, remedy = REFUSALS[what]
     with ModelServer(answer) as server, talking(real_display, tmp_path / "data", server) as screen:
@@ -68,6 +69,7 @@ def test_a_refusal_is_said_with_its_remedy(real_display: dict[str, str], tmp_pat
         work_goes_on(screen, server)
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_notices.py")
 def test_nobody_at_the_address(real_display: dict[str, str], tmp_path: Path) -> None:
     with ModelServer(GOOD) as gone:
         address, port = gone.url, gone.port
@@ -158,7 +160,7 @@ def over_pages(database: Path) -> None:
             file.write(os.urandom(2048))
 
 
-@pytest.mark.parametrize("damage", [over_the_header, over_pages])
+@pytest.mark.parametrize("damage", few([over_the_header, over_pages], 1, "tests/desktop_agent/storage/test_rescue.py"))
 def test_a_damaged_database_is_set_aside_and_said(
     real_display: dict[str, str], tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -180,6 +182,7 @@ def test_a_damaged_database_is_set_aside_and_said(
             assert aside, (before, sorted(path.name for path in data.iterdir()))
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_attachments.py")
 def test_a_damaged_picture_is_refused_and_the_text_stays(real_display: dict[str, str], tmp_path: Path) -> None:
     held = io.BytesIO()
     Image.effect_noise((300, 200), 80).save(held, "PNG")
@@ -197,6 +200,7 @@ def test_a_damaged_picture_is_refused_and_the_text_stays(real_display: dict[str,
         work_goes_on(screen, server)
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_attachments.py")
 def test_a_paste_of_50_megabytes_is_kept_aside_and_can_be_taken_off(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:

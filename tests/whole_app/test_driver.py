@@ -86,6 +86,7 @@ def test_a_call_is_edited_approved_and_done_as_edited(demo: Desk) -> None:
     assert "beginning “Größe & 尺寸, as edited”" in answer
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_attachments.py")
 def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:
     _, screen = demo
     screen.new_conversation()
@@ -102,6 +103,7 @@ def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:
     assert screen.find("Attached image: Pasted image") is None
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_closing.py")
 def test_what_is_sent_and_left_at_once_is_listed(demo: Desk) -> None:
     _, screen = demo
     screen.new_conversation()
@@ -133,6 +135,7 @@ def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str
         screen.wait_last("You said", "tell me a long story")
 
 
+@pytest.mark.exhaustive("tests/desktop_agent/engine/test_stop_everywhere.py")
 def test_stop_closes_the_connection(real_display: dict[str, str], tmp_path: Path) -> None:
     # Qt answers assistive technology by holding the button down for 100 ms before it lets go: two of those will do.
     ways = [*[("mouse", Screen.click)] * PRESSES, *[("accessibility", Screen.press)] * 2]

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from desktop_agent.storage.opening import DATABASE_NAME
 from tests.whole_app.model_server import MODEL, ModelServer, Story, Stream, numbered
 from tests.whole_app.window import opened, wait_until
@@ -93,6 +95,7 @@ def shown_after_restart(environment: dict[str, str], data: Path, prompt: str) ->
     return text.removesuffix(MARK).strip()
 
 
+@pytest.mark.exhaustive("tests/whole_app/test_kill_between_records.py, without a window")
 def test_a_kill_costs_nothing_that_was_stored(real_display: dict[str, str], tmp_path: Path) -> None:
     chance = random.Random(SEED)
     losses: list[float] = []

@@ -130,6 +130,7 @@ def _in_view_nothing_is_said(screen: Screen, server: Server) -> None:
     assert len(server.shown) == before
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_notifications.py")
 def test_switched_off_nothing_is_notified(server: Server, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
@@ -156,6 +157,7 @@ def test_switched_off_nothing_is_notified(server: Server, tmp_path: Path) -> Non
         assert len(server.shown) == before
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_notifications.py")
 def test_a_call_that_waits_behind_another_window_is_notified(server: Server, tmp_path: Path) -> None:
     before = len(server.shown)
     with opened(server.environment, tmp_path / "data", "--demo") as (_, screen):
@@ -172,6 +174,7 @@ ASKS = {"index": 0, "id": "call_1", "function": {"name": "ask_user", "arguments"
 ASKED = {"index": 0, "delta": {"tool_calls": [ASKS]}, "finish_reason": "tool_calls"}
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_notifications.py")
 def test_a_question_behind_another_window_is_notified(server: Server, tmp_path: Path) -> None:
     before = len(server.shown)
     body = f"data: {json.dumps({'choices': [ASKED]})}\n\ndata: [DONE]\n\n".encode()
@@ -189,6 +192,7 @@ def test_a_question_behind_another_window_is_notified(server: Server, tmp_path: 
         screen.press("Skip")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_notifications.py")
 def test_what_nobody_saw_is_unread_also_after_a_restart_until_it_is_looked_at(server: Server, tmp_path: Path) -> None:
     environment, data = server.environment, tmp_path / "data"
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from PIL import Image, ImageChops, ImageGrab
 
 from tests.frame.displays import program
@@ -117,6 +118,7 @@ def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
             wait_until("the conversation is copied", lambda: hands.clipboard().startswith("## You said"))
 
 
+@pytest.mark.exhaustive("tests/ui/transcript/viewport")
 def test_who_reads_above_sees_the_same_picture_while_text_arrives_below(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:

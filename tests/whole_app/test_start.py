@@ -10,6 +10,7 @@ import pytest
 
 from tests.frame.displays import program
 from tests.frame.patience import PATIENCE
+from tests.frame.selection import few
 from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
 from tests.whole_app.window import Program, alive, opened, wait_until
 
@@ -112,7 +113,7 @@ def test_closing_the_window_ends_all_and_the_next_is_where_it_was(real_display: 
         wait_until("it is where it was", lambda: window_box(real_display, "Desktop Agent") == moved)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", few([signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 1, "the same handler"))
 def test_a_signal_ends_it_in_order_in_the_middle_of_an_answer(
     real_display: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QStyle, QStyleO
 from desktop_agent.permissions.approvals import explain_line
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import CommandPreview, DiffPreview, Effect, NetworkPreview, TextPreview
+from tests.frame.selection import few
 from tests.ui.approval.test_approval_dialog import MORE, Driver, call
 from ui.approval.code_view import AutoHeightText
 from ui.bridge.permissions import RuleOffer
@@ -113,7 +114,7 @@ def cut(driver):
 
 
 @pytest.mark.parametrize("scene", SCENES)
-@pytest.mark.parametrize("zoom", [100, 150])
+@pytest.mark.parametrize("zoom", few([100, 150], 1, "the same layout in other sizes"))
 @pytest.mark.parametrize("room", ROOMS)
 def test_the_buttons_are_on_the_screen_and_nothing_is_cut(roomy, room, zoom, scene):
     driver = roomy(ROOMS[room], zoom)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import AllowOnce, Deny, DenyAndStop
+from tests.frame.selection import few
 from tests.ui.approval.test_approval_dialog import MORE, Driver, call
 from ui.bridge.permissions import RuleOffer
 
@@ -58,7 +59,7 @@ def rules_open(driver):
 STATES = [one, list_focused, arguments_edited, message_written, rules_open]
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", few(STATES, 2, "the same table of keys"))
 @pytest.mark.parametrize("modifiers", [NONE, SHIFT])
 def test_no_bare_key_grants_more_than_once(qtbot, state, modifiers):
     for key in BARE:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QListView, QListW
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelInfo
 from tests.fakes.scripted_provider import Turn
+from tests.frame.selection import few
 from tests.ui.bridge.in_loop import until
 from ui.preferences.settings_dialog import SettingsDialog
 from ui.shell.command_palette import (
@@ -132,25 +133,29 @@ def test_it_lists_every_action_with_its_keys_and_does_what_is_chosen(on_screen):
 
 @pytest.mark.parametrize(
     ("typed", "command"),
-    [
-        ("theme", "Theme and appearance"),
-        ("dark", "Theme and appearance"),
-        ("light", "Theme and appearance"),
-        ("zoom", "Larger text"),
-        ("text size", "Larger text"),
-        ("version", "About Desktop Agent"),
-        ("about", "About Desktop Agent"),
-        ("stop", "Stop the answer"),
-        ("delete", "Delete this conversation"),
-        ("rename", "Rename this conversation"),
-        ("trash", "Trash"),
-        ("deleted", "Trash"),
-        ("temperature", "Conversation settings"),
-        ("shortcuts", "Keyboard shortcuts"),
-        ("keys", "Keyboard shortcuts"),
-        ("api key", "Providers and keys"),
-        ("preferences", "Settings"),
-    ],
+    few(
+        [
+            ("theme", "Theme and appearance"),
+            ("dark", "Theme and appearance"),
+            ("light", "Theme and appearance"),
+            ("zoom", "Larger text"),
+            ("text size", "Larger text"),
+            ("version", "About Desktop Agent"),
+            ("about", "About Desktop Agent"),
+            ("stop", "Stop the answer"),
+            ("delete", "Delete this conversation"),
+            ("rename", "Rename this conversation"),
+            ("trash", "Trash"),
+            ("deleted", "Trash"),
+            ("temperature", "Conversation settings"),
+            ("shortcuts", "Keyboard shortcuts"),
+            ("keys", "Keyboard shortcuts"),
+            ("api key", "Providers and keys"),
+            ("preferences", "Settings"),
+        ],
+        5,
+        "the same search",
+    ),
 )
 def test_words_of_newcomers_find_the_command(on_screen, typed, command):
     async def work(screen):

@@ -13,6 +13,7 @@ from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.copied import plain_of
+from tests.frame.examples import examples
 from tests.ui.transcript.feeding import Feed, NoPictures, read_all
 from tests.ui.transcript.random_markdown import cut_up, markdown
 from ui.style.theme import ThemeSource
@@ -191,7 +192,7 @@ def shape(row):
 
 
 @given(markdown, cuts)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_finished_was_laid_out_once_and_is_the_same_when_it_is_opened(view, text, sizes):
     with pytest.MonkeyPatch.context() as patch:
         layouts = LayoutCounts(patch)
@@ -204,7 +205,7 @@ def test_what_is_finished_was_laid_out_once_and_is_the_same_when_it_is_opened(vi
 
 
 @given(st.lists(markdown, min_size=1, max_size=6).map("\n\nword\n\n".join))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_message_read_section_by_section_is_the_same(view, text):
     whole = opened(view, text)
     mine, said = shape(whole), plain_of(whole)
@@ -221,7 +222,7 @@ def test_a_message_read_section_by_section_is_the_same(view, text):
 
 
 @given(st.lists(markdown, min_size=1, max_size=4).map("\n\nword\n\n".join), st.floats(0.2, 1), cuts)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_an_answer_that_is_opened_while_it_comes_goes_on_the_same(view, text, part, sizes):
     mine = shape(opened(view, text))
     known = int(len(text) * part)

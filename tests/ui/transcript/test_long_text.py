@@ -9,6 +9,7 @@ from PySide6.QtGui import QPainter, QPixmap
 from desktop_agent.conversation.items import AnswerItem, CallState, StreamedText, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Image, UrlSource
 from tests.ui.transcript.copied import plain_of
+from tests.frame.selection import few
 from tests.ui.transcript.feeding import read_all
 from ui.transcript.blocks.text_layout import TextLayout
 from ui.transcript.markdown import stream as stream_module
@@ -48,7 +49,7 @@ def laid_out(monkeypatch):
     return lengths
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize("unit", few(HOSTILE, 4, "the same layout"))
 def test_a_paragraph_that_grows_is_laid_out_at_its_end_only(render_context, laid_out, unit):
     item = AnswerItem("i", "m")
     row = make_row(item, render_context, 700)

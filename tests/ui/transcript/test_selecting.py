@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from tests.frame.examples import examples
 from tests.ui.transcript.standing import LEFT, Standing
 from ui.transcript.viewport.selection import TextPosition
 
@@ -21,7 +22,7 @@ TEXT = (
 )
 
 
-@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_what_is_selected_while_text_arrives_stays_selected_to_the_character(qtbot, data):
     standing = Standing(qtbot, [Message.user("Go")])

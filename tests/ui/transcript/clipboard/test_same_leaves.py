@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
 from tests.ui.transcript import copied
+from tests.frame.examples import examples
 from tests.ui.transcript.clipboard.any_leaf import html_of, markdown_of
 from tests.ui.transcript.random_markdown import markdown, orderly
 from ui.transcript.clipboard import CopiedBlock, HtmlWriter, MarkdownWriter
@@ -62,7 +63,7 @@ def can_be_said(text):
     )
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=examples(300), derandomize=True, deadline=None)
 @given(texts)
 def test_random_markdown(text):
     if can_be_said(text):
@@ -99,7 +100,7 @@ def test_constructs(text):
     assert shapes(written(text)) == shapes(text)
 
 
-@settings(max_examples=150, derandomize=True, deadline=None)
+@settings(max_examples=examples(150), derandomize=True, deadline=None)
 @given(texts)
 def test_html_is_closed_in_order(text):
     from tests.ui.transcript.clipboard.safe_html import SafeReader
@@ -110,7 +111,12 @@ def test_html_is_closed_in_order(text):
     assert reader.open == []
 
 
-@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60),
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @example("- a\n- b\n\n| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 400 + "\n```py extra\nx\n```\n\n[^1]: note\n\nx[^1]")
 @example("word " * 3000 + "\n\n" + "# h\n\n- a\n- b\n\n" * 900)
 @given(texts)

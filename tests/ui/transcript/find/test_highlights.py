@@ -9,6 +9,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.engine_events import TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
+from tests.frame.examples import examples
 from tests.ui.transcript.find.test_finder import Stand
 from ui.transcript.blocks import text_layout
 from ui.transcript.blocks.code.code_block import CodeBlock
@@ -98,7 +99,7 @@ WORDS = st.lists(st.sampled_from(["aa", "a", "ab", "ß", "ss", "😀", " ", "漢
 QUERIES = st.sampled_from(["a", "aa", "aba", "ss", "ß", "😀", "b a", "漢", "aab"])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(WORDS, QUERIES, st.booleans(), st.integers(1, 9))
 @example(["aa"] * 20 + ["b"], "aa", False, 3)
 @example(["aa", "b"] * 9, "aab", False, 1)

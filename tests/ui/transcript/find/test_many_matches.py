@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from desktop_agent.conversation.items import Added
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
+from tests.frame.examples import examples
 from tests.ui.transcript.find.test_finder import Stand, thinking
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.math.math_block import MathBlock
@@ -98,7 +99,7 @@ TEXTS = st.lists(st.sampled_from(["ab", "A", "ss", "ß", "😀", "b a", " ", "\n
 QUERIES = st.sampled_from(["a", "ab", "aa", "ss", "ß", "😀", "b a", "ΣΑ"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(QUERIES, TEXTS, st.booleans(), st.integers(1, 7))
 @example(query="ab", text="xabx", whole_words=False, size=2)
 def test_parts_find_what_the_whole_finds(query, text, whole_words, size):

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.frame.examples import examples
 from tests.ui.transcript.random_markdown import markdown
 from ui.transcript.find.matches import Query
 from ui.transcript.markdown.inline import parse_inline, slice_utf16
@@ -78,7 +79,7 @@ def test_spans_follow_each_other_and_say_what_was_asked(text, words, match_case,
         assert bool(query.find_all(f"{text}{words}"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(markdown, st.data())
 def test_no_word_that_is_shown_is_missed_by_the_cheap_look(text, data):
     leaves, references = parse_leaves(text)

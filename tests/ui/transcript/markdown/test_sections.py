@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.frame.examples import examples
 from tests.ui.transcript.random_markdown import markdown
 from ui.transcript.markdown import sections as sections_module
 from ui.transcript.markdown.rules import FOOTNOTES_KEY, MATH_OPENING
@@ -15,7 +16,7 @@ def names(references):
     return {label: set(each) if label == FOOTNOTES_KEY else each["href"] for label, each in references.items()}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(markdown, max_size=3).map("\n\n".join), st.sampled_from([1, 1, 30, 200]))
 @example("- ```\n  x\n\n```\n\na\n\n# b", 1)
 @example("$$\n```\n$$\n\na\n\n```\n\nb\n\n```\n\nc", 1)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.frame.examples import examples
 from ui.transcript.markdown import serializer as written_module
 from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, make_slicer, parse_inline, slice_utf16
 from ui.transcript.markdown.rules import FOOTNOTES_KEY
@@ -28,7 +29,7 @@ def has_words(line):
 
 
 # One text in some ten thousand of such signs says what Markdown cannot say again: emphasis that ends in a line break.
-@settings(derandomize=True, max_examples=400, deadline=None)
+@settings(derandomize=True, max_examples=examples(400), deadline=None)
 @given(texts)
 def test_read_again_it_is_the_same_line(text):
     line = parse_inline(text, NOTES)

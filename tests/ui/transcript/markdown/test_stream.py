@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.frame.examples import examples
+from tests.frame.selection import few
 from tests.ui.transcript.random_markdown import Reader, cut_up, markdown
 from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.elements import Container, Leaf
@@ -63,7 +65,7 @@ sizes = st.lists(st.one_of(st.integers(1, 3), st.integers(1, 60), st.integers(1,
 looks = st.sets(st.integers(0, 60), max_size=5)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(EXAMPLES), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(markdown, sizes, looks)
 def test_a_stream_shows_the_same_as_the_whole_text_block_by_block(text, sizes, looks):
     check(text, sizes, looks)
@@ -82,7 +84,7 @@ def small_pieces():
         yield
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(EXAMPLES), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(markdown, sizes, looks)
 def test_a_stream_of_paragraphs_in_many_pieces_shows_the_same_as_the_whole_text(text, sizes, looks):
     with small_pieces():
@@ -318,7 +320,7 @@ BEGINNINGS = {
 }
 
 
-@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("name", few(OPEN, 12, "the same reader"))
 def test_an_open_block_is_read_at_its_end_only(name, monkeypatch):
     text = BEGINNINGS.get(name, "") + OPEN[name] * (60_000 // len(OPEN[name]))
     lengths = parsed(monkeypatch)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.frame.examples import examples
 from ui.style.theme import LIGHT
 from ui.transcript.blocks.code import line_breaking
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
@@ -102,7 +103,7 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(PARTS, min_size=2, max_size=30), st.sampled_from([1, 7, 40]), st.sampled_from([None, 250, 700]))
 @example(["x" * 30] * 33 + ["plain"] + ["\0"] * 40 + ["end"], 40, None)
 @example(["x" * 30] * 33 + ["\0"] * 60 + ["end" * 100], 1, 250)

@@ -5,6 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PySide6.QtGui import QTextLayout, QTextOption
 
+from tests.frame.examples import examples
 from ui.style.theme import LIGHT
 from ui.transcript.blocks.code.line_breaking import MAX_PIECE_LENGTH, LineWrapper, advances_of, find_piece_starts
 from ui.transcript.blocks.code.line_layout import LineLayoutOptions, WrappedLine
@@ -47,7 +48,7 @@ CODE = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(CODE, st.integers(100, 300))
 @example("a\t" * 30, 150)
 @example("ab\t" + "x" * 90, 150)
@@ -61,7 +62,7 @@ def test_rows_hold_the_line_and_are_not_wider_than_they_may_be(look, line, width
         assert wrapped.piece(number).width <= width + 0.1 or len(part) == 1 or part in {FAMILY, FLAG, ACCENT}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.text("ab \tcdef漢é😀\0", min_size=1, max_size=30).map(lambda text: text * 60), st.integers(0, 2000))
 def test_rows_are_the_same_however_far_they_are_counted_at_a_time(look, line, first):
     advances = advances_of(look)

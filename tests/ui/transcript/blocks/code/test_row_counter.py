@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QImage, QPainter
 
+from tests.frame.examples import examples
 from ui.style.theme import LIGHT
 from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.code import line_layout, row_counter
@@ -169,7 +170,7 @@ LINE = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.lists(LINE, min_size=1, max_size=8), st.lists(LINE, max_size=4), st.integers(60, 400), st.integers(1, 1300))
 @example(["\t" * 50 + "end"], [], 100, 1)
 @example(["a中中" * 50], [], 100, 1300)
