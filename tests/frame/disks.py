@@ -1,4 +1,4 @@
-"""A disk of its own for a test, that can be filled and made read-only."""
+"""A disk of its own for a test, that can be filled and made read-only; and nobody waits for the common one."""
 
 import os
 import shutil
@@ -9,8 +9,42 @@ from pathlib import Path
 import pytest
 
 
+class Disk:
+    """Whether what is written is waited for until it lies on the disk."""
+
+    is_waited_for = False
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobody_waits_for_the_disk() -> Iterator[None]:
+    """Let the system write when it likes. A kill takes nothing from its cache, and no test takes the power away."""
+    from desktop_agent.storage import connection
+
+    configure, sync = connection._configure, os.fsync
+
+    def configure_without_sync(database: connection.DatabaseConnection) -> None:
+        configure(database)
+        if not Disk.is_waited_for:
+            database.execute("PRAGMA synchronous=OFF")
+
+    def sync_if_waited_for(descriptor: int) -> None:
+        if Disk.is_waited_for:
+            sync(descriptor)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "_configure", configure_without_sync)
+        patch.setattr(os, "fsync", sync_if_waited_for)
+        yield
+
+
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def waits_for_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the disk, as the program does."""
+    monkeypatch.setattr(Disk, "is_waited_for", True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, waits_for_disk: None) -> Iterator[Path]:
     """A file system of 1 MB, which only root may make."""
     mount, unmount = shutil.which("mount"), shutil.which("umount")
     if os.geteuid() != 0 or not mount or not unmount:

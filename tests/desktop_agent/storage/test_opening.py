@@ -35,7 +35,7 @@ async def made(folder: Path) -> Path:
     return folder / DATABASE_NAME
 
 
-def test_the_connection_is_set_up_for_durability(tmp_path: Path) -> None:
+def test_the_connection_is_set_up_for_durability(tmp_path: Path, waits_for_disk: None) -> None:
     opened = open_database(tmp_path / "data")
     with closing(opened.connection) as db:
         settings = {
