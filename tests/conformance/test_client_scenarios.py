@@ -8,6 +8,8 @@ import pytest
 
 from tests.conformance.suite import Outcome, outcomes
 
+pytestmark = pytest.mark.exhaustive("tests/desktop_agent/mcp, tests/desktop_agent/engine/test_mcp_sign_in.py")
+
 PASSED = (
     "initialize",
     "tools_call",
