@@ -207,6 +207,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     noticed = total = 0
+    failed = False
     with tempfile.TemporaryDirectory(prefix="desktop-agent-mutants-") as folder:
         tree = Path(folder)
         copy_tree(tree)
@@ -215,13 +216,18 @@ def main(arguments: list[str]) -> int:
                 continue
             source = (ROOT / guarded.module).read_text(encoding="utf-8")
             mutants = choose(mutants_of(source), options.mutants, options.seed)
-            unnoticed = survivors(tree, guarded, mutants)
+            try:
+                unnoticed = survivors(tree, guarded, mutants)
+            except RuntimeError as error:
+                failed = True
+                print(error, flush=True)
+                continue
             noticed, total = noticed + len(mutants) - len(unnoticed), total + len(mutants)
             print(f"{guarded.name}: {len(mutants) - len(unnoticed)} / {len(mutants)} noticed", flush=True)
             for mutant in unnoticed:
                 print(f"    {guarded.module}:{mutant}", flush=True)
     print(f"all: {noticed} / {total} noticed")
-    return 0
+    return int(failed)
 
 
 if __name__ == "__main__":

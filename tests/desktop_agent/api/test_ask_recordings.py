@@ -69,7 +69,7 @@ def one_of_each_shape() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(
-    ("path", "size"), one_of_each_shape(), ids=lambda value: name(value) if isinstance(value, Path) else value
+    ("path", "size"), list(one_of_each_shape()), ids=lambda value: name(value) if isinstance(value, Path) else value
 )
 def test_a_recorded_stream(ask: Asker, path: Path, size: int) -> None:
     about, data = expected(path), path.read_bytes()
